@@ -24,7 +24,7 @@ export interface FreshStore {
 const MASTER_KEY = Buffer.alloc(32, "postledger-bench").toString("base64");
 
 /** What a service needs beside a store that was started for it; `stop` ends that. Without a URL it is a file. */
-export async function freshOn(url: string | null, stop: () => Promise<void>): Promise<FreshStore> {
+export async function freshStoreOn(url: string | null, stop: () => Promise<void>): Promise<FreshStore> {
   const directory = await mkdtemp(join(tmpdir(), "postledger-bench-"));
   const storeUrl = url ?? `file:${directory}`;
   return {
@@ -40,7 +40,7 @@ export async function freshOn(url: string | null, stop: () => Promise<void>): Pr
 const sqlite: BenchStore = {
   name: "sqlite",
   callers: 128,
-  fresh: () => freshOn(null, async () => {}),
+  fresh: () => freshStoreOn(null, async () => {}),
 };
 
 const eventStoreDb: BenchStore = {
@@ -48,7 +48,7 @@ const eventStoreDb: BenchStore = {
   callers: 32,
   async fresh() {
     const server = await startEventStoreDb();
-    return freshOn(server.url, server.process.kill);
+    return freshStoreOn(server.url, server.process.kill);
   },
 };
 

@@ -4,7 +4,7 @@ import { seededRandom } from "./httpLoad.ts";
 import { mailBody } from "./mail.ts";
 
 /** Messages of each kind that a grown log has none of. */
-const OF_EACH_KIND = 100;
+const ITEMS_PER_KIND = 100;
 const FILE = { filename: "note.txt", content_type: "text/plain", content: btoa("A note.") };
 const DAY_MS = 86_400_000;
 
@@ -29,16 +29,16 @@ export interface DashboardContents {
 /** Adds to a grown log what it has none of, each by the API, and finds one of everything. */
 export async function fillDashboard(service: TestProcess): Promise<DashboardContents> {
   await sendOtherKinds(service);
-  const made = (path: string, body: unknown) => answerOf(service, "POST", path, { body });
+  const create = (path: string, body: unknown) => answerOf(service, "POST", path, { body });
   const first = async (path: string) => (await answerOf(service, "GET", path)).data[0];
   const { endpoint, delivery } = await calledEndpoint(service);
-  const template = (await made("/api/v1/templates", { name: "Measured" })).id;
+  const template = (await create("/api/v1/templates", { name: "Measured" })).id;
   const draft = async (text: string) =>
-    (await made(`/api/v1/templates/${template}/versions`, { subject: "Hi", text, variables: [] })).id;
+    (await create(`/api/v1/templates/${template}/versions`, { subject: "Hi", text, variables: [] })).id;
   const versions = [await draft("One\nTwo"), await draft("One\nThree")] as const;
   const address = (number: number) => `suppressed-${number}@example.com`;
-  for (let number = 0; number < OF_EACH_KIND; number += 1)
-    await made("/api/v1/suppressions", { address: address(number) });
+  for (let number = 0; number < ITEMS_PER_KIND; number += 1)
+    await create("/api/v1/suppressions", { address: address(number) });
   return {
     sent: (await first("/api/v1/emails?limit=1&status=sent")).id,
     bounced: (await first("/api/v1/emails?limit=1&status=bounced")).id,
@@ -49,8 +49,8 @@ export async function fillDashboard(service: TestProcess): Promise<DashboardCont
     versions,
     sender: (await first("/api/v1/senders")).id,
     apiKey: (await first("/api/v1/api-keys")).id,
-    attachment: (await made("/api/v1/attachments", FILE)).id,
-    erasure: (await made("/api/v1/erasures", { address: "forgotten@example.com" })).id,
+    attachment: (await create("/api/v1/attachments", FILE)).id,
+    erasure: (await create("/api/v1/erasures", { address: "forgotten@example.com" })).id,
     suppressed: address(0),
   };
 }
@@ -72,13 +72,13 @@ async function sendOtherKinds(service: TestProcess): Promise<void> {
   const { key } = await answerOf(service, "POST", "/api/v1/api-keys", { body: issued });
   const send = (body: object, headers: Readonly<Record<string, string>>) =>
     answerOf(service, "POST", "/api/v1/emails", { body, headers });
-  for (let number = 0; number < OF_EACH_KIND; number += 1) {
+  for (let number = 0; number < ITEMS_PER_KIND; number += 1) {
     const body = mailBody(random, `kind-${number}@example.com`);
     const idempotencyKey = { "idempotency-key": `of-each-kind-${number}` };
     await send({ ...body, scheduled_at: scheduledAt }, idempotencyKey);
     await send(body, { ...idempotencyKey, authorization: `Bearer ${key}` });
   }
-  const { data } = await answerOf(service, "GET", `/api/v1/emails?limit=${OF_EACH_KIND}&status=sent`);
+  const { data } = await answerOf(service, "GET", `/api/v1/emails?limit=${ITEMS_PER_KIND}&status=sent`);
   for (const { id } of data)
     await answerOf(service, "POST", "/api/v1/feedback", { body: { email_id: id, type: "complained" } });
   const complained = async () =>

@@ -22,7 +22,7 @@ const TWO_RELAYS = "smtp://127.0.0.1:2525 smtp://127.0.0.1:2526";
 const NOT_MEASURED = /^\/live|\.(csv|eml)$|\/files?(\/:index)?$|\/records$/;
 
 /** Every page, and the searches that cost most. */
-function pagesOf(of: DashboardContents): readonly string[] {
+function pagesOf(contents: DashboardContents): readonly string[] {
   return [
     "/",
     "/?range=hour",
@@ -35,43 +35,43 @@ function pagesOf(of: DashboardContents): readonly string[] {
     "/messages?q=to%3Anobody%40example.org",
     "/messages/rows",
     "/messages/send-again?q=status%3Abounced",
-    ...[of.sent, of.bounced, of.scheduled].map((id) => `/messages/${id}`),
+    ...[contents.sent, contents.bounced, contents.scheduled].map((id) => `/messages/${id}`),
     ...["timeline", "body.html", "send-again", "cancel", "erase"].map(
-      (part) => `/messages/${of.sent}/${part}`,
+      (part) => `/messages/${contents.sent}/${part}`,
     ),
-    `/messages/${of.scheduled}/reschedule`,
+    `/messages/${contents.scheduled}/reschedule`,
     "/inbox",
     "/templates",
     "/templates/new",
-    `/templates/${of.template}`,
+    `/templates/${contents.template}`,
     ...[
       "archive",
       "delete",
       "draft",
-      `versions/${of.versions[0]}`,
-      `versions/${of.versions[0]}/test-send`,
-    ].map((part) => `/templates/${of.template}/${part}`),
-    `/templates/${of.template}/compare?from=${of.versions[0]}&to=${of.versions[1]}`,
+      `versions/${contents.versions[0]}`,
+      `versions/${contents.versions[0]}/test-send`,
+    ].map((part) => `/templates/${contents.template}/${part}`),
+    `/templates/${contents.template}/compare?from=${contents.versions[0]}&to=${contents.versions[1]}`,
     "/attachments",
-    `/attachments/${of.attachment}`,
-    `/attachments/${of.attachment}/delete`,
+    `/attachments/${contents.attachment}`,
+    `/attachments/${contents.attachment}/delete`,
     "/suppressions",
-    `/suppressions?address=${encodeURIComponent(of.suppressed)}`,
-    `/suppressions/${encodeURIComponent(of.suppressed)}/remove`,
+    `/suppressions?address=${encodeURIComponent(contents.suppressed)}`,
+    `/suppressions/${encodeURIComponent(contents.suppressed)}/remove`,
     "/webhooks",
     "/webhooks/new",
-    `/webhooks/${of.endpoint}`,
-    ...["edit", "disable", "rotate", "recover", "delete", `deliveries/${of.delivery}`].map(
-      (part) => `/webhooks/${of.endpoint}/${part}`,
+    `/webhooks/${contents.endpoint}`,
+    ...["edit", "disable", "rotate", "recover", "delete", `deliveries/${contents.delivery}`].map(
+      (part) => `/webhooks/${contents.endpoint}/${part}`,
     ),
     "/senders",
-    `/senders/${of.sender}`,
-    `/senders/${of.sender}/disable`,
+    `/senders/${contents.sender}`,
+    `/senders/${contents.sender}/disable`,
     "/api-keys",
     "/api-keys/new",
-    `/api-keys/${of.apiKey}`,
-    `/api-keys/${of.apiKey}/rotate`,
-    `/api-keys/${of.apiKey}/revoke`,
+    `/api-keys/${contents.apiKey}`,
+    `/api-keys/${contents.apiKey}/rotate`,
+    `/api-keys/${contents.apiKey}/revoke`,
     "/workspace",
     "/workspace/pause",
     "/audit",
@@ -81,12 +81,12 @@ function pagesOf(of: DashboardContents): readonly string[] {
     "/audit/copies",
     "/audit/erasures",
     "/audit/erasures/new",
-    `/audit/erasures/${of.erasure}`,
+    `/audit/erasures/${contents.erasure}`,
   ];
 }
 
 /** Pages of mail, for a session that shows test mail in place of live mail. */
-const OF_TEST_MAIL = ["/", "/messages", "/messages?q=status%3Abounced", "/inbox"];
+const TEST_MAIL_PAGES = ["/", "/messages", "/messages?q=status%3Abounced", "/inbox"];
 
 /** A page that came later and is not measured is a mistake here. */
 function requireEveryPage(pages: readonly string[]): void {
@@ -120,10 +120,10 @@ export async function measurePages(store: string, service: TestProcess, report: 
   const pages = pagesOf(await fillDashboard(service));
   requireEveryPage(pages);
   const visitor = await logIn(service.url, service.apiKey);
-  const measure = async (of: Visitor, path: string, named: string) => {
-    for (let nth = 0; nth < WARM_REQUESTS; nth += 1) await firstByteMs(service.url, of, path);
+  const measure = async (pageVisitor: Visitor, path: string, named: string) => {
+    for (let nth = 0; nth < WARM_REQUESTS; nth += 1) await firstByteMs(service.url, pageVisitor, path);
     const times: number[] = [];
-    for (let nth = 0; nth < REQUESTS; nth += 1) times.push(await firstByteMs(service.url, of, path));
+    for (let nth = 0; nth < REQUESTS; nth += 1) times.push(await firstByteMs(service.url, pageVisitor, path));
     times.sort((one, other) => one - other);
     const name = `dashboard: ${named}${path.replace(/[0-9a-f]{64}|[0-9a-f-]{36}/g, "…")}`;
     add(report, { name: `${name}, p50`, store, unit: "ms", value: percentile(times, 0.5) });
@@ -131,7 +131,7 @@ export async function measurePages(store: string, service: TestProcess, report: 
   };
   for (const path of pages) await measure(visitor, path, "");
   const tester = await showingTestMail(service.url, visitor);
-  for (const path of OF_TEST_MAIL) await measure(tester, path, "test mail, ");
+  for (const path of TEST_MAIL_PAGES) await measure(tester, path, "test mail, ");
 }
 
 async function showingTestMail(url: string, visitor: Visitor): Promise<Visitor> {

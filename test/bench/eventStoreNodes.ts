@@ -4,7 +4,7 @@ import { startEventStoreDb, startSecuredEventStoreDb } from "../support/stores/e
 import { sampleEvents } from "./append.ts";
 import { type Bench, CONNECTIONS } from "./benches.ts";
 import { serveOn } from "./benchService.ts";
-import { type FreshStore, freshOn } from "./benchStores.ts";
+import { type FreshStore, freshStoreOn } from "./benchStores.ts";
 import { httpLoad, seededRandom } from "./httpLoad.ts";
 import { cpuUsOf } from "./processTime.ts";
 import { add, addRatio, median, type Report } from "./report.ts";
@@ -89,7 +89,7 @@ function serveLoad(fresh: FreshStore, work: (load: Load) => Promise<void>): Prom
 }
 
 async function measureNode({ url, stop }: Node, turns: number): Promise<Paces> {
-  const fresh = await freshOn(url, stop);
+  const fresh = await freshStoreOn(url, stop);
   const paces: Paces = {};
   try {
     await serveLoad(fresh, async (load) => {

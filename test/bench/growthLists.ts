@@ -5,7 +5,7 @@ import { percentile } from "./report.ts";
 
 /** Recipients that were sent one message each, after all others. */
 const RECIPIENTS = 50;
-const ASKED_TIMES = 200;
+const REPEATS = 200;
 
 /** One thing that people look up, and the latency of its answers in ms. */
 export interface LookUp {
@@ -36,7 +36,7 @@ export async function measureLookUps(service: TestProcess): Promise<readonly Loo
   const measured: LookUp[] = [];
   for (const [name, queryOf] of Object.entries(LOOK_UPS)) {
     const latencies: number[] = [];
-    for (let number = 0; number < ASKED_TIMES; number += 1) {
+    for (let number = 0; number < REPEATS; number += 1) {
       const startedAt = performance.now();
       const { status } = await service.call("GET", `/api/v1/emails${queryOf(number)}`);
       latencies.push(performance.now() - startedAt);

@@ -10,7 +10,7 @@ import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { newId, webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
-import { type GrowthWorkspace, type Story, storyMaker } from "./growthStories.ts";
+import { type GrowthWorkspace, historyMaker, type MessageHistory } from "./growthHistories.ts";
 import { seededRandom } from "./httpLoad.ts";
 
 const TEMPLATES = 5;
@@ -49,12 +49,12 @@ async function setUp(store: EventStore, workspaceId: string) {
 /** The calls that a story led to, each taken at once. */
 async function appendCalls(
   store: EventStore,
-  story: Story,
+  history: MessageHistory,
   endpoints: readonly Endpoint[],
   context: WorkspaceCommandContext,
 ): Promise<number> {
   let count = 0;
-  for (const [eventRevision, event] of story.events.entries()) {
+  for (const [eventRevision, event] of history.events.entries()) {
     const eventType = webhookEventType(event.type);
     if (eventType === null) continue;
     for (const { id: endpointId, types } of endpoints) {
@@ -64,7 +64,7 @@ async function appendCalls(
         workspaceId,
         endpointId,
         eventId: event.id,
-        eventStream: emailStream(story.id),
+        eventStream: emailStream(history.id),
         eventRevision,
         eventType,
       };
@@ -81,7 +81,7 @@ async function appendCalls(
 
 async function appendSuppression(
   store: EventStore,
-  { id, suppressed }: Story,
+  { id, suppressed }: MessageHistory,
   context: WorkspaceCommandContext,
 ): Promise<number> {
   if (suppressed === null) return 0;
@@ -105,20 +105,20 @@ export async function growLog(
   messages: number,
 ): Promise<number> {
   const { templateIds, endpoints } = await setUp(store, names.workspaceId);
-  const storyOf = storyMaker({ ...names, templateIds }, messages, seededRandom(4));
+  const historyOf = historyMaker({ ...names, templateIds }, messages, seededRandom(4));
   const { workspaceId } = names;
   const context = { at: Date.now(), correlationId: newId(), actor: "worker:growth:1", workspaceId };
-  const appendStory = async (number: number) => {
-    const story = storyOf(number);
-    const own = await appendNew(store, emailStream(story.id), story.events);
-    const suppressions = await appendSuppression(store, story, context);
-    return own + suppressions + (await appendCalls(store, story, endpoints, context));
+  const appendHistory = async (number: number) => {
+    const history = historyOf(number);
+    const own = await appendNew(store, emailStream(history.id), history.events);
+    const suppressions = await appendSuppression(store, history, context);
+    return own + suppressions + (await appendCalls(store, history, endpoints, context));
   };
   let events = TEMPLATES + SUBSCRIPTIONS.length;
   let next = 0;
   const caller = async () => {
     while (next < messages) {
-      const appended = await appendStory(next++);
+      const appended = await appendHistory(next++);
       events += appended;
     }
   };

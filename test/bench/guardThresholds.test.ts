@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { thresholdFaults } from "./guardThresholds.ts";
 
 describe("the ratios of a run", () => {
-  const thresholds = { send: { least: 0.5 }, cpu: { most: 2 }, reference: { most: 1 } };
+  const thresholds = { send: { min: 0.5 }, cpu: { max: 2 }, reference: { max: 1 } };
   const faults = (ratios: Record<string, number>) =>
     thresholdFaults(ratios, thresholds, new Set(["reference"]));
 

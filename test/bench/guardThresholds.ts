@@ -1,7 +1,7 @@
 /** What a ratio of a run may be: at least so much, or at most. */
 export interface Threshold {
-  readonly least?: number;
-  readonly most?: number;
+  readonly min?: number;
+  readonly max?: number;
 }
 
 /**
@@ -10,13 +10,13 @@ export interface Threshold {
  * those of processor time: where many processes want the cores, what works on one thread gets the fewest turns.
  */
 export const GUARD_THRESHOLDS: Readonly<Record<string, Threshold>> = {
-  send_vs_append_sqlite: { least: 0.22 },
-  send_cpu_vs_append_cpu_sqlite: { most: 5.5 },
-  send_cpu_vs_outbox_cpu_sqlite: { most: 1.5 },
-  replay_vs_send_sqlite: { least: 1.3 },
-  replay_of_another_vs_send_sqlite: { least: 0.8 },
-  project_vs_read_sqlite: { least: 0.1 },
-  webhooks_vs_bare_client_sqlite: { least: 0.4 },
+  send_vs_append_sqlite: { min: 0.22 },
+  send_cpu_vs_append_cpu_sqlite: { max: 5.5 },
+  send_cpu_vs_outbox_cpu_sqlite: { max: 1.5 },
+  replay_vs_send_sqlite: { min: 1.3 },
+  replay_of_another_vs_send_sqlite: { min: 0.8 },
+  project_vs_read_sqlite: { min: 0.1 },
+  webhooks_vs_bare_client_sqlite: { min: 0.4 },
 };
 
 /** Measured only where PostgreSQL is there. */
@@ -28,11 +28,11 @@ export function thresholdFaults(
   thresholds: Readonly<Record<string, Threshold>>,
   optional: ReadonlySet<string>,
 ): readonly string[] {
-  return Object.entries(thresholds).flatMap(([name, { least = 0, most = Number.POSITIVE_INFINITY }]) => {
+  return Object.entries(thresholds).flatMap(([name, { min = 0, max = Number.POSITIVE_INFINITY }]) => {
     const ratio = ratios[name];
     if (ratio === undefined) return optional.has(name) ? [] : [`${name} was not measured`];
-    if (ratio >= least && ratio <= most) return [];
+    if (ratio >= min && ratio <= max) return [];
     // NaN is neither.
-    return [`${name} is ${ratio}: ${ratio > most ? `at most ${most}` : `at least ${least}`} was wanted`];
+    return [`${name} is ${ratio}: ${ratio > max ? `at most ${max}` : `at least ${min}`} was wanted`];
   });
 }

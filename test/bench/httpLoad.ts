@@ -1,4 +1,4 @@
-import { growthEmailId } from "./growthStories.ts";
+import { growthEmailId } from "./growthHistories.ts";
 import { mailBody, templateMailBody } from "./mail.ts";
 import { percentile } from "./report.ts";
 

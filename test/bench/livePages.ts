@@ -43,7 +43,7 @@ async function openPage(
 }
 
 /** Sends while so many pages, open already, follow them. */
-async function beside(service: TestProcess, pages: number, send: () => Promise<Pace>): Promise<Pace> {
+async function whileOpen(service: TestProcess, pages: number, send: () => Promise<Pace>): Promise<Pace> {
   const stop = new AbortController();
   const visitors = await Promise.all(Array.from({ length: pages }, () => logIn(service.url, service.apiKey)));
   const open = await Promise.all(visitors.map((visitor) => openPage(service, visitor, stop.signal)));
@@ -62,15 +62,15 @@ export const live: Bench = async (store, report, { turns }) => {
     const paces = new Map<number, Pace[]>([0, ...PAGES].map((pages) => [pages, []]));
     for (let turn = 0; turn < turns; turn += 1)
       for (const [pages, taken] of paces)
-        taken.push(await beside(service, pages, () => load(`${pages}-pages-${turn}`, requests)));
-    const alone = paces.get(0) ?? [];
+        taken.push(await whileOpen(service, pages, () => load(`${pages}-pages-${turn}`, requests)));
+    const withoutPages = paces.get(0) ?? [];
     for (const [pages, taken] of paces) {
       const name = `send, ${pages} pages live`;
       const figures = { store: store.name, value: median(taken.map(({ cpuUs }) => cpuUs)) };
       add(report, { name, unit: "µs of processor time/send", ...figures });
       if (pages === 0) continue;
       const ratios = (of: (pace: Pace) => number) =>
-        median(taken.map((pace, turn) => of(pace) / of(alone[turn] ?? pace)));
+        median(taken.map((pace, turn) => of(pace) / of(withoutPages[turn] ?? pace)));
       addRatio(
         report,
         `send_cpu_with_${pages}_live_vs_none_${store.name}`,

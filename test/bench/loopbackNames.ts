@@ -11,7 +11,7 @@ const TYPE_A = 1;
 const RECORD = Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1]);
 
 /** The answer to a query: its header and question, and a record where an address was asked for. */
-function answerTo(query: Buffer): Buffer {
+function answerFor(query: Buffer): Buffer {
   let end = HEADER_BYTES;
   while ((query[end] ?? 0) > 0) end += 1 + (query[end] ?? 0);
   end += 5;
@@ -28,7 +28,7 @@ export async function startLoopbackNames(): Promise<LoopbackNames> {
     hostname: "127.0.0.1",
     socket: {
       data: (self, query, port, address) => {
-        self.send(answerTo(query), port, address);
+        self.send(answerFor(query), port, address);
       },
     },
   });

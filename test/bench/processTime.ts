@@ -52,13 +52,13 @@ export function cpuUsByThread(
   pid: number,
 ): ReadonlyMap<number, { readonly name: string; readonly cpuUs: number }> {
   const threads = readdirSync(`/proc/${pid}/task`).map((id) => {
-    const place = `/proc/${pid}/task/${id}`;
-    const stat = readFileSync(`${place}/stat`, "utf8")
+    const directory = `/proc/${pid}/task/${id}`;
+    const stat = readFileSync(`${directory}/stat`, "utf8")
       .replace(/^.*\) /s, "")
       .split(" ");
     return [
       Number(id),
-      { name: readFileSync(`${place}/comm`, "utf8"), cpuUs: sumUs(stat, [USER, SYSTEM]) },
+      { name: readFileSync(`${directory}/comm`, "utf8"), cpuUs: sumUs(stat, [USER, SYSTEM]) },
     ] as const;
   });
   return new Map(threads);

@@ -71,7 +71,7 @@ async function measureQueries(store: BenchStore, service: TestProcess, report: R
     return sent.p99;
   };
   await send(WARM_REQUESTS);
-  let worst = 0;
+  let ratioMax = 0;
   for (const [name, path] of Object.entries(await worstQueries(service))) {
     const alone: number[] = [];
     const beside: number[] = [];
@@ -87,9 +87,9 @@ async function measureQueries(store: BenchStore, service: TestProcess, report: R
     const before = figure("send p99 alone", "ms", median(alone));
     const after = figure(`send p99 beside ${CALLERS} callers`, "ms", median(beside));
     figure("answers", "requests/s", perSecond);
-    worst = Math.max(worst, after / before);
+    ratioMax = Math.max(ratioMax, after / before);
   }
-  addRatio(report, `queries_send_p99_beside_vs_alone_${store.name}`, worst);
+  addRatio(report, `queries_send_p99_beside_vs_alone_${store.name}`, ratioMax);
 }
 
 /** Sends beside eight callers of the worst query of each list, on a log of `messages` messages. */

@@ -42,7 +42,7 @@ const BODIES = 64;
 type Step = (call: number) => unknown;
 
 /** Processor time of one call, in µs, on this thread and those that help it. */
-async function costUs(step: Step, prepare: () => void = () => {}): Promise<number> {
+async function measureUs(step: Step, prepare: () => void = () => {}): Promise<number> {
   const rounds: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     prepare();
@@ -55,7 +55,7 @@ async function costUs(step: Step, prepare: () => void = () => {}): Promise<numbe
 }
 
 /** A log in memory that takes messages and forgets them. */
-function forgetfulStore(): EventStore {
+function discardingStore(): EventStore {
   const store = memoryEventStore();
   const appended = { outcome: "appended", revision: 1, position: "0000000000000001" as Position } as const;
   return {
@@ -65,14 +65,14 @@ function forgetfulStore(): EventStore {
   };
 }
 
-interface Bed {
+interface Setup {
   readonly deps: Dependencies;
   readonly apiKey: string;
   readonly workspaceId: string;
 }
 
-async function makeBed(): Promise<Bed> {
-  const deps = testDependencies({ store: forgetfulStore(), clock: systemClock });
+async function makeSetup(): Promise<Setup> {
+  const deps = testDependencies({ store: discardingStore(), clock: systemClock });
   const directory = await mkdtemp(join(tmpdir(), "postledger-bench-"));
   await bootstrap(deps, newId(), directory);
   const apiKey = (await readFile(join(directory, "bootstrap.key"), "utf8")).trim();
@@ -84,7 +84,7 @@ async function makeBed(): Promise<Bed> {
 
 /** The steps of the program itself, one by one, with bodies as the load generator sends them. */
 async function measureProgram(): Promise<Readonly<Record<string, number>>> {
-  const { deps, apiKey, workspaceId } = await makeBed();
+  const { deps, apiKey, workspaceId } = await makeSetup();
   const random = seededRandom(1);
   const bodies = Array.from({ length: BODIES }, () => mailBody(random));
   const bodyOf = (call: number) => bodies[call % BODIES] as SendEmailBody;
@@ -103,23 +103,23 @@ async function measureProgram(): Promise<Readonly<Record<string, number>>> {
       return new Request("http://localhost/", { method: "POST", body, headers });
     });
   };
-  const nothing = await costUs(() => {});
+  const emptyLoopUs = await measureUs(() => {});
   let sent = 0;
-  const parse = await costUs(async (call) => {
+  const parse = await measureUs(async (call) => {
     const body = admission.open(workspaceId);
     await readJsonBody(incoming[call] as Request, body, { bytesMax: BODY_BYTES_MAX });
     body.release();
   }, ready);
-  const authorize = await costUs(() => authenticate(deps, `Bearer ${apiKey}`));
-  const validate = await costUs((call) => {
+  const authorize = await measureUs(() => authenticate(deps, `Bearer ${apiKey}`));
+  const validate = await measureUs((call) => {
     check(bodyOf(call));
     sendRequest(bodyOf(call));
   });
-  const fingerprint = await costUs((call) => {
+  const fingerprint = await measureUs((call) => {
     emailId({ workspaceId, isTest: false }, `bench-${call}`);
     requestFingerprint(deps.keys, workspaceId, requestOf(call).request);
   });
-  const encode = await costUs(async (call) => {
+  const encode = await measureUs(async (call) => {
     const { event } = await prepareContent(deps.content, folder, requestOf(call).content);
     toNewEvents(
       [
@@ -129,25 +129,25 @@ async function measureProgram(): Promise<Readonly<Record<string, number>>> {
       context,
     );
   });
-  const command = await costUs((call) => {
+  const command = await measureUs((call) => {
     const idempotencyKey = `bench-${sent++}`;
     return sendEmail(deps, { ...requestOf(call), workspaceId, idempotencyKey, context });
   });
   const receipt = { id: newId(), status: "queued", acceptedAt: new Date(0).toISOString() } as const;
   const headers = { "x-request-id": "0", "cache-control": "no-store", "x-content-type-options": "nosniff" };
-  const answer = await costUs(() => {
+  const answer = await measureUs(() => {
     Response.json(receiptJson(receipt), { status: 202, headers: { ...headers, location: receipt.id } });
   });
   admission.stop();
   await deps.quota.stop();
   return {
-    parse: parse - nothing,
-    authorize: authorize - nothing,
-    validate: validate - nothing,
-    fingerprint: fingerprint - nothing,
-    decide: command - fingerprint - encode + nothing,
-    encode: encode - nothing,
-    answer: answer - nothing,
+    parse: parse - emptyLoopUs,
+    authorize: authorize - emptyLoopUs,
+    validate: validate - emptyLoopUs,
+    fingerprint: fingerprint - emptyLoopUs,
+    decide: command - fingerprint - encode + emptyLoopUs,
+    encode: encode - emptyLoopUs,
+    answer: answer - emptyLoopUs,
   };
 }
 
@@ -172,7 +172,7 @@ async function httpUs(): Promise<number> {
 /** The log alone: two events an append, without making them. */
 async function appendUs(store: BenchStore): Promise<number> {
   const random = seededRandom(2);
-  const making = await costUs(() => sampleEvents(random));
+  const generatingUs = await measureUs(() => sampleEvents(random));
   let whole = 0;
   await onFresh(store, async (fresh) => {
     const log = await fresh.open();
@@ -187,7 +187,7 @@ async function appendUs(store: BenchStore): Promise<number> {
     whole = Math.min(...rounds);
     await log.close();
   });
-  return whole - making;
+  return whole - generatingUs;
 }
 
 interface Threads {

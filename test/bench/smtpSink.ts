@@ -76,10 +76,10 @@ function serve(): void {
     },
   });
   process.send?.({ port: server.port });
-  let told = 0;
+  let reportedCount = 0;
   setInterval(() => {
-    if (told !== received) process.send?.({ received });
-    told = received;
+    if (reportedCount !== received) process.send?.({ received });
+    reportedCount = received;
   }, REPORT_MS);
 }
 

@@ -3,12 +3,12 @@ import type { Bench } from "./benches.ts";
 import { onFresh, serveOn } from "./benchService.ts";
 import type { BenchStore } from "./benchStores.ts";
 import { add, addRatio, percentile } from "./report.ts";
-import { type BedSize, makeBed, type WebhookBed } from "./webhookBed.ts";
+import { makeWebhookSetup, type SetupSize, type WebhookSetup } from "./webhookSetup.ts";
 
 /** A thousand endpoints, of which each workspace has one that hangs; and the same without those. */
-const MIXED: BedSize = { workspaces: 100, endpoints: 10, hanging: 1 };
-const WELL: BedSize = { workspaces: 100, endpoints: 9, hanging: 0 };
-const WELL_IN_EACH = 9;
+const MIXED: SetupSize = { workspaces: 100, endpoints: 10, hanging: 1 };
+const HEALTHY: SetupSize = { workspaces: 100, endpoints: 9, hanging: 0 };
+const HEALTHY_PER_WORKSPACE = 9;
 /** Calls to hang, and a backlog behind them, before anything is measured. */
 const WARM_EVENTS = 600;
 /** Both kinds take turns, so that both meet the same machine. */
@@ -19,31 +19,35 @@ const EVENTS_PER_SECOND = 20;
 const ARRIVAL_MS_MAX = 300_000;
 
 interface Measured {
-  readonly bed: WebhookBed;
+  readonly setup: WebhookSetup;
   /** Calls that well endpoints have been owed so far. */
-  owed: number;
+  expected: number;
 }
 
 /** Lets events happen at an even pace, and answers from event to arrival, in ms, for endpoints that are well. */
 async function turn(measured: Measured, events: number, perSecond: number): Promise<readonly number[]> {
-  const { bed } = measured;
+  const { setup } = measured;
   const startedAt = performance.now();
   for (let index = 0; index < events; index += 1) {
     await Bun.sleep(Math.max(0, startedAt + (index * 1_000) / perSecond - performance.now()));
-    await bed.happen(1);
+    await setup.addEvents(1);
   }
-  measured.owed += events * WELL_IN_EACH;
-  await until(() => bed.sink.received() >= measured.owed, "the last arrival", ARRIVAL_MS_MAX);
-  return bed.sink.latencies();
+  measured.expected += events * HEALTHY_PER_WORKSPACE;
+  await until(() => setup.sink.received() >= measured.expected, "the last arrival", ARRIVAL_MS_MAX);
+  return setup.sink.latencies();
 }
 
-function onBed(store: BenchStore, size: BedSize, work: (measured: Measured) => Promise<void>): Promise<void> {
+function withSetup(
+  store: BenchStore,
+  size: SetupSize,
+  work: (measured: Measured) => Promise<void>,
+): Promise<void> {
   return onFresh(store, async (fresh) => {
-    const bed = await makeBed(fresh, size);
+    const setup = await makeWebhookSetup(fresh, size);
     try {
-      await serveOn(fresh, bed.settings, () => work({ bed, owed: 0 }));
+      await serveOn(fresh, setup.settings, () => work({ setup, expected: 0 }));
     } finally {
-      await bed.stop();
+      await setup.stop();
     }
   });
 }
@@ -51,9 +55,9 @@ function onBed(store: BenchStore, size: BedSize, work: (measured: Measured) => P
 /** From event to arrival at 900 endpoints that are well, with and without 100 beside them that never answer. */
 export const isolation: Bench = async (store, report) => {
   const latencies: Record<"without" | "with", number[]> = { without: [], with: [] };
-  await onBed(store, WELL, (well) =>
-    onBed(store, MIXED, async (mixed) => {
-      const kinds = { without: well, with: mixed };
+  await withSetup(store, HEALTHY, (healthy) =>
+    withSetup(store, MIXED, async (mixed) => {
+      const kinds = { without: healthy, with: mixed };
       for (const measured of Object.values(kinds)) await turn(measured, WARM_EVENTS, WARM_EVENTS);
       for (let index = 0; index < TURNS; index += 1) {
         for (const kind of ["without", "with"] as const) {

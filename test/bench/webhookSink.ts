@@ -3,7 +3,7 @@ import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverC
 /** What an HTTPS receiver in a process of its own has got. */
 export interface WebhookSink {
   readonly port: number;
-  /** Calls to {@link WELL_PATH}. */
+  /** Calls to {@link HEALTHY_PATH}. */
   received(): number;
   /** From an event's time to its arrival in ms, in order of arrival, of such calls since the last time. */
   latencies(): Promise<readonly number[]>;
@@ -11,7 +11,7 @@ export interface WebhookSink {
 }
 
 /** Calls to this path are counted and timed; to any other they are answered only, or not even that. */
-export const WELL_PATH = "/well";
+export const HEALTHY_PATH = "/well";
 export const HANGING_PATH = "/hang";
 const REPORT_MS = 10;
 
@@ -24,7 +24,7 @@ interface FromSink {
 export async function startWebhookSink(): Promise<WebhookSink> {
   let received = 0;
   const started = Promise.withResolvers<number>();
-  let asked = Promise.withResolvers<readonly number[]>();
+  let requested = Promise.withResolvers<readonly number[]>();
   const child = Bun.spawn([process.execPath, import.meta.path], {
     stdin: "ignore",
     stdout: "inherit",
@@ -32,16 +32,16 @@ export async function startWebhookSink(): Promise<WebhookSink> {
     ipc(message: FromSink) {
       received = message.received ?? received;
       if (message.port !== undefined) started.resolve(message.port);
-      if (message.latencies !== undefined) asked.resolve(message.latencies);
+      if (message.latencies !== undefined) requested.resolve(message.latencies);
     },
   });
   return {
     port: await started.promise,
     received: () => received,
     latencies() {
-      asked = Promise.withResolvers();
+      requested = Promise.withResolvers();
       child.send("latencies");
-      return asked.promise;
+      return requested.promise;
     },
     stop: () => child.kill(),
   };
@@ -59,7 +59,7 @@ function serve(): void {
       const { timestamp } = (await request.json()) as { readonly timestamp: string };
       const { pathname } = new URL(request.url);
       if (pathname === HANGING_PATH) return new Promise<Response>(() => {});
-      if (pathname === WELL_PATH) {
+      if (pathname === HEALTHY_PATH) {
         received += 1;
         latencies.push(Date.now() - Date.parse(timestamp));
       }
@@ -71,10 +71,10 @@ function serve(): void {
     process.send?.({ latencies });
     latencies = [];
   });
-  let told = 0;
+  let reportedCount = 0;
   setInterval(() => {
-    if (told !== received) process.send?.({ received });
-    told = received;
+    if (reportedCount !== received) process.send?.({ received });
+    reportedCount = received;
   }, REPORT_MS);
 }
 

@@ -32,9 +32,9 @@ test(
       call("data", "backup", "verify", out, "--json"),
       call("restored", "backup", "restore", out),
     ])) as readonly CommandCallResult[];
-    const told = new RegExp(`: 4 files, ${SIZE.source}(?:, as of .+)?$`, "m");
+    const summary = new RegExp(`: 4 files, ${SIZE.source}(?:, as of .+)?$`, "m");
     for (const end of [created, verified, restored]) expect(end).toMatchObject({ status: 0, err: "" });
-    for (const end of [created, verified, restored]) expect(end?.out).toMatch(told);
+    for (const end of [created, verified, restored]) expect(end?.out).toMatch(summary);
     const { files, bytes } = JSON.parse(exact?.out ?? "{}");
     const sizes = [...new Bun.Glob("**/*").scanSync(out)]
       .filter((path) => path !== "manifest.jsonl")
@@ -72,22 +72,22 @@ test(
 
 describe("a restore is refused before it begins", () => {
   const disk = (device: number, freeBytes: number) => () => ({ device, freeBytes });
-  const needed = [
+  const requiredFiles = [
     { directory: "/", bytes: 600_000 },
     { directory: "/not/there/yet", bytes: 500_000 },
   ];
 
   test("where the disk has no room for log and content together", () => {
-    expect(() => requireRoom(needed, disk(1, 1_000_000))).toThrow(
+    expect(() => requireRoom(requiredFiles, disk(1, 1_000_000))).toThrow(
       /1 MB free at \/, and what is restored to that disk needs 1\.1 MB/,
     );
-    requireRoom(needed, disk(1, 1_100_000));
+    requireRoom(requiredFiles, disk(1, 1_100_000));
   });
 
   test("where one of two disks has no room for its part", () => {
     const other = { directory: "/proc", bytes: 500_000 };
     const disks = (freeBytes: number) => (directory: string) => ({ device: directory.length, freeBytes });
-    expect(() => requireRoom([...needed.slice(0, 1), other], disks(500_000))).toThrow("needs 600 kB");
-    requireRoom([...needed.slice(0, 1), other], disks(600_000));
+    expect(() => requireRoom([...requiredFiles.slice(0, 1), other], disks(500_000))).toThrow("needs 600 kB");
+    requireRoom([...requiredFiles.slice(0, 1), other], disks(600_000));
   });
 });

@@ -41,11 +41,11 @@ describe("what is to be typed next", () => {
   test("without Bun is what the guide has them type who have Node alone", async () => {
     const agent = "npm/11.6.2 node/v24.10.0 linux x64 workspaces/false";
     const env = { npm_config_user_agent: agent };
-    const told = `npx -y ${JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")).packageManager}`;
+    const command = `npx -y ${JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")).packageManager}`;
     expect(cliInvocation(env, "1.2.3")).toBe("npx -y bun@1.2.3 run postledger");
-    expect(await readFile(join(ROOT, "docs/getting-started.md"), "utf8")).toContain(told);
+    expect(await readFile(join(ROOT, "docs/getting-started.md"), "utf8")).toContain(command);
     const { err } = await run([process.execPath, "src/main.ts", "docter"], env);
-    expect(err).toContain(`\`${told} run postledger help\``);
+    expect(err).toContain(`\`${command} run postledger help\``);
   });
 
   test("in the container image is the command that it has", async () => {
@@ -62,8 +62,8 @@ describe("what is to be typed next", () => {
     const written: string[] = [];
     for (const path of new Bun.Glob("src/**/*.{ts,tsx}").scanSync({ cwd: ROOT })) {
       const lines = (await readFile(join(ROOT, path), "utf8")).split("\n");
-      const said = lines.filter((line) => /[`>]postledger [a-z]/.test(line));
-      written.push(...said.filter((line) => !/^\s*(\*|\/\*\*|examples: )/.test(line)));
+      const mentioned = lines.filter((line) => /[`>]postledger [a-z]/.test(line));
+      written.push(...mentioned.filter((line) => !/^\s*(\*|\/\*\*|examples: )/.test(line)));
     }
     expect(written).toEqual([]);
   });

@@ -42,7 +42,7 @@ async function call(words: readonly string[], { cwd = folder, env = {} as Enviro
 const commands = commandGroups.flatMap((group) => group.commands);
 
 /** How calls end that are made one after the other in one process; for use within tests. */
-function madeAtOnce(calls: () => readonly CommandCall[]): (index: number) => CommandCallResult {
+function runBeforeAll(calls: () => readonly CommandCall[]): (index: number) => CommandCallResult {
   let ends: readonly CommandCallResult[] = [];
   beforeAll(async () => {
     ends = await runCalls(calls());
@@ -71,7 +71,7 @@ describe("a mistake", () => {
     ["doctor --jsn", "Did you mean --json?"],
     ["projection as-of 2h", "missing required argument 'name'"],
   ] as const;
-  const endOf = madeAtOnce(() =>
+  const endOf = runBeforeAll(() =>
     told.map(([line]) => ({ words: line.split(" ").filter((word) => word !== ""), cwd: folder })),
   );
   test.each(told.map(([line, message], index) => [line, message, index] as const))(
@@ -128,20 +128,20 @@ describe("help", () => {
     ...commands.map(({ name }) => name.split(" ")),
   ];
 
-  const shownOf = madeAtOnce(() => calls.map((words) => ({ words: [...words, "--help"] })));
-  const askedOf = madeAtOnce(() => calls.map((words) => ({ words: ["help", ...words] })));
+  const shownOf = runBeforeAll(() => calls.map((words) => ({ words: [...words, "--help"] })));
+  const helpOf = runBeforeAll(() => calls.map((words) => ({ words: ["help", ...words] })));
 
   test("of a call in a process of its own is the same", async () => {
     const words = ["workspace", "create"];
     const at = calls.findIndex((one) => one.join(" ") === words.join(" "));
     expect(await call([...words, "--help"])).toEqual(shownOf(at));
-    expect(await call(["help", ...words])).toEqual(askedOf(at));
+    expect(await call(["help", ...words])).toEqual(helpOf(at));
   });
 
   test.each(calls.map((words, index) => [words.join(" "), words, index] as const))(
     "of %p fits a terminal, shows how it is called, and an example",
     (_name, words, index) => {
-      const [shown, asked] = [shownOf(index), askedOf(index)];
+      const [shown, asked] = [shownOf(index), helpOf(index)];
       expect(shown).toMatchObject({ status: 0, err: "" });
       expect(shown.out).toStartWith(`Usage: ${["bun run postledger", ...words].join(" ")} `);
       expect(shown.out).toContain("\nExamples:\n");
@@ -155,8 +155,8 @@ describe("help", () => {
   test("of every option says what holds without it, and of every operand what it is", () => {
     for (const { options = [], operands = [] } of commands) {
       for (const { value, help, isRequired } of options) {
-        const isTold = isRequired === true || value === null || help.includes("(default: ");
-        expect({ help, isTold }).toEqual({ help, isTold: true });
+        const isDocumented = isRequired === true || value === null || help.includes("(default: ");
+        expect({ help, isDocumented }).toEqual({ help, isDocumented: true });
       }
       for (const { help } of operands) expect(help).not.toBe("");
     }
@@ -321,10 +321,10 @@ describe("keys and senders on the command line", () => {
       const { id } = (await run("api-key", "create", "--json")).json;
       expect((await run("api-key", "list")).out).toStartWith(`${id}  active`);
       await run("workspace", "create", "Beta");
-      const unclear = await run("api-key", "list");
-      expect(unclear).toMatchObject({ exitCode: 1, out: "" });
-      expect(unclear.err).toContain(`${of[1]}  Acme`);
-      expect(unclear.err).toEndWith("add --workspace <id>\n");
+      const ambiguous = await run("api-key", "list");
+      expect(ambiguous).toMatchObject({ exitCode: 1, out: "" });
+      expect(ambiguous.err).toContain(`${of[1]}  Acme`);
+      expect(ambiguous.err).toEndWith("add --workspace <id>\n");
       for (const words of [
         ["api-key", "list"],
         ["sender", "list"],
@@ -353,8 +353,8 @@ describe("keys and senders on the command line", () => {
       const staging = await run("api-key", "create", ...of, "--test");
       expect(staging.out).toMatch(/^pl_test_\w{50}\n$/);
       expect(staging.err).toContain("every scope that a test key can hold");
-      const tooMuch = await run("api-key", "create", ...of, "--test", "--scopes", "webhook:manage");
-      expect(tooMuch.err).toContain("a test key can hold email:send, email:read, attachment:manage");
+      const refused = await run("api-key", "create", ...of, "--test", "--scopes", "webhook:manage");
+      expect(refused.err).toContain("a test key can hold email:send, email:read, attachment:manage");
       const bound = ["--sender", "Shop.example, Ana@example.com", "--client-range", "10.0.0.0/8,::1"];
       const first = await run("api-key", "create", ...of, "--scopes", "email:send", ...bound, "--json");
       expect({ err: first.err, scopes: first.json.scopes }).toEqual({ err: "", scopes: ["email:send"] });
@@ -433,8 +433,11 @@ describe("keys and senders on the command line", () => {
       });
       expect((await list())[0].display_name).toBeNull();
       // A forgotten option destroys nothing.
-      const neither = await run("sender", "rename", billing, ...of);
-      expect(neither).toMatchObject({ exitCode: 2, err: expect.stringContaining("--name or --remove-name") });
+      const withoutName = await run("sender", "rename", billing, ...of);
+      expect(withoutName).toMatchObject({
+        exitCode: 2,
+        err: expect.stringContaining("--name or --remove-name"),
+      });
       await run("sender", "rename", "acme.example", ...of, "--name", "Acme");
       expect((await list())[1]).toMatchObject({ kind: "domain", display_name: "Acme" });
       await run("sender", "add", "other.example", ...of, "--name", "Other");
@@ -454,7 +457,7 @@ describe("where there is no data directory", () => {
   const looking = commands.filter(({ name }) => ![...MAKING, ...UNUSED].includes(name));
 
   /** A call with everything that it must be given. */
-  function whole({ name, operands = [], options = [] }: (typeof commands)[number]): readonly string[] {
+  function fullCommand({ name, operands = [], options = [] }: (typeof commands)[number]): readonly string[] {
     const given = options
       .filter(({ isRequired }) => isRequired)
       .flatMap((option) => [`--${option.name}`, "x"]);
@@ -472,12 +475,12 @@ describe("where there is no data directory", () => {
   beforeAll(async () => {
     for (const command of looking) await mkdir(join(folderOf(command), "made"), { recursive: true });
   });
-  const absentOf = madeAtOnce(() =>
-    looking.map((command) => ({ words: whole(command), cwd: folderOf(command) })),
+  const absentOf = runBeforeAll(() =>
+    looking.map((command) => ({ words: fullCommand(command), cwd: folderOf(command) })),
   );
-  const emptyOf = madeAtOnce(() =>
+  const emptyOf = runBeforeAll(() =>
     looking.map((command) => ({
-      ...{ words: whole(command), cwd: folderOf(command) },
+      ...{ words: fullCommand(command), cwd: folderOf(command) },
       env: { DATA_DIR: "made" },
     })),
   );
@@ -505,7 +508,7 @@ describe("where there is no data directory", () => {
       const settings = { STORE_URL: url, MASTER_KEY: Buffer.alloc(32).toString("base64") };
       const ends = await runCalls(
         looking.map((command) => ({
-          words: whole(command),
+          words: fullCommand(command),
           env: { DATA_DIR: dataDirOf(command), ...settings },
         })),
       );

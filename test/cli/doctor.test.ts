@@ -24,7 +24,7 @@ test.each([
   [416_000, "7 min"],
   [30 * 3_600_000, "30 h"],
   [9 * 86_400_000, "9 days"],
-])("an age of %p ms is told as %p", (ms, told) => expect(ageText(ms)).toBe(told));
+])("an age of %p ms is told as %p", (ms, text) => expect(ageText(ms)).toBe(text));
 
 describe.each(await testStores())("doctor, on $name", (store) => {
   let dataDir: string;
@@ -44,14 +44,18 @@ describe.each(await testStores())("doctor, on $name", (store) => {
       const env = { ...store.env, ...(store.isShared ? {} : { MASTER_KEY: masterKey }), ...relay };
       const service = await startTestProcess({ dataDir, env });
       try {
-        const settled = async () => {
+        const caughtUp = async () => {
           const { exitCode, json } = await runCommand(["doctor", "--json"], dataDir);
           const checks = checksOf(json);
           const areLevel = [...checks.values()].filter(({ name }) => name.startsWith("read model "));
           return { exitCode, checks, isCaughtUp: areLevel.every(({ status }) => status === "ok") };
         };
-        await until(async () => (await settled()).isCaughtUp, "the read models to catch up", TEST_MS_MAX / 2);
-        const { exitCode, checks } = await settled();
+        await until(
+          async () => (await caughtUp()).isCaughtUp,
+          "the read models to catch up",
+          TEST_MS_MAX / 2,
+        );
+        const { exitCode, checks } = await caughtUp();
         expect(exitCode).toBe(1);
         const bad = [...checks.values()].filter(({ status }) => status === "failed");
         expect(bad).toEqual([
@@ -110,18 +114,18 @@ describe.each(await testStores())("doctor, on $name", (store) => {
         await service.kill("SIGTERM");
         const { out } = await runCommand(["workspace", "list", "--json"], own, env);
         const [workspace] = JSON.parse(out) as readonly { id: string }[];
-        const writtenFrom = Date.now();
+        const writtenSince = Date.now();
         for (let times = 0; times < 2; times += 1) {
           const words = ["api-key", "create", "--workspace", workspace?.id ?? "", "--scopes", "email:send"];
           expect((await runCommand(words, own, env)).exitCode).toBe(0);
         }
-        const writtenThrough = Date.now();
+        const writtenUntil = Date.now();
         const checks = await readModels();
         const { status, detail = "" } = checks.get("read model api-keys") ?? {};
         expect(status).toBe("ok");
         const [, since] =
           /^\d+\.\d s behind the log: it lacks what was written since (\S+)$/.exec(detail) ?? [];
-        expect(Date.parse(since ?? "")).toBeWithin(writtenFrom, writtenThrough + 1);
+        expect(Date.parse(since ?? "")).toBeWithin(writtenSince, writtenUntil + 1);
         expect(checks.get("read model templates")).toMatchObject(level);
       } finally {
         await rm(own, { recursive: true, force: true });
@@ -202,15 +206,15 @@ describe("doctor", () => {
       const service = await startTestProcess({ dataDir });
       try {
         const address = await serviceAddress(dataDir);
-        const asked = (authorization?: string) =>
+        const request = (authorization?: string) =>
           fetch(`${address?.url}/status`, authorization === undefined ? {} : { headers: { authorization } });
         expect((await stat(join(dataDir, "service.json"))).mode & 0o777).toBe(0o600);
         const key = (await readFile(join(dataDir, "bootstrap.key"), "utf8")).trim();
         for (const wrong of [undefined, "", "Bearer ", `Bearer ${key}`, `Bearer ${address?.token}x`]) {
-          const { status, headers } = await asked(wrong);
+          const { status, headers } = await request(wrong);
           expect([status, headers.get("content-length")]).toEqual([401, "0"]);
         }
-        expect((await asked(`Bearer ${address?.token}`)).status).toBe(200);
+        expect((await request(`Bearer ${address?.token}`)).status).toBe(200);
         await writeFile(join(dataDir, "service.json"), JSON.stringify({ ...address, token: "another" }));
         const { exitCode, out } = await runCommand(["doctor"], dataDir);
         expect(exitCode).toBe(1);

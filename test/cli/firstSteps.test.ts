@@ -26,15 +26,15 @@ describe("on a log without a workspace", () => {
   test(
     "doctor says that nobody can use it, of a running service and without one, until there is one",
     async () => {
-      const nobody: Check = {
+      const emptyCheck: Check = {
         name: "workspaces",
         status: "warning",
         detail: "there is none, so nobody can use the service",
         action: expect.stringContaining("`bun run postledger workspace create`"),
       };
-      expect(await workspaceChecks()).toEqual([nobody]);
+      expect(await workspaceChecks()).toEqual([emptyCheck]);
       await service.kill("SIGTERM");
-      expect(await workspaceChecks()).toEqual([nobody]);
+      expect(await workspaceChecks()).toEqual([emptyCheck]);
       expect((await run("workspace", "create", "Acme")).exitCode).toBe(0);
       expect(await workspaceChecks()).toEqual([]);
     },
@@ -51,8 +51,8 @@ describe("on a log without a workspace", () => {
         /^added\nIt can send once it is verified\. Publish this TXT record, then ask the API to look for it:\n {2}_postledger\.acme\.example {2}postledger-verification=[0-9a-f]{64}\n/,
       );
       expect(domain.out).toContain(`postledger sender verify acme.example --workspace ${created.json.id}`);
-      const again = await run("sender", "add", "acme.example", ...inWorkspace, "--json");
-      expect(again.json).toEqual({
+      const repeated = await run("sender", "add", "acme.example", ...inWorkspace, "--json");
+      expect(repeated.json).toEqual({
         outcome: "alreadyAdded",
         dns_record: {
           type: "TXT",

@@ -99,10 +99,10 @@ describe("verify and rebuild", () => {
       expect(lines[3]).toStartWith('emails  emails ["nobody"]  should not exist; it is {"id":"nobody",');
       expect(lines[3]).toEndWith("(no event says so)");
       expect(lines[4]).toMatch(/^emails {2}\d+ rows, 4 differences$/);
-      const sick = await run("doctor", "--json");
-      expect(sick.exitCode).toBe(1);
+      const withFault = await run("doctor", "--json");
+      expect(withFault.exitCode).toBe(1);
       const finding = { name: "verification of the read model emails", status: "failed" };
-      expect(sick.json).toContainEqual({
+      expect(withFault.json).toContainEqual({
         ...finding,
         detail: expect.stringContaining("4 differences"),
         action: expect.stringContaining("postledger projection rebuild emails"),
@@ -114,8 +114,8 @@ describe("verify and rebuild", () => {
       const verified = await run("projection", "verify", "--json");
       expect(verified).toMatchObject({ exitCode: 0, err: "" });
       expect(verified.json.differences).toEqual([]);
-      const well = await run("doctor");
-      expect(well.out).toMatch(
+      const healthy = await run("doctor");
+      expect(healthy.out).toMatch(
         /ok {7}verification of the read models: \d+ of \d+ verified, \d+ rows, no difference/,
       );
     },

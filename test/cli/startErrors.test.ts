@@ -20,7 +20,7 @@ const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 /** A fault of the settings, and what has to be said of it: the variable, the fault, and what to do. */
 interface Case {
   readonly env: Readonly<Record<string, string>>;
-  readonly says: readonly RegExp[];
+  readonly patterns: readonly RegExp[];
   /** 2, unless the missing part may come back with the same settings. */
   readonly status?: number;
 }
@@ -76,11 +76,11 @@ describe("a service that cannot start", () => {
   const cases: Readonly<Record<string, () => Case>> = {
     "DATA_DIR that cannot be made": () => ({
       env: { DATA_DIR: "/proc/nowhere" },
-      says: [/DATA_DIR \/proc\/nowhere /, /Set DATA_DIR to a directory/],
+      patterns: [/DATA_DIR \/proc\/nowhere /, /Set DATA_DIR to a directory/],
     }),
     "DATA_DIR that is a file": () => ({
       env: { DATA_DIR: join(directory, "file") },
-      says: [/DATA_DIR \S+\/file /, /a file of that name/],
+      patterns: [/DATA_DIR \S+\/file /, /a file of that name/],
     }),
     ...Object.fromEntries(
       KINDS.flatMap((kind) =>
@@ -88,75 +88,75 @@ describe("a service that cannot start", () => {
           `DATA_DIR whose ${name} is a ${kind}`,
           (): Case => ({
             env: { DATA_DIR: join(directory, kind, name.replace("/", "-")) },
-            says: [new RegExp(`/${name} cannot be used: there is a ${kind} of that name`)],
+            patterns: [new RegExp(`/${name} cannot be used: there is a ${kind} of that name`)],
           }),
         ]),
       ),
     ),
     "HOST of another machine": () => ({
       env: { HOST: "192.0.2.1", SMTP_URL: "outbox:" },
-      says: [/HOST 192\.0\.2\.1 is not an address of this machine/],
+      patterns: [/HOST 192\.0\.2\.1 is not an address of this machine/],
     }),
     "HOST that is no name": () => ({
       env: { HOST: "host.invalid", SMTP_URL: "outbox:" },
-      says: [/HOST host\.invalid is not an address of this machine/],
+      patterns: [/HOST host\.invalid is not an address of this machine/],
     }),
     "SMTP_URL with tls=off": () => ({
       env: { SMTP_URL: "smtp://u:s3cret@relay.example?tls=off" },
-      says: [/SMTP_URL /, /"off"/, /tls=required, tls=none/],
+      patterns: [/SMTP_URL /, /"off"/, /tls=required, tls=none/],
     }),
     "SMTP_URL with another parameter": () => ({
       env: { SMTP_URL: "smtp://u:s3cret@relay.example?pool=true" },
-      says: [/SMTP_URL /, /"pool"/, /tls=required, tls=none/],
+      patterns: [/SMTP_URL /, /"pool"/, /tls=required, tls=none/],
     }),
     "SMTP_URL with a question mark in the password": () => ({
       env: { SMTP_URL: "smtp://relay.example:25?s3cret@host" },
-      says: [/SMTP_URL /],
+      patterns: [/SMTP_URL /],
     }),
     "SMTP_URL with a sign in the password that a URL does not take": () => ({
       env: { SMTP_URL: "smtp://user:s3cret#1@relay.example:587" },
-      says: [/SMTP_URL /, /%23 for #/],
+      patterns: [/SMTP_URL /, /%23 for #/],
     }),
     "SMTP_URL of another protocol": () => ({
       env: { SMTP_URL: "https://relay.example" },
-      says: [/SMTP_URL must begin with smtp:\/\//],
+      patterns: [/SMTP_URL must begin with smtp:\/\//],
     }),
     "STORE_URL of another store": () => ({
       env: { STORE_URL: "postgres://u:s3cret@db.example/mail" },
-      says: [/STORE_URL must begin with file: or esdb:\/\//],
+      patterns: [/STORE_URL must begin with file: or esdb:\/\//],
     }),
     "STORE_URL that cannot be made": () => ({
       env: { STORE_URL: "file:/proc/nowhere" },
-      says: [/STORE_URL file:\/proc\/nowhere /, /Set STORE_URL to/],
+      patterns: [/STORE_URL file:\/proc\/nowhere /, /Set STORE_URL to/],
     }),
     "STORE_URL that names no directory": () => ({
       env: { STORE_URL: "file:" },
-      says: [/STORE_URL must name a directory after file:/],
+      patterns: [/STORE_URL must name a directory after file:/],
     }),
     "CONTENT_URL that names no directory": () => ({
       env: { CONTENT_URL: "file:" },
-      says: [/CONTENT_URL must name a directory after file:/],
+      patterns: [/CONTENT_URL must name a directory after file:/],
     }),
     "STORE_URL without a host": () => ({
       env: { STORE_URL: "esdb://", MASTER_KEY },
-      says: [/STORE_URL must be a connection string/, /esdb:\/\/host:2113\?tls=false/],
+      patterns: [/STORE_URL must be a connection string/, /esdb:\/\/host:2113\?tls=false/],
     }),
     "STORE_URL with a value that is none": () => ({
       env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:2113?tls=off", MASTER_KEY },
-      says: [/STORE_URL must be a connection string/],
+      patterns: [/STORE_URL must be a connection string/],
     }),
     "STORE_URL with an unknown parameter": () => ({
       env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:2113?tlz=false", MASTER_KEY },
-      says: [/STORE_URL must not have the parameter "tlz": .*tls/],
+      patterns: [/STORE_URL must not have the parameter "tlz": .*tls/],
     }),
     "STORE_URL with a parameter that the client would show with all the rest": () => ({
       env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:1?tls=true&tlsVerifyCert=false", MASTER_KEY },
-      says: [/STORE_URL must not have the parameter "tlsVerifyCert": .*tlsCAFile/],
+      patterns: [/STORE_URL must not have the parameter "tlsVerifyCert": .*tlsCAFile/],
     }),
     "STORE_URL where nothing listens": () => ({
       status: 1,
       env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:1?tls=false", MASTER_KEY, STORE_TIMEOUT_MS: "2000" },
-      says: [
+      patterns: [
         /STORE_URL: EventStoreDB at 127\.0\.0\.1:1 /,
         /ECONNREFUSED|no answer/,
         /Start it, or set STORE_URL/,
@@ -164,7 +164,7 @@ describe("a service that cannot start", () => {
     }),
     "CONTENT_URL that cannot be made": () => ({
       env: { CONTENT_URL: "file:/proc/nowhere" },
-      says: [/CONTENT_URL file:\/proc\/nowhere /, /Set CONTENT_URL to a directory/],
+      patterns: [/CONTENT_URL file:\/proc\/nowhere /, /Set CONTENT_URL to a directory/],
     }),
     "CONTENT_URL on a server that is down": () => ({
       status: 1,
@@ -175,9 +175,9 @@ describe("a service that cannot start", () => {
         S3_SECRET_ACCESS_KEY: "s3cret",
         CONTENT_TIMEOUT_MS: "500",
       },
-      says: [/CONTENT_URL s3:\/\/bucket /, /S3_ENDPOINT/],
+      patterns: [/CONTENT_URL s3:\/\/bucket /, /S3_ENDPOINT/],
     }),
-    "PORT that is no number": () => ({ env: { PORT: "http" }, says: [/PORT must be a whole number/] }),
+    "PORT that is no number": () => ({ env: { PORT: "http" }, patterns: [/PORT must be a whole number/] }),
   };
 
   let ends: readonly CommandCallResult[];
@@ -189,11 +189,11 @@ describe("a service that cannot start", () => {
   test.each(Object.entries(cases).map(([name, of], index) => [name, of, index] as const))(
     "for its %s says so, and what to do, in a line",
     (_name, of, index) => {
-      const { says, status: expected = 2 } = of();
+      const { patterns, status: expected = 2 } = of();
       const { status, out, err } = ends[index] as CommandCallResult;
       expect({ status, out }).toEqual({ status: expected, out: "" });
       expect(err.trim().split("\n")).toHaveLength(1);
-      for (const pattern of says) expect(err).toMatch(pattern);
+      for (const pattern of patterns) expect(err).toMatch(pattern);
       expect(err).not.toContain("s3cret");
     },
   );

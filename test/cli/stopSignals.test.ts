@@ -14,28 +14,35 @@ const TEST_MS = 60_000;
 const CTRL_C = "\u0003";
 
 /** What signals at these times come to. */
-function told(...signals: readonly (readonly [atMs: number, signal: StopSignal])[]): readonly string[] {
-  const acts: string[] = [];
+function actionsAfter(
+  ...signals: readonly (readonly [atMs: number, signal: StopSignal])[]
+): readonly string[] {
+  const actions: string[] = [];
   let now = 0;
   const receive = stopSignals({
     nowMs: () => now,
-    drain: (signal) => acts.push(`drain ${signal}`),
-    endAtOnce: (signal) => acts.push(`end ${signal}`),
+    drain: (signal) => actions.push(`drain ${signal}`),
+    endAtOnce: (signal) => actions.push(`end ${signal}`),
   });
   for (const [atMs, signal] of signals) {
     now = atMs;
     receive(signal);
   }
-  return acts;
+  return actions;
 }
 
 describe("signals to stop", () => {
   test("within a second are one Ctrl-C, however many there are", () => {
-    expect(told([5, "SIGINT"], [5, "SIGINT"], [500, "SIGTERM"], [1_004, "SIGINT"])).toEqual(["drain SIGINT"]);
+    expect(actionsAfter([5, "SIGINT"], [5, "SIGINT"], [500, "SIGTERM"], [1_004, "SIGINT"])).toEqual([
+      "drain SIGINT",
+    ]);
   });
 
   test("after it are told apart: the second Ctrl-C ends at once", () => {
-    expect(told([5, "SIGTERM"], [6, "SIGTERM"], [1_005, "SIGINT"])).toEqual(["drain SIGTERM", "end SIGINT"]);
+    expect(actionsAfter([5, "SIGTERM"], [6, "SIGTERM"], [1_005, "SIGINT"])).toEqual([
+      "drain SIGTERM",
+      "end SIGINT",
+    ]);
   });
 });
 

@@ -27,7 +27,7 @@ const KINDS: readonly Kind[] = [
   free("\\w{3}, \\d\\d \\w{3} \\d{4} \\d\\d:\\d\\d:\\d\\d"),
   free("(?<!HTTP/1\\.1 )\\b\\d+(?:[.,]\\d+)*\\b"),
 ];
-const ANYTHING = "…";
+const ELLIPSIS = "…";
 const CHANGING = new RegExp(KINDS.map(({ shown }) => `(${shown})`).join("|"), "g");
 
 /** The values of this run, by what stands for them in the page. */
@@ -39,7 +39,7 @@ export function withValues(text: string, bindings: Bindings): string {
 }
 
 function literal(text: string): string {
-  const parts = text.split(ANYTHING).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const parts = text.split(ELLIPSIS).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return parts.join(".*");
 }
 
@@ -83,7 +83,7 @@ function isScalarAlike({ expected, actual, at }: Pair, bindings: Bindings): bool
 
 function jsonFault(pair: Pair, bindings: Bindings): string | null {
   const { expected, actual, at } = pair;
-  if (expected === ANYTHING) return null;
+  if (expected === ELLIPSIS) return null;
   if (isObject(expected) && isObject(actual) && Array.isArray(expected) === Array.isArray(actual))
     return memberFault({ expected, actual, at }, bindings);
   if (isScalarAlike(pair, bindings)) return null;
@@ -97,7 +97,7 @@ function memberFault(
 ): string | null {
   const members = Object.entries(expected);
   const shown = members.filter(
-    ([name, value]) => name !== ANYTHING && !(Array.isArray(expected) && value === ANYTHING),
+    ([name, value]) => name !== ELLIPSIS && !(Array.isArray(expected) && value === ELLIPSIS),
   );
   const names = new Set(shown.map(([name]) => name));
   const left = Object.keys(actual).filter((name) => !names.has(name));
@@ -133,7 +133,7 @@ export function textOutputFault(expected: string, actual: string, bindings: Bind
   const lines = actual.split(/\r?\n/);
   let at = 0;
   for (const line of expected.split("\n")) {
-    if (line.trim() === "" || line.trim() === ANYTHING) continue;
+    if (line.trim() === "" || line.trim() === ELLIPSIS) continue;
     const found = lines.findIndex((printed, index) => index >= at && isAlike(line, printed, bindings));
     if (found === -1) return `there is no line like: ${line}\n  printed was:\n${actual}`;
     at = found + 1;

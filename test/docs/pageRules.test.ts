@@ -43,13 +43,13 @@ describe("a page", () => {
   });
 
   test("is not too wide, and the README not too long", () => {
-    const wide = PAGES.flatMap(({ path, text }) =>
+    const wideLines = PAGES.flatMap(({ path, text }) =>
       text.split("\n").flatMap((line, index) => {
         const cannotBeBroken = /^\s*\|/.test(line) || /\S{90}/.test(line);
         return line.length > COLUMNS_MAX && !cannotBeBroken ? [`${path}:${index + 1}`] : [];
       }),
     );
-    expect(wide).toEqual([]);
+    expect(wideLines).toEqual([]);
     const readme = PAGES.find(({ path }) => path === "README.md");
     expect(readme?.text.trimEnd().split("\n").length).toBeLessThanOrEqual(README_LINES_MAX);
   });

@@ -20,15 +20,15 @@ const RECEIVER = "localhost:4000";
 const SUBMISSION = "127.0.0.1:2525";
 const METRICS = "127.0.0.1:9464";
 /** Who only looks may look again for so long, until what the page shows is there. */
-const LOOKING_AGAIN_MS = 15_000;
-const LOOKING_AGAIN_EVERY_MS = 50;
+const RETRY_MS_MAX = 15_000;
+const RETRY_INTERVAL_MS = 50;
 const STOPPING_MS_MAX = 60_000;
 const ANSWER = /^answered (\d{3}) (.*)$/gm;
 
 /** A clone of the repository in which pages are followed, one after another, each from its beginning. */
 export interface Clone {
   /** What is wrong with what a page says, each as `path:line: what`. */
-  follow(page: Page, lookingAgainMs?: number): Promise<readonly string[]>;
+  follow(page: Page, retryMsMax?: number): Promise<readonly string[]>;
   remove(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ class Follower {
     private readonly root: string,
     private readonly state: string,
     private readonly page: Page,
-    private readonly lookingAgainMs: number,
+    private readonly retryMsMax: number,
   ) {}
 
   async prepare(): Promise<void> {
@@ -116,7 +116,7 @@ class Follower {
   }
 
   async run(block: Block, output: Block | null): Promise<void> {
-    const deadline = Date.now() + (isLooking(block.text) ? this.lookingAgainMs : 0);
+    const deadline = Date.now() + (isLooking(block.text) ? this.retryMsMax : 0);
     for (;;) {
       const printed = await this.#bash(this.#here(block.text));
       const fault = this.#fileFaultOf(block, output, printed);
@@ -125,7 +125,7 @@ class Follower {
         this.faults.push(`${this.page.path}:${block.line}: ${fault}`);
         return;
       }
-      await Bun.sleep(LOOKING_AGAIN_EVERY_MS);
+      await Bun.sleep(RETRY_INTERVAL_MS);
     }
   }
 
@@ -185,9 +185,9 @@ function outputOf(blocks: readonly Block[], index: number): Block | null {
   return next !== undefined && /^(json|text)$/.test(next.language) && next.notRun === null ? next : null;
 }
 
-async function follow(root: string, page: Page, lookingAgainMs: number): Promise<readonly string[]> {
+async function follow(root: string, page: Page, retryMsMax: number): Promise<readonly string[]> {
   const state = await mkdtemp(join(tmpdir(), "postledger-page-"));
-  const follower = new Follower(root, state, page, lookingAgainMs);
+  const follower = new Follower(root, state, page, retryMsMax);
   await follower.prepare();
   try {
     const runs = page.blocks.filter(({ language, notRun }) => language === "sh" && notRun === null);
@@ -210,8 +210,8 @@ export async function cloneRepository(): Promise<Clone> {
   const directory = await mkdtemp(join(tmpdir(), "postledger-docs-"));
   for (const name of CLONED) await cp(join(ROOT, name), join(directory, name), { recursive: true });
   return {
-    async follow(page, lookingAgainMs = LOOKING_AGAIN_MS) {
-      const faults = await follow(directory, page, lookingAgainMs);
+    async follow(page, retryMsMax = RETRY_MS_MAX) {
+      const faults = await follow(directory, page, retryMsMax);
       // Nothing that one page has made is there for the next one.
       for (const name of await readdir(directory))
         if (!CLONED.includes(name) && name !== INSTALLED)

@@ -65,21 +65,23 @@ const CALLS = [
     body: BODY,
   },
 ];
-const SAID = CALLS.map(({ says }) => says);
+const EXPECTED = CALLS.map(({ says }) => says);
 
 describe("the examples that verify a signature without a library", () => {
   test("in JavaScript let in what we have signed, and nothing else", async () => {
-    const asked = `console.log(JSON.stringify(${JSON.stringify(CALLS)}.map(({ headers, body }) =>
+    const program = `console.log(JSON.stringify(${JSON.stringify(CALLS)}.map(({ headers, body }) =>
       isSigned(${JSON.stringify(SECRET)}, headers, Buffer.from(body)))))`;
-    await writeFile(join(folder, "signed.mjs"), `${example("js", "createHmac")}\n${asked}\n`);
-    expect(JSON.parse(await output([process.execPath, "signed.mjs"]))).toEqual(SAID);
+    await writeFile(join(folder, "signed.mjs"), `${example("js", "createHmac")}\n${program}\n`);
+    expect(JSON.parse(await output([process.execPath, "signed.mjs"]))).toEqual(EXPECTED);
   });
 
   test.skipIf(Bun.which("python3") === null)("in Python do so too", async () => {
-    const asked = `import json, sys
+    const program = `import json, sys
 print(json.dumps([is_signed(sys.argv[1], call["headers"], call["body"].encode()) for call in json.loads(sys.argv[2])]))`;
-    await writeFile(join(folder, "signed.py"), `${example("python", "hmac")}\n${asked}\n`);
-    expect(JSON.parse(await output(["python3", "signed.py", SECRET, JSON.stringify(CALLS)]))).toEqual(SAID);
+    await writeFile(join(folder, "signed.py"), `${example("python", "hmac")}\n${program}\n`);
+    expect(JSON.parse(await output(["python3", "signed.py", SECRET, JSON.stringify(CALLS)]))).toEqual(
+      EXPECTED,
+    );
   });
 
   test.skipIf(Bun.which("openssl") === null)("in a shell print the signature", async () => {

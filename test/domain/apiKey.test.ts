@@ -64,38 +64,40 @@ describe("an API key", () => {
 
 describe("a key that issues another one", () => {
   const scopes = ["email:send", "email:read", "workspace:manage"];
-  const timeless = foldOf(apiKeyAggregate, [{ type: "ApiKeyIssued", data: { ...facts, scopes } }]) as ApiKey;
-  const brief: ApiKey = { ...timeless, expiresAt: NOW };
+  const withoutExpiry = foldOf(apiKeyAggregate, [
+    { type: "ApiKeyIssued", data: { ...facts, scopes } },
+  ]) as ApiKey;
+  const withExpiry: ApiKey = { ...withoutExpiry, expiresAt: NOW };
   const outlives: IssueRefusal = { kind: "outlivesIssuer", expiresAt: NOW };
   const lacks = (...missing: string[]): IssueRefusal => ({ kind: "scopesNotHeld", scopes: missing });
 
   test.each<[string, ApiKey, Parameters<typeof issueRefusal>[1], IssueRefusal | null]>([
-    ["all that it holds", timeless, { scopes, expiresAt: null }, null],
-    ["some of it, for a time", timeless, { scopes: ["email:read"], expiresAt: NOW }, null],
-    ["a scope that it does not hold", timeless, { scopes: ["a"], expiresAt: null }, lacks("a")],
+    ["all that it holds", withoutExpiry, { scopes, expiresAt: null }, null],
+    ["some of it, for a time", withoutExpiry, { scopes: ["email:read"], expiresAt: NOW }, null],
+    ["a scope that it does not hold", withoutExpiry, { scopes: ["a"], expiresAt: null }, lacks("a")],
     [
       "such scopes among its own",
-      timeless,
+      withoutExpiry,
       { scopes: ["a", ...scopes, "b"], expiresAt: null },
       lacks("a", "b"),
     ],
-    ["less time than it has", brief, { scopes, expiresAt: NOW - 1 }, null],
-    ["as much time as it has", brief, { scopes, expiresAt: NOW }, null],
-    ["more time than it has", brief, { scopes, expiresAt: NOW + 1 }, outlives],
-    ["for ever, having a time itself", brief, { scopes, expiresAt: null }, outlives],
-    ["neither scope nor time that it has", brief, { scopes: ["a"], expiresAt: null }, lacks("a")],
-  ])("%s", (_, issuer, wanted, refusal) => {
-    expect(issueRefusal(issuer, wanted)).toEqual(refusal);
+    ["less time than it has", withExpiry, { scopes, expiresAt: NOW - 1 }, null],
+    ["as much time as it has", withExpiry, { scopes, expiresAt: NOW }, null],
+    ["more time than it has", withExpiry, { scopes, expiresAt: NOW + 1 }, outlives],
+    ["for ever, having a time itself", withExpiry, { scopes, expiresAt: null }, outlives],
+    ["neither scope nor time that it has", withExpiry, { scopes: ["a"], expiresAt: null }, lacks("a")],
+  ])("%s", (_, issuer, requested, refusal) => {
+    expect(issueRefusal(issuer, requested)).toEqual(refusal);
   });
 
   test("can never grant what it does not hold, through any chain of keys (property)", () => {
-    const wanted = fc.record({
+    const requested = fc.record({
       scopes: fc.subarray([...SCOPES], { minLength: 1 }),
       expiresAt: fc.option(fc.integer({ min: NOW, max: NOW + 10 }), { nil: null }),
     });
     fc.assert(
-      fc.property(wanted, fc.array(wanted, { maxLength: 8 }), (first, chain) => {
-        const root: ApiKey = { ...timeless, scopes: new Set(first.scopes), expiresAt: first.expiresAt };
+      fc.property(requested, fc.array(requested, { maxLength: 8 }), (first, chain) => {
+        const root: ApiKey = { ...withoutExpiry, scopes: new Set(first.scopes), expiresAt: first.expiresAt };
         let last = root;
         for (const next of chain)
           if (issueRefusal(last, next) === null)

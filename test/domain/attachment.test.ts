@@ -115,9 +115,9 @@ describe("an upload", () => {
       noteBytesRemoved,
     );
     fc.assert(
-      fc.property(fc.array(decisions, { maxLength: 8 }), (taken) => {
+      fc.property(fc.array(decisions, { maxLength: 8 }), (steps) => {
         let state = attachmentDecider.evolve(null, uploaded);
-        for (const decide of taken) {
+        for (const decide of steps) {
           const before = state;
           const { events } = decide(state);
           state = (events as AttachmentEvent[]).reduce(attachmentDecider.evolve, state);
@@ -146,19 +146,19 @@ describe("the files of a message", () => {
   const facts = { attachmentBytes: 5, directBytes: 5, attachmentsUntil: rfc3339(UNTIL) };
   const queued: EmailEvent = { type: "EmailQueued", data: { ...acceptance, ...facts } };
   const sent: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250" } };
-  const gone: EmailEvent = { type: "EmailAttachmentsExpired", data: {} };
+  const filesExpired: EmailEvent = { type: "EmailAttachmentsExpired", data: {} };
 
   test("are removed when it has ended and their retention is over, once", () => {
     givenEmail(queued, sent)
       .when((state) => expireAttachments(state, UNTIL))
-      .then("expired", gone)
+      .then("expired", filesExpired)
       .again("notDue");
     givenEmail({
       type: "EmailSuppressed",
       data: { ...acceptance, ...facts, reason: "recipient_suppressed" },
     })
       .when((state) => expireAttachments(state, UNTIL))
-      .then("expired", gone)
+      .then("expired", filesExpired)
       .again("notDue");
   });
 

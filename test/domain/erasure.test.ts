@@ -78,31 +78,31 @@ describe("an upload's name", () => {
   };
   const expired: AttachmentEvent = { type: "AttachmentExpired", data: { reason: "deleted" } };
   const removed: AttachmentEvent = { type: "AttachmentBytesRemoved", data: {} };
-  const leaves = [{ revision: 0, leaf: "0" }];
+  const hashes = [{ revision: 0, leaf: "0" }];
   const erased: AttachmentEvent = {
     type: "AttachmentErased",
-    data: { ...file, ...times, erasureId: "e", erased: leaves },
+    data: { ...file, ...times, erasureId: "e", erased: hashes },
   };
 
   test("is erased once its bytes are gone, once", () => {
     given(uploaded, expired, removed)
-      .when((state) => eraseUpload(state, "e", leaves))
+      .when((state) => eraseUpload(state, "e", hashes))
       .then("erased", erased)
       .again("notDue");
     for (const past of [[], [uploaded], [uploaded, expired]]) {
       given(...past)
-        .when((state) => eraseUpload(state, "e", leaves))
+        .when((state) => eraseUpload(state, "e", hashes))
         .then("notDue");
     }
   });
 
   test("leaves the same upload behind, whether earlier events are truncated or not", () => {
-    const [whole, cut] = [
+    const [whole, truncated] = [
       foldOf(attachmentAggregate, [uploaded, expired, removed, erased]),
       foldOf(attachmentAggregate, [erased]),
     ];
-    expect(cut).toEqual(whole);
-    expect(cut).toMatchObject({
+    expect(truncated).toEqual(whole);
+    expect(truncated).toMatchObject({
       status: "expired",
       filename: null,
       sha256: null,
@@ -125,16 +125,19 @@ test("a suppression whose address was erased still holds, and nothing is added t
 });
 
 test("the event that replaces truncated events holds their hashes", () => {
-  const cut = [0, 1].map((revision) => {
+  const truncated = [0, 1].map((revision) => {
     const event = { type: "SuppressionAddressStored", data: { address: `${revision}@example.com` } };
     return { ...event, stream: "suppression-h", revision, id: crypto.randomUUID(), metadata: { at: "now" } };
   });
-  const erased = toErasedEvents(cut);
-  expect(erased.map(({ leaf }) => leaf)).toEqual(cut.map(eventHash));
+  const erased = toErasedEvents(truncated);
+  expect(erased.map(({ leaf }) => leaf)).toEqual(truncated.map(eventHash));
   const data = { ...PERSON, cutsHistory: false, erasureId: "e", erased };
-  const place = { stream: "suppression-h", revision: 2, id: crypto.randomUUID(), metadata: {} };
-  const letGo = { ...place, type: "SuppressionAddressErased", data };
-  expect(erasedEventHashes(letGo)).toEqual(erased);
+  const recorded = { stream: "suppression-h", revision: 2, id: crypto.randomUUID(), metadata: {} };
+  const suppressionErased = { ...recorded, type: "SuppressionAddressErased", data };
+  expect(erasedEventHashes(suppressionErased)).toEqual(erased);
   // Who is suppressed and forgotten once more: the one that let go goes too, and what it stood for is told on.
-  expect(toErasedEvents([letGo])).toEqual([...erased, { revision: 2, leaf: eventHash(letGo) }]);
+  expect(toErasedEvents([suppressionErased])).toEqual([
+    ...erased,
+    { revision: 2, leaf: eventHash(suppressionErased) },
+  ]);
 });

@@ -82,9 +82,9 @@ describe("a restoration", () => {
     const held = fold(created, restored("a", 20));
     expect(held).toMatchObject({ isHeld: true, restored: restoration("a", 20) });
     expect(resumeInstance(held, 30_000)).toEqual({ outcome: restoration("a", 20), events: [resumed(30)] });
-    const gone = fold(created, restored("a", 20), resumed(30));
-    expect(gone).toMatchObject({ isHeld: false });
-    expect(resumeInstance(gone, 31_000)).toEqual({ outcome: null, events: [] });
+    const afterResume = fold(created, restored("a", 20), resumed(30));
+    expect(afterResume).toMatchObject({ isHeld: false });
+    expect(resumeInstance(afterResume, 31_000)).toEqual({ outcome: null, events: [] });
     expect(resumeInstance(null, 1)).toEqual({ outcome: null, events: [] });
   });
 
@@ -94,9 +94,9 @@ describe("a restoration", () => {
       frozenAt: null,
       downtimes: spans([3, 30]),
     });
-    const twice = fold(created, restored("a", 20), restored("b", 40), resumed(50));
-    expect(twice?.downtimes).toEqual(spans([15, 50]));
-    expect(twice?.restored?.copyId).toBe("b");
+    const restoredTwice = fold(created, restored("a", 20), restored("b", 40), resumed(50));
+    expect(restoredTwice?.downtimes).toEqual(spans([15, 50]));
+    expect(restoredTwice?.restored?.copyId).toBe("b");
   });
 
   test("still holds when a freeze that came after it ends", () => {

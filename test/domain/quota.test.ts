@@ -33,13 +33,13 @@ describe("a block of a day's messages", () => {
     [1_000, 969, 1],
     [1_000, 999, 1],
     [1, 0, 1],
-  ])("of a limit of %d with %d taken is %d", (limit, taken, count) => {
-    const past = taken === 0 ? [] : [reserved(taken, taken)];
+  ])("of a limit of %d with %d taken is %d", (limit, used, count) => {
+    const past = used === 0 ? [] : [reserved(used, used)];
     given(...past)
       .when((quota) => reserveBlock(quota, { limit, instance, messageId }))
       .then(
         count === 1 ? { kind: "single" } : { kind: "block", count },
-        count === 1 ? held(taken + 1) : reserved(count, taken + count),
+        count === 1 ? held(used + 1) : reserved(count, used + count),
       );
   });
 
@@ -47,8 +47,8 @@ describe("a block of a day's messages", () => {
     [1_000, 1_000],
     [999, 1_000],
     [0, 0],
-  ])("of a limit of %d with %d taken is none", (limit, taken) => {
-    given(...(taken === 0 ? [] : [reserved(taken, taken)]))
+  ])("of a limit of %d with %d taken is none", (limit, used) => {
+    given(...(used === 0 ? [] : [reserved(used, used)]))
       .when((quota) => reserveBlock(quota, { limit, instance, messageId }))
       .then({ kind: "none" });
   });
@@ -103,33 +103,33 @@ type Kind = "use" | "return" | "crash";
 /** Instances over one day, each with what it has in hand. */
 function simulation(limit: number) {
   let quota = quotaDecider.initialState;
-  const hands = [0, 0, 0, 0];
-  const reserve = (who: number) => {
-    const request = { limit, instance: String(who), messageId: newId() };
+  const inReserve = [0, 0, 0, 0];
+  const reserve = (index: number) => {
+    const request = { limit, instance: String(index), messageId: newId() };
     const { outcome, events } = reserveBlock(quota, request);
     quota = events.reduce(quotaDecider.evolve, quota);
-    hands[who] = outcome.kind === "block" ? outcome.count : outcome.kind === "single" ? 1 : 0;
+    inReserve[index] = outcome.kind === "block" ? outcome.count : outcome.kind === "single" ? 1 : 0;
   };
   const simulated = {
     used: 0,
     lost: 0,
     crashes: 0,
-    use(who: number): boolean {
-      if (hands[who] === 0) reserve(who);
-      if (hands[who] === 0) return false;
-      hands[who] = (hands[who] as number) - 1;
+    use(index: number): boolean {
+      if (inReserve[index] === 0) reserve(index);
+      if (inReserve[index] === 0) return false;
+      inReserve[index] = (inReserve[index] as number) - 1;
       simulated.used += 1;
       return true;
     },
-    return(who: number) {
-      const { events } = returnUnused(quota, { count: hands[who] as number, instance: String(who) });
+    return(index: number) {
+      const { events } = returnUnused(quota, { count: inReserve[index] as number, instance: String(index) });
       quota = events.reduce(quotaDecider.evolve, quota);
-      hands[who] = 0;
+      inReserve[index] = 0;
     },
-    crash(who: number) {
-      simulated.lost += hands[who] as number;
+    crash(index: number) {
+      simulated.lost += inReserve[index] as number;
       simulated.crashes += 1;
-      hands[who] = 0;
+      inReserve[index] = 0;
     },
   };
   return simulated;
@@ -141,11 +141,11 @@ describe("any number of instances", () => {
 
   test("together use the limit and no more; only a crash can lose what it held in reserve", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 2_000 }), steps, (limit, taken) => {
+      fc.property(fc.integer({ min: 0, max: 2_000 }), steps, (limit, history) => {
         const day = simulation(limit);
-        for (const [kind, who] of taken) day[kind](who);
+        for (const [kind, index] of history) day[kind](index);
         expect(day.used).toBeLessThanOrEqual(limit);
-        for (const who of [0, 1, 2, 3]) day.return(who);
+        for (const index of [0, 1, 2, 3]) day.return(index);
         while (day.use(0));
         expect(day.used).toBe(limit - day.lost);
         expect(day.lost).toBeLessThanOrEqual(day.crashes * BLOCK_MAX);

@@ -218,7 +218,7 @@ describe("a verification link", () => {
 
 describe("the mail of a link", () => {
   const claim = { requestId: "r1", worker: "w1", leaseMs: LEASE_MS, now: NOW, expiredAttempt: null };
-  const claimOn = (
+  const claimAfter = (
     past: readonly SenderEvent[],
     change: Partial<Parameters<typeof claimVerificationMail>[1]> = {},
   ) => {
@@ -227,14 +227,17 @@ describe("the mail of a link", () => {
   };
 
   test("is claimed by one", () => {
-    expect(claimOn([added, requested])).toEqual({ attempt: 1, events: [mailStarted(1)] });
-    expect(claimOn([added, requested, mailStarted(1)])).toEqual({ attempt: null, events: [] });
+    expect(claimAfter([added, requested])).toEqual({ attempt: 1, events: [mailStarted(1)] });
+    expect(claimAfter([added, requested, mailStarted(1)])).toEqual({ attempt: null, events: [] });
   });
 
   test("is claimed again once its lease is known to have expired, but not for an older claim's lease", () => {
     const past = [added, requested, mailStarted(1)];
-    expect(claimOn(past, { expiredAttempt: 1 })).toEqual({ attempt: 2, events: [mailStarted(2)] });
-    expect(claimOn([...past, mailStarted(2)], { expiredAttempt: 1 })).toEqual({ attempt: null, events: [] });
+    expect(claimAfter(past, { expiredAttempt: 1 })).toEqual({ attempt: 2, events: [mailStarted(2)] });
+    expect(claimAfter([...past, mailStarted(2)], { expiredAttempt: 1 })).toEqual({
+      attempt: null,
+      events: [],
+    });
   });
 
   test.each([
@@ -243,21 +246,21 @@ describe("the mail of a link", () => {
     ["of a sender that is verified", [added, requested, verified]],
     ["of nobody", []],
   ] as const)("that is %s is not claimed", (_, past) => {
-    expect(claimOn(past)).toEqual({ attempt: null, events: [] });
+    expect(claimAfter(past)).toEqual({ attempt: null, events: [] });
   });
 
   test("whose link has expired is given up instead of claimed", () => {
-    expect(claimOn([added, requested], { now: NOW + LINK_LIFETIME_MS })).toEqual({
+    expect(claimAfter([added, requested], { now: NOW + LINK_LIFETIME_MS })).toEqual({
       attempt: null,
       events: [mailFailed(0, "expired")],
     });
-    const over = [added, requested, mailFailed(0, "expired")];
-    expect(claimOn(over, { now: NOW + LINK_LIFETIME_MS })).toEqual({ attempt: null, events: [] });
+    const ended = [added, requested, mailFailed(0, "expired")];
+    expect(claimAfter(ended, { now: NOW + LINK_LIFETIME_MS })).toEqual({ attempt: null, events: [] });
   });
 
   test("is retried with growing pauses, as long as its link is valid", () => {
     const busy: MailResult = { kind: "failed", reason: "recipient_deferred", isFinal: false };
-    const settle = (attempt: number, now: number) =>
+    const finish = (attempt: number, now: number) =>
       settleVerificationMail(
         foldOf(senderAggregate, [added, requested, mailStarted(attempt)]),
         { requestId: "r1", attempt, now },
@@ -266,32 +269,32 @@ describe("the mail of a link", () => {
     const at = (attempt: number, now: number, pauseMs?: number) => [
       mailFailed(attempt, "recipient_deferred", pauseMs === undefined ? undefined : now + pauseMs),
     ];
-    expect(settle(1, NOW)).toEqual(at(1, NOW, MINUTE_MS));
-    expect(settle(4, NOW)).toEqual(at(4, NOW, 8 * MINUTE_MS));
-    expect(settle(30, NOW)).toEqual(at(30, NOW, HOUR_MS));
+    expect(finish(1, NOW)).toEqual(at(1, NOW, MINUTE_MS));
+    expect(finish(4, NOW)).toEqual(at(4, NOW, 8 * MINUTE_MS));
+    expect(finish(30, NOW)).toEqual(at(30, NOW, HOUR_MS));
     const late = NOW + LINK_LIFETIME_MS - HOUR_MS;
-    expect(settle(30, late)).toEqual(at(30, late));
+    expect(finish(30, late)).toEqual(at(30, late));
   });
 
   test("waits for its next time", () => {
     const past = [added, requested, mailStarted(1), mailFailed(1, "recipient_deferred", NOW + MINUTE_MS)];
-    expect(claimOn(past, { now: NOW + MINUTE_MS - 1 }).attempt).toBeNull();
-    expect(claimOn(past, { now: NOW + MINUTE_MS }).attempt).toBe(2);
+    expect(claimAfter(past, { now: NOW + MINUTE_MS - 1 }).attempt).toBeNull();
+    expect(claimAfter(past, { now: NOW + MINUTE_MS }).attempt).toBe(2);
   });
 
   test("that a late worker has sent counts as sent; its failure counts for nothing", () => {
-    const takenOver = [added, requested, mailStarted(1), mailStarted(2)];
+    const claimedAgain = [added, requested, mailStarted(1), mailStarted(2)];
     const attempt = { requestId: "r1", attempt: 1, now: NOW };
-    given(...takenOver)
+    given(...claimedAgain)
       .when((state) => settleVerificationMail(state, attempt, { kind: "sent", transport: "smtp" }))
       .then(null, mailSent(1))
       .again(null);
-    given(...takenOver)
+    given(...claimedAgain)
       .when((state) =>
         settleVerificationMail(state, attempt, { kind: "failed", reason: "expired", isFinal: true }),
       )
       .then(null);
-    expect(claimOn([...takenOver, mailSent(1)], { expiredAttempt: 2 }).attempt).toBeNull();
+    expect(claimAfter([...claimedAgain, mailSent(1)], { expiredAttempt: 2 }).attempt).toBeNull();
   });
 
   test("refused for good is not retried", () => {

@@ -109,10 +109,10 @@ function decide(state: Storage, [kind, holder, bytes]: readonly [string, string,
 describe("any history of storage", () => {
   test("uses the plain sum of what its holders hold, and never more than the limit", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 4_000 }), steps, (limit, taken) => {
+      fc.property(fc.integer({ min: 0, max: 4_000 }), steps, (limit, history) => {
         let state = storageDecider.initialState;
         const plain = new Map<string, number>();
-        for (const step of taken) {
+        for (const step of history) {
           const { outcome, events } = decide(state, step, limit);
           state = events.reduce(storageDecider.evolve, state);
           if (outcome === "reserved") plain.set(step[1], step[2]);
@@ -129,18 +129,18 @@ describe("any history of storage", () => {
 
   test("can be restored from a count of everything open and the events since the count began", () => {
     fc.assert(
-      fc.property(steps, fc.nat(399), fc.integer({ min: 1, max: 50 }), (taken, cutAt, chunk) => {
+      fc.property(steps, fc.nat(399), fc.integer({ min: 1, max: 50 }), (history, truncateAt, chunk) => {
         let state = storageDecider.initialState;
         const events: StorageEvent[] = [];
-        let cut = 0;
+        let truncatedBefore = 0;
         let toCount: string[] = [];
-        const add = (news: readonly StorageEvent[]) => {
-          events.push(...news);
-          state = news.reduce(storageDecider.evolve, state);
+        const add = (newEvents: readonly StorageEvent[]) => {
+          events.push(...newEvents);
+          state = newEvents.reduce(storageDecider.evolve, state);
         };
-        taken.forEach((step, index) => {
-          if (index === cutAt) {
-            cut = events.length;
+        history.forEach((step, index) => {
+          if (index === truncateAt) {
+            truncatedBefore = events.length;
             toCount = [...openReservations(state)].map(([holder]) => holder);
           }
           // The count goes on in between what others do.
@@ -148,9 +148,9 @@ describe("any history of storage", () => {
           add(decide(state, step, 4_000).events);
         });
         while (toCount.length > 0) add(countStorage(state, toCount.splice(0, chunk)).events);
-        const recalled = foldOf(noun, events.slice(cut));
-        expect(new Map(openReservations(recalled))).toEqual(new Map(openReservations(state)));
-        expect(recalled.used).toBe(state.used);
+        const restored = foldOf(noun, events.slice(truncatedBefore));
+        expect(new Map(openReservations(restored))).toEqual(new Map(openReservations(state)));
+        expect(restored.used).toBe(state.used);
       }),
       RUNS,
     );

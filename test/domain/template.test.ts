@@ -26,12 +26,12 @@ import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 const given = givenWhenThen(templateAggregate);
 const AT = "2030-01-01T00:00:00.000Z";
 const LATER = "2030-01-02T00:00:00.000Z";
-const OWN = { workspaceId: "w", name: "Welcome", at: AT };
+const ATTRIBUTES = { workspaceId: "w", name: "Welcome", at: AT };
 
 const draft = (versionId: string, bytes = 10) => {
   return { versionId, subject: "s", html: null, text: "t", variables: [], bytes, at: AT };
 };
-const created: TemplateEvent = { type: "TemplateCreated", data: OWN };
+const created: TemplateEvent = { type: "TemplateCreated", data: ATTRIBUTES };
 const drafted = (number: number, bytes?: number): TemplateEvent => {
   return { type: "TemplateVersionDrafted", data: { ...draft(`v${number}`, bytes), number } };
 };
@@ -56,7 +56,7 @@ function stateOf(...events: readonly TemplateEvent[]): Template {
 describe("a template", () => {
   test("is created once", () => {
     given()
-      .when((state) => createTemplate(state, OWN))
+      .when((state) => createTemplate(state, ATTRIBUTES))
       .then("created", created)
       .again("alreadyExists");
   });
@@ -199,20 +199,20 @@ describe("a version", () => {
     const state = stateOf(...past);
     expect(versionForSend(state, "w", null)?.id).toBe("v2");
     expect(versionForSend(state, "w", "v1")?.id).toBe("v1");
-    for (const wanted of ["v3", "elsewhere"]) expect(versionForSend(state, "w", wanted)).toBeNull();
+    for (const versionId of ["v3", "elsewhere"]) expect(versionForSend(state, "w", versionId)).toBeNull();
     expect(versionForSend(state, "other", null)).toBeNull();
     expect(versionForSend(null, "w", null)).toBeNull();
     expect(versionForSend(stateOf(created, drafted(1)), "w", null)).toBeNull();
-    for (const wanted of [null, "v1"])
-      expect(versionForSend(stateOf(...past, archived), "w", wanted)).toBeNull();
+    for (const versionId of [null, "v1"])
+      expect(versionForSend(stateOf(...past, archived), "w", versionId)).toBeNull();
   });
 
   test("is at its revision, whatever happened around it (property)", () => {
     const verb = fc.constantFrom<keyof typeof verbs>("draft", "publish", "archive");
     const steps = fc.array(fc.tuple(verb, fc.nat({ max: 8 })), { maxLength: 30 });
     fc.assert(
-      fc.property(steps, (taken) => {
-        const { events, state } = play(taken);
+      fc.property(steps, (history) => {
+        const { events, state } = play(history);
         expect(state.revisions).toBe(events.length);
         state.versions.forEach((version, index) => {
           expect(version.number).toBe(index + 1);

@@ -128,17 +128,17 @@ describe("a registered endpoint", () => {
       .then("rotated", rotated("second", 1_000));
     const fold = (...events: WebhookEvent[]) =>
       events.reduce(webhookDecider.evolve, webhookDecider.initialState).endpoints.get(id);
-    const once = fold(registered(1), rotated("second", 1_000));
-    expect(once && signingSecrets(once, now + 999)).toEqual(["second", "sealed"]);
-    expect(once && signingSecrets(once, now + 1_000)).toEqual(["second"]);
-    const twice = fold(registered(1), rotated("second", 1_000), rotated("third", 1_000));
-    expect(twice && signingSecrets(twice, now)).toEqual(["third", "second", "sealed"]);
-    expect(twice && signingSecrets(twice, now + 1_000)).toEqual(["third"]);
+    const rotatedOnce = fold(registered(1), rotated("second", 1_000));
+    expect(rotatedOnce && signingSecrets(rotatedOnce, now + 999)).toEqual(["second", "sealed"]);
+    expect(rotatedOnce && signingSecrets(rotatedOnce, now + 1_000)).toEqual(["second"]);
+    const rotatedTwice = fold(registered(1), rotated("second", 1_000), rotated("third", 1_000));
+    expect(rotatedTwice && signingSecrets(rotatedTwice, now)).toEqual(["third", "second", "sealed"]);
+    expect(rotatedTwice && signingSecrets(rotatedTwice, now + 1_000)).toEqual(["third"]);
     const leaked = fold(registered(1), rotated("second", 1_000), rotated("third", 0));
     expect(leaked && signingSecrets(leaked, now)).toEqual(["third"]);
     const names = ["second", "third", "fourth", "fifth", "sixth"];
-    const often = fold(registered(1), ...names.map((name) => rotated(name, 1_000)));
-    expect(often && signingSecrets(often, now)).toEqual(["sixth", "fifth", "fourth", "third"]);
+    const rotatedOften = fold(registered(1), ...names.map((name) => rotated(name, 1_000)));
+    expect(rotatedOften && signingSecrets(rotatedOften, now)).toEqual(["sixth", "fifth", "fourth", "third"]);
     const atOnce = fold(registered(1), rotated("second", 0));
     expect(atOnce && signingSecrets(atOnce, now)).toEqual(["second"]);
   });

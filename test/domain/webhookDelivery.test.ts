@@ -51,7 +51,7 @@ const delivered = (attempt: number): WebhookDeliveryEvent => ({
   data: { attempt, durationMs: 5 },
 });
 const FAILED: WebhookAttemptResult = { kind: "failed", reason: "status", retryAfterMs: null };
-const on = (random = 0) => ({
+const context = (random = 0) => ({
   policy: WEBHOOK_POLICY,
   input: { now: NOW, random },
   facts: { durationMs: 5 },
@@ -82,18 +82,18 @@ describe("a delivery", () => {
 
   test("ends with a 2xx answer, which is recorded once", () => {
     given(started(1))
-      .when((state) => recordAttempt(state, 1, { kind: "delivered" }, on()))
+      .when((state) => recordAttempt(state, 1, { kind: "delivered" }, context()))
       .then("recorded", delivered(1))
       .again("notClaimed");
   });
 
   test("waits as long as the schedule says, and up to a tenth longer", () => {
     given(started(1))
-      .when((state) => recordAttempt(state, 1, FAILED, on()))
+      .when((state) => recordAttempt(state, 1, FAILED, context()))
       .then("recorded", failed(1, at(5_000)))
       .again("notClaimed");
     given(started(1))
-      .when((state) => recordAttempt(state, 1, FAILED, on(0.5)))
+      .when((state) => recordAttempt(state, 1, FAILED, context(0.5)))
       .then("recorded", failed(1, at(5_250)));
   });
 
@@ -103,7 +103,7 @@ describe("a delivery", () => {
     [3_600_000, 10_000],
   ])("waits a Retry-After of %d ms for %d ms", (retryAfterMs, expectedMs) => {
     given(started(1))
-      .when((state) => recordAttempt(state, 1, { ...FAILED, retryAfterMs }, on()))
+      .when((state) => recordAttempt(state, 1, { ...FAILED, retryAfterMs }, context()))
       .then("recorded", failed(1, at(expectedMs)));
   });
 
@@ -114,7 +114,7 @@ describe("a delivery", () => {
       failed(index + 1, at(0)),
     ]).flat();
     given(...before, started(attempts))
-      .when((state) => recordAttempt(state, attempts, FAILED, on()))
+      .when((state) => recordAttempt(state, attempts, FAILED, context()))
       .then("recorded", failed(attempts), {
         type: "WebhookDeliveryExhausted",
         data: { reason: "status" },
@@ -124,13 +124,13 @@ describe("a delivery", () => {
 
   test("ends at once when the endpoint is gone", () => {
     given(started(1))
-      .when((state) => recordAttempt(state, 1, { kind: "gone", reason: "status" }, on()))
+      .when((state) => recordAttempt(state, 1, { kind: "gone", reason: "status" }, context()))
       .then("recorded", failed(1), { type: "WebhookDeliveryExhausted", data: { reason: "gone" } });
   });
 
   test("burns no attempt if the fault is ours", () => {
     given(started(1))
-      .when((state) => recordAttempt(state, 1, { kind: "ours", reason: "stopping" }, on()))
+      .when((state) => recordAttempt(state, 1, { kind: "ours", reason: "stopping" }, context()))
       .then("recorded", {
         type: "WebhookAttemptFailed",
         data: {
@@ -155,14 +155,14 @@ describe("a delivery", () => {
       },
     };
     given(started(1))
-      .when((state) => expireAttempt(state, 1, on()))
+      .when((state) => expireAttempt(state, 1, context()))
       .then("expired", expired)
       .again("notClaimed");
     given(started(1), expired)
-      .when((state) => recordAttempt(state, 1, { kind: "delivered" }, on()))
+      .when((state) => recordAttempt(state, 1, { kind: "delivered" }, context()))
       .then("recorded", delivered(1));
     given(started(1), expired, started(2))
-      .when((state) => recordAttempt(state, 1, FAILED, on()))
+      .when((state) => recordAttempt(state, 1, FAILED, context()))
       .then("recorded", failed(1));
   });
 
@@ -194,7 +194,7 @@ describe("a delivery", () => {
       .when((state) => requestRedelivery(state, { origin, isMissed: false }, NOW))
       .then("underWay");
     given(started(1), failed(1, at(60_000)), requested, started(2))
-      .when((state) => recordAttempt(state, 2, FAILED, on()))
+      .when((state) => recordAttempt(state, 2, FAILED, context()))
       .then("recorded", failed(2, at(5_000)));
   });
 });
@@ -279,13 +279,13 @@ describe("whatever happens to a delivery (properties)", () => {
       case "start":
         return startAttempt(state, request, NOW).events;
       case "deliver":
-        return recordAttempt(state, attempt, { kind: "delivered" }, on()).events;
+        return recordAttempt(state, attempt, { kind: "delivered" }, context()).events;
       case "fail":
-        return recordAttempt(state, attempt, FAILED, on()).events;
+        return recordAttempt(state, attempt, FAILED, context()).events;
       case "late":
-        return recordAttempt(state, Math.max(1, attempt - 1), FAILED, on()).events;
+        return recordAttempt(state, Math.max(1, attempt - 1), FAILED, context()).events;
       case "expire":
-        return expireAttempt(state, attempt, on()).events;
+        return expireAttempt(state, attempt, context()).events;
       case "again":
         return requestRedelivery(state, { origin, isMissed: false }, NOW).events;
       default:
@@ -299,9 +299,9 @@ describe("whatever happens to a delivery (properties)", () => {
         let state: WebhookDeliveryState = null;
         const events: WebhookDeliveryEvent[] = [];
         for (const name of steps) {
-          const news: readonly WebhookDeliveryEvent[] = decide(state, name, state?.attempts ?? 0);
-          events.push(...news);
-          state = news.reduce(evolve, state);
+          const newEvents: readonly WebhookDeliveryEvent[] = decide(state, name, state?.attempts ?? 0);
+          events.push(...newEvents);
+          state = newEvents.reduce(evolve, state);
           expect(state?.countedAttempts ?? 0).toBeLessThanOrEqual(WEBHOOK_POLICY.scheduleMs.length);
           if (state?.status === "attempting") expect(state.claim).not.toBeNull();
         }
@@ -309,12 +309,12 @@ describe("whatever happens to a delivery (properties)", () => {
           type === "WebhookAttemptStarted" ? [data.attempt] : [],
         );
         expect(starts).toEqual(starts.map((_, index) => index + 1));
-        const settled = events.flatMap(({ type, data }) =>
+        const ended = events.flatMap(({ type, data }) =>
           type === "WebhookDelivered" || (type === "WebhookAttemptFailed" && data.reason !== LEASE_EXPIRED)
             ? [data.attempt]
             : [],
         );
-        expect(new Set(settled).size).toBe(settled.length);
+        expect(new Set(ended).size).toBe(ended.length);
       }),
     );
   });

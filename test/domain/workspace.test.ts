@@ -72,7 +72,7 @@ describe("a workspace's limits", () => {
     type: "LimitsChanged",
     data,
   });
-  const limitsAfter = (...events: WorkspaceEvent[]) =>
+  const limitsFrom = (...events: WorkspaceEvent[]) =>
     limitsOf(foldOf(workspaceAggregate, [created, ...events]), defaults);
 
   test("are changed once", () => {
@@ -102,15 +102,15 @@ describe("a workspace's limits", () => {
   });
 
   test("are the instance's, except those that were set", () => {
-    expect(limitsAfter()).toEqual(defaults);
+    expect(limitsFrom()).toEqual(defaults);
     const own = [changed({ messagesPerDay: 0, archiveAttachments: true }), changed({ storageBytes: 7 })];
-    expect(limitsAfter(...own)).toEqual({
+    expect(limitsFrom(...own)).toEqual({
       ...defaults,
       messagesPerDay: 0,
       storageBytes: 7,
       archiveAttachments: true,
     });
-    expect(limitsAfter(...own, changed({ messagesPerDay: null, archiveAttachments: false }))).toEqual({
+    expect(limitsFrom(...own, changed({ messagesPerDay: null, archiveAttachments: false }))).toEqual({
       ...defaults,
       storageBytes: 7,
     });

@@ -25,7 +25,7 @@ const toSecondAgain: DataMapping = ({ family, ...rest }) => ({ ...rest, last: fa
 
 const upcasts = [toSecond, toThird];
 const newest = makeCodec({ PersonNamed }, { PersonNamed: { upcasts } });
-const careful = makeCodec(
+const checked = makeCodec(
   { PersonNamed },
   { PersonNamed: { upcasts, writes: { version: 2, downcast: toSecondAgain } } },
 );
@@ -76,8 +76,8 @@ describe("a codec", () => {
   });
 
   test("refuses a newer version without looking into it, and says where it is and what to do", () => {
-    const place = { stream: "person-1", revision: 7 };
-    const read = () => newest.decode({ ...stored(new Uint8Array([0]), 4), ...place });
+    const streamPosition = { stream: "person-1", revision: 7 };
+    const read = () => newest.decode({ ...stored(new Uint8Array([0]), 4), ...streamPosition });
     expect(read).toThrow(
       "event PersonNamed (person-1, revision 7) cannot be read: it was written by a newer version of this program: upgrade (its version is 4, this one reads 3)",
     );
@@ -90,11 +90,11 @@ describe("a codec", () => {
 
   test("writes the newest version, or the one before it that is still to be written", () => {
     expect(newest.encode(stored(ana))).toEqual({ data: ana, schema: 3 });
-    expect(careful.encode(stored(ana))).toEqual({ data: { given: "Ana", last: "Silva" }, schema: 2 });
-    expect(careful.formats.get("PersonNamed")).toMatchObject({ reads: 3, writes: 2 });
+    expect(checked.encode(stored(ana))).toEqual({ data: { given: "Ana", last: "Silva" }, schema: 2 });
+    expect(checked.formats.get("PersonNamed")).toMatchObject({ reads: 3, writes: 2 });
   });
 
-  test.each([newest, careful])("reads again what it has written, compressed or not", (codec) => {
+  test.each([newest, checked])("reads again what it has written, compressed or not", (codec) => {
     const long = { given: "Ana", family: "x".repeat(COMPRESS_ABOVE_BYTES) };
     for (const data of [ana, encodeData(long, COMPRESS_ABOVE_BYTES + 1)]) {
       const { data: written, schema } = codec.encode(stored(data));
@@ -132,9 +132,9 @@ describe("what is appended", () => {
     const salt = crypto.randomUUID();
     const content = { from: "a@example.com", to: "b@example.com", subject: "Hello" };
     const contentEventId = crypto.randomUUID();
-    const place = { stream: "email-1", metadata: { schema: 1, at: "2030-01-01T00:00:00.000Z" } };
+    const streamPosition = { stream: "email-1", metadata: { schema: 1, at: "2030-01-01T00:00:00.000Z" } };
     const stored = {
-      ...place,
+      ...streamPosition,
       revision: 0,
       type: "EmailContentStored",
       id: contentEventId,
@@ -142,11 +142,11 @@ describe("what is appended", () => {
     };
     const digest = contentDigest(salt, "content", JSON.stringify(content));
     const data = { contentEventId, contentDigest: digest };
-    const queued = { ...place, revision: 1, type: "EmailQueued", id: crypto.randomUUID(), data };
-    expect(contentEventHash({ ...queued, metadata: { ...place.metadata, schema: 2 } })).toBe(
+    const queued = { ...streamPosition, revision: 1, type: "EmailQueued", id: crypto.randomUUID(), data };
+    expect(contentEventHash({ ...queued, metadata: { ...streamPosition.metadata, schema: 2 } })).toBe(
       eventHash(stored),
     );
-    const later = { ...stored, metadata: { ...place.metadata, schema: 3 } };
+    const later = { ...stored, metadata: { ...streamPosition.metadata, schema: 3 } };
     expect(contentEventHash({ ...queued, data: { ...data, contentSchema: 3 } })).toBe(eventHash(later));
   });
 });

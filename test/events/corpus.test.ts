@@ -60,13 +60,13 @@ describe("every event that was ever written", () => {
 });
 
 /** The data with a field that no release knows, in every object that its schema names fields of. */
-function withMore(data: Json, definition: Definition): Json {
+function withExtraMembers(data: Json, definition: Definition): Json {
   const { properties, items } = definition;
-  if (Array.isArray(data) && isDefinition(items)) return data.map((item) => withMore(item, items));
+  if (Array.isArray(data) && isDefinition(items)) return data.map((item) => withExtraMembers(item, items));
   if (!isDefinition(data) || !isDefinition(properties)) return data;
   const more = Object.entries(data as JsonObject).map(([name, value]) => {
     const known = properties[name];
-    return [name, isDefinition(known) ? withMore(value, known) : value];
+    return [name, isDefinition(known) ? withExtraMembers(value, known) : value];
   });
   return { ...Object.fromEntries(more), ofTheNextRelease: { is: ["new", 1, null] } };
 }
@@ -76,7 +76,7 @@ describe("a field that a newer release adds", () => {
     for (const codec of codecs) {
       for (const golden of goldens.filter(({ type }) => codec.formats.has(type))) {
         for (const { data, metadata } of golden.samples) {
-          const more = withMore(data, golden.definition) as JsonObject;
+          const more = withExtraMembers(data, golden.definition) as JsonObject;
           const { type } = golden;
           expect(more).toHaveProperty("ofTheNextRelease");
           expect<string>(codec.decode({ type, data: more, metadata }).type).toBe(type);
@@ -197,12 +197,14 @@ describe("a planted fault is found:", () => {
     });
 
     test("reads the older one as it was recorded", () => {
-      const odd: DataMapping = ({ attempt, ...others }) => ({ ...others, nth: Number(attempt) + 1 });
-      expect(faultsOf(schema, { EmailSent: { upcasts: [odd] } }, whole(now))).toContain(
+      const renamed: DataMapping = ({ attempt, ...others }) => ({ ...others, nth: Number(attempt) + 1 });
+      expect(faultsOf(schema, { EmailSent: { upcasts: [renamed] } }, whole(now))).toContain(
         "EmailSent.v1.json: reads its",
       );
-      const none: DataMapping = (data) => data;
-      expect(faultsOf(schema, { EmailSent: { upcasts: [none] } }, whole(now))).toContain("cannot be read");
+      const identity: DataMapping = (data) => data;
+      expect(faultsOf(schema, { EmailSent: { upcasts: [identity] } }, whole(now))).toContain(
+        "cannot be read",
+      );
     });
 
     test("loses nothing while the older one is still written", () => {

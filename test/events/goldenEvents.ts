@@ -86,8 +86,8 @@ export function frozenFaults({ digests, frozen }: Corpus): readonly string[] {
       ? []
       : [`${file} was changed: logs hold what it was, so golden files stay as they are`];
   });
-  const gone = [...frozen.keys()].filter((file) => !digests.has(file));
-  return [...changed, ...gone.map((file) => `${file} is gone: logs still hold such events`)];
+  const removedFiles = [...frozen.keys()].filter((file) => !digests.has(file));
+  return [...changed, ...removedFiles.map((file) => `${file} is gone: logs still hold such events`)];
 }
 
 /** Which versions of which types have no golden file, each with what to do. */
@@ -138,9 +138,9 @@ function goldenFaults(
       );
       continue;
     }
-    const written = codec.encode({ type, data: data as object });
-    const again = decoded(codec, { type, data: written.data, metadata: { schema: written.schema } });
-    if (!isDeepStrictEqual(again, data))
+    const encoded = codec.encode({ type, data: data as object });
+    const reread = decoded(codec, { type, data: encoded.data, metadata: { schema: encoded.schema } });
+    if (!isDeepStrictEqual(reread, data))
       faults.push(`sample ${index} is another one once it was written again`);
   }
   return faults;

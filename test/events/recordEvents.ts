@@ -55,7 +55,7 @@ async function recordedBy(paths: readonly string[]): Promise<readonly Recorded[]
 }
 
 /** The fewest events that together have every field that any of them has: always the one that adds the most. */
-function chosen(events: readonly Recorded[], definition: Definition): readonly Recorded[] {
+function selectSamples(events: readonly Recorded[], definition: Definition): readonly Recorded[] {
   const features = ({ data }: Recorded) => featuresOf(data, definition);
   const lengthOf = (event: Recorded) => JSON.stringify(event).length;
   const all = events
@@ -63,17 +63,19 @@ function chosen(events: readonly Recorded[], definition: Definition): readonly R
     .sort((a, b) => lengthOf(a) - lengthOf(b));
   const shortest = all.find(({ zstd }) => zstd === undefined) ?? all[0];
   const packed = all.find(({ zstd }) => zstd !== undefined);
-  const taken = [...new Set([shortest, packed])].filter((event) => event !== undefined);
-  const told = new Set(taken.flatMap(features));
-  while (taken.length < SAMPLES_MAX) {
-    const gains = all.map((event) => features(event).filter((feature) => !told.has(feature)).length);
-    const most = Math.max(...gains);
-    const next = all[gains.indexOf(most)];
-    if (most === 0 || next === undefined) break;
-    taken.push(next);
-    for (const feature of features(next)) told.add(feature);
+  const samples = [...new Set([shortest, packed])].filter((event) => event !== undefined);
+  const recordedFeatures = new Set(samples.flatMap(features));
+  while (samples.length < SAMPLES_MAX) {
+    const newFeatureCounts = all.map(
+      (event) => features(event).filter((feature) => !recordedFeatures.has(feature)).length,
+    );
+    const maxNew = Math.max(...newFeatureCounts);
+    const next = all[newFeatureCounts.indexOf(maxNew)];
+    if (maxNew === 0 || next === undefined) break;
+    samples.push(next);
+    for (const feature of features(next)) recordedFeatures.add(feature);
   }
-  return taken;
+  return samples;
 }
 
 function isReadable(codec: Codec<DomainEvent>, { type, data, metadata }: Recorded): boolean {
@@ -88,7 +90,7 @@ function isReadable(codec: Codec<DomainEvent>, { type, data, metadata }: Recorde
 /** What was recorded of one version; of the newest, where nothing writes it yet, what was recorded before is lifted. */
 function samplesOf({ codec, format }: Known, type: string, schema: number, all: readonly Recorded[]) {
   const own = all.filter((event) => event.type === type && event.metadata.schema === schema);
-  const samples = chosen(
+  const samples = selectSamples(
     own.filter((event) => isReadable(codec, event)),
     plainSchema(format.schema),
   );

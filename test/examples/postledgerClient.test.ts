@@ -17,7 +17,7 @@ import {
 } from "./postledgerClient.ts";
 
 /** What befalls a request on its way: its answer is lost, or it never arrives and is answered with this. */
-type Mishap =
+type Failure =
   | "answer is lost"
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
 
@@ -36,15 +36,15 @@ describe.each(await testStores())("the client of the example, against a service 
   let service: TestService;
   let tenant: Tenant;
   /** Of the requests to come, in their order; then nothing happens any more. */
-  let mishaps: Mishap[] = [];
+  let failures: Failure[] = [];
   const seen: { readonly method: string; readonly key: unknown }[] = [];
   const way = createServer(async (request, response) => {
     const { method = "", headers } = request;
     seen.push({ method, key: headers["idempotency-key"] });
-    const mishap = mishaps.shift();
+    const failure = failures.shift();
     const body = Buffer.concat(await Array.fromAsync(request));
-    if (typeof mishap === "object") {
-      response.writeHead(mishap.status, mishap.headers).end(mishap.body);
+    if (typeof failure === "object") {
+      response.writeHead(failure.status, failure.headers).end(failure.body);
       return;
     }
     const { authorization = "", "content-type": type = "", "idempotency-key": key = "" } = headers;
@@ -54,7 +54,7 @@ describe.each(await testStores())("the client of the example, against a service 
       ...(method === "GET" ? {} : { body }),
     });
     const text = await forwarded.text();
-    if (mishap === "answer is lost") request.socket.destroy();
+    if (failure === "answer is lost") request.socket.destroy();
     else response.writeHead(forwarded.status, { "content-type": "application/json" }).end(text);
   });
   const client = (options: Partial<ClientOptions> = {}) =>
@@ -70,7 +70,7 @@ describe.each(await testStores())("the client of the example, against a service 
     tenant = await service.tenant();
   });
   afterEach(() => {
-    mishaps = [];
+    failures = [];
     seen.length = 0;
   });
   afterAll(async () => {
@@ -93,7 +93,7 @@ describe.each(await testStores())("the client of the example, against a service 
   });
 
   test("repeats a send with its key until there is an answer, and makes one message", async () => {
-    mishaps = [
+    failures = [
       { status: 502, body: "<h1>Bad gateway</h1>" },
       "answer is lost",
       { status: 429, headers: { "retry-after": "1" }, body: '{"code":"RATE_LIMITED","retryable":true}' },
@@ -109,22 +109,22 @@ describe.each(await testStores())("the client of the example, against a service 
   });
 
   test("repeats nothing that could be done twice", async () => {
-    mishaps = [{ status: 503 }];
+    failures = [{ status: 503 }];
     const error = await errorOf(client().call("POST", "/api/v1/templates", { body: { name: "Welcome" } }));
     expect(error).toMatchObject({ status: 503, code: "HTTP_503", retryable: true });
     expect(seen).toHaveLength(1);
   });
 
   test("gives up when its time is over, with the reason of the last try", async () => {
-    const away = new PostledgerClient({ url: "http://127.0.0.1:1/", apiKey: "pl_x", callMs: 300 });
-    const error = await errorOf(away.send(mail()));
+    const unreachable = new PostledgerClient({ url: "http://127.0.0.1:1/", apiKey: "pl_x", callMs: 300 });
+    const error = await errorOf(unreachable.send(mail()));
     expect(error).toMatchObject({ status: null, code: "NO_ANSWER", retryable: true });
     expect(error.cause).toBeInstanceOf(Error);
   });
 
   test("ends at the caller's signal, also between two tries", async () => {
     const caller = new AbortController();
-    mishaps = [{ status: 503, headers: { "retry-after": "3600" } }];
+    failures = [{ status: 503, headers: { "retry-after": "3600" } }];
     const call = client({ callMs: 7_200_000 }).send(mail(), { signal: caller.signal });
     await until(() => seen.length === 1, "the first attempt");
     caller.abort(new Error("stopped by the test"));

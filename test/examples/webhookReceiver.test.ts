@@ -13,7 +13,7 @@ import { hostOf, loopbackNames, webhookSettings } from "../support/webhook/webho
 import { type WebhookEvent, webhookReceiver } from "./webhookReceiver.ts";
 
 /** A call as it came, and what it was answered with. */
-interface Taken {
+interface Processed {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly status: number;
@@ -27,9 +27,9 @@ describe.each(await testStores())("the receiver of the example, called by a serv
   let endpoint: { readonly id: string; readonly secret: string };
   let receive: (request: Request) => Promise<Response> = async () => new Response("", { status: 503 });
   let work: (event: WebhookEvent) => void = () => {};
-  const taken: Taken[] = [];
+  const processed: Processed[] = [];
   const events: WebhookEvent[] = [];
-  const repeated = ({ headers, body }: Pick<Taken, "headers" | "body">) =>
+  const repeated = ({ headers, body }: Pick<Processed, "headers" | "body">) =>
     receive(new Request("https://localhost/", { method: "POST", headers, body }));
   const server = Bun.serve({
     port: 0,
@@ -38,7 +38,7 @@ describe.each(await testStores())("the receiver of the example, called by a serv
     async fetch(request) {
       const call = { headers: Object.fromEntries(request.headers), body: await request.text() };
       const answer = await repeated(call);
-      taken.push({ ...call, status: answer.status });
+      processed.push({ ...call, status: answer.status });
       return answer;
     },
   });
@@ -61,7 +61,7 @@ describe.each(await testStores())("the receiver of the example, called by a serv
   });
   beforeEach(() => {
     work = () => {};
-    taken.length = 0;
+    processed.length = 0;
     events.length = 0;
   });
   afterAll(async () => {
@@ -72,10 +72,10 @@ describe.each(await testStores())("the receiver of the example, called by a serv
   });
 
   /** Asks for a test event and waits until it was answered. */
-  const told = async (count = 1): Promise<Taken> => {
+  const receiveTestEvent = async (count = 1): Promise<Processed> => {
     await tenant.call("POST", `/webhooks/${endpoint.id}/test`);
-    await until(() => taken.length >= count, "the call");
-    return taken[count - 1] as Taken;
+    await until(() => processed.length >= count, "the call");
+    return processed[count - 1] as Processed;
   };
 
   test("lets in what happens to a message, and drops what it has had", async () => {
@@ -84,16 +84,16 @@ describe.each(await testStores())("the receiver of the example, called by a serv
     expect(events.map(({ type }) => type).sort()).toEqual(["email.queued", "email.sent"]);
     for (const { data } of events) expect(data).toMatchObject({ id: json.id, metadata: { order: "A-7" } });
 
-    const id = taken[0]?.headers["webhook-id"] as string;
+    const id = processed[0]?.headers["webhook-id"] as string;
     await tenant.call("POST", `/webhooks/${endpoint.id}/deliveries/${id}/retry`);
-    await until(() => taken.length === 3, "the repeat");
-    expect(taken.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(taken[2]?.headers["webhook-id"]).toBe(id);
+    await until(() => processed.length === 3, "the repeat");
+    expect(processed.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(processed[2]?.headers["webhook-id"]).toBe(id);
     expect(events).toHaveLength(2);
   });
 
   test("lets in nothing else", async () => {
-    const { headers, body } = await told();
+    const { headers, body } = await receiveTestEvent();
     const sign = (secret: string, at: Date) => ({
       ...headers,
       "webhook-timestamp": String(Math.floor(at.getTime() / 1_000)),
@@ -101,7 +101,7 @@ describe.each(await testStores())("the receiver of the example, called by a serv
     });
     const now = Date.now();
     const other = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
-    const hostile: Readonly<Record<string, Pick<Taken, "headers" | "body">>> = {
+    const hostile: Readonly<Record<string, Pick<Processed, "headers" | "body">>> = {
       "another body": { headers, body: body.replace("webhook.test", "webhook.pest") },
       "another id": { headers: { ...headers, "webhook-id": crypto.randomUUID() }, body },
       "another time": {
@@ -127,14 +127,14 @@ describe.each(await testStores())("the receiver of the example, called by a serv
       failures -= 1;
       if (failures >= 0) throw new Error("the database is unavailable");
     };
-    await told(2);
-    expect(taken.slice(0, 2).map(({ status }) => status)).toEqual([500, 200]);
-    expect(taken[0]?.headers["webhook-id"]).toBe(taken[1]?.headers["webhook-id"] as string);
+    await receiveTestEvent(2);
+    expect(processed.slice(0, 2).map(({ status }) => status)).toEqual([500, 200]);
+    expect(processed[0]?.headers["webhook-id"]).toBe(processed[1]?.headers["webhook-id"] as string);
     expect(events).toHaveLength(1);
   });
 
   test("is let in by Standard Webhooks' library and Svix's alike, with either secret of a rotation", async () => {
-    const isVerified = ({ headers, body }: Taken, secret: string) =>
+    const isVerified = ({ headers, body }: Processed, secret: string) =>
       [new Webhook(secret), new SvixWebhook(secret)].map((webhook) => {
         try {
           webhook.verify(body, { ...headers });
@@ -147,14 +147,14 @@ describe.each(await testStores())("the receiver of the example, called by a serv
       const path = `/webhooks/${endpoint.id}/rotate-secret?overlap_seconds=${overlapSeconds}`;
       return (await tenant.call("POST", path)).json.secret;
     };
-    expect(isVerified(await told(), endpoint.secret)).toEqual([true, true]);
+    expect(isVerified(await receiveTestEvent(), endpoint.secret)).toEqual([true, true]);
     const second = await rotate(600);
-    const both = await told(2);
+    const both = await receiveTestEvent(2);
     expect(both.status).toBe(200);
     for (const secret of [endpoint.secret, second]) expect(isVerified(both, secret)).toEqual([true, true]);
     const third = await rotate(0);
     // The receiver still has the first secret: it is not to let this in.
-    const after = await told(3);
+    const after = await receiveTestEvent(3);
     expect(after.status).toBe(401);
     expect(isVerified(after, third)).toEqual([true, true]);
     for (const secret of [endpoint.secret, second]) expect(isVerified(after, secret)).toEqual([false, false]);

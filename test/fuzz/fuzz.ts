@@ -16,7 +16,7 @@ const REQUESTS_MIN = 1_000;
 /** Of a run that has found over HTTP what it was to find. */
 const NO_MAIL: Pick<Result, "submission" | "inbound"> = {
   submission: { sessions: 0, mails: 0, accepted: 0, faults: [] },
-  inbound: { sessions: 0, mails: 0, taken: 0, faults: [] },
+  inbound: { sessions: 0, mails: 0, accepted: 0, faults: [] },
 };
 
 export interface FuzzOptions {

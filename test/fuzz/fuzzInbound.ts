@@ -5,7 +5,7 @@ import { STATUS_REPORTS } from "../adapters/postalMime/returnedMail/statusReport
 import { TEXT_REPORTS } from "../adapters/postalMime/returnedMail/textReports.ts";
 import type { SmtpClient } from "../support/mail/smtpClient.ts";
 import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
-import { strangeMail } from "./hostileMail.ts";
+import { faultyMail } from "./hostileMail.ts";
 import type { Random } from "./random.ts";
 import { runSmtpSessions, sayLine } from "./smtpSessions.ts";
 
@@ -38,13 +38,13 @@ const LINES = [
 export interface InboundResult {
   readonly sessions: number;
   readonly mails: number;
-  readonly taken: number;
+  readonly accepted: number;
   readonly faults: readonly string[];
 }
 
 interface Seen {
   mails: number;
-  taken: number;
+  accepted: number;
   readonly faults: string[];
 }
 
@@ -66,7 +66,7 @@ export async function fuzzInbound(
     const localPart = returnPathLocalPart(service.log.keys, { emailId, attempt: 1 }, Date.now());
     return `${localPart}@${RETURN_PATH_DOMAIN}`;
   });
-  const seen: Seen = { mails: 0, taken: 0, faults: [] };
+  const seen: Seen = { mails: 0, accepted: 0, faults: [] };
   await runSmtpSessions({ port: inbound.port, sessions, seed, lanes: LANES }, (client, random) =>
     new Session(client, addresses, random, seen).run(),
   );
@@ -134,7 +134,7 @@ class Session {
 
   private content(): Buffer {
     const { random } = this;
-    if (random.chance(0.3)) return Buffer.from(strangeMail(random), "latin1");
+    if (random.chance(0.3)) return Buffer.from(faultyMail(random), "latin1");
     const report = random.pick(REPORTS);
     return random.chance(0.3)
       ? Buffer.from(report)
@@ -155,6 +155,6 @@ class Session {
     client.write(Buffer.from(stuffed, "latin1"));
     if (random.chance(0.05)) return client.destroy();
     const reply = await this.say(stuffed.endsWith("\r\n") || stuffed === "" ? "." : "\r\n.");
-    if (reply.startsWith("250")) seen.taken += 1;
+    if (reply.startsWith("250")) seen.accepted += 1;
   }
 }

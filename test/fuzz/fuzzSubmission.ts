@@ -1,6 +1,6 @@
 import type { SmtpClient } from "../support/mail/smtpClient.ts";
 import type { Tenant, TestService } from "../support/tenants.ts";
-import { soundMail, strangeMail } from "./hostileMail.ts";
+import { faultyMail, validMail } from "./hostileMail.ts";
 import type { Random } from "./random.ts";
 import { runSmtpSessions, sayLine } from "./smtpSessions.ts";
 
@@ -118,7 +118,7 @@ class Session {
 
   private async sendMail(): Promise<void> {
     const { client, random, seen } = this;
-    const mail = random.chance(0.4) ? soundMail(random) : strangeMail(random);
+    const mail = random.chance(0.4) ? validMail(random) : faultyMail(random);
     const began = await this.say("MAIL FROM:<a@example.com>");
     if (!this.isKnown && began.startsWith("250")) seen.faults.push("mail was taken from a stranger");
     const recipients = Array.from({ length: random.integer(1, 3) }, (_, at) => `to${at}@example.com`);

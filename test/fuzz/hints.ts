@@ -2,11 +2,11 @@ import type { RouteName } from "../../src/http/server/routes.ts";
 import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
 import { type Random, randomUuid } from "./random.ts";
-import { someTime } from "./values.ts";
-import { type Known, lose, type Workspace } from "./world.ts";
+import { randomTime } from "./values.ts";
+import { type Known, recordDeleted, type Workspace } from "./world.ts";
 
 /** What a hint goes by. */
-export interface Hinting {
+export interface HintContext {
   readonly random: Random;
   readonly workspace: Workspace;
 }
@@ -21,62 +21,62 @@ export interface Hint {
   /** The operation that makes what this one needs; it is asked first where `params` has nothing to offer. */
   readonly needs?: RouteName;
   /** Null: the workspace has nothing of the kind yet. */
-  readonly params?: (hinting: Hinting) => Readonly<Record<string, string>> | null;
-  readonly query?: (hinting: Hinting) => Readonly<Record<string, string>>;
-  readonly body?: (hinting: Hinting) => Json;
+  readonly params?: (context: HintContext) => Readonly<Record<string, string>> | null;
+  readonly query?: (context: HintContext) => Readonly<Record<string, string>>;
+  readonly body?: (context: HintContext) => Json;
   /** The one file of a multipart body; half of the requests send it where the operation takes both. */
-  readonly file?: (hinting: Hinting) => {
+  readonly file?: (context: HintContext) => {
     readonly name: string;
     readonly type: string;
     readonly text: string;
   };
   /** After a success: what has become of the resource that was named. */
-  readonly after?: (hinting: Hinting, params: Readonly<Record<string, string>>) => void;
+  readonly after?: (context: HintContext, params: Readonly<Record<string, string>>) => void;
   /** Why the operation cannot be held to the share of successes. */
   readonly exempt?: string;
 }
 
 /** The parameters that name one known resource of a kind. */
 function oneOf(kind: string, fits: (known: Known) => boolean = () => true) {
-  return ({ random, workspace }: Hinting) => {
-    const fitting = (workspace.known.get(kind) ?? []).filter(fits);
-    return fitting.length === 0 ? null : { id: random.pick(fitting).id };
+  return ({ random, workspace }: HintContext) => {
+    const candidates = (workspace.known.get(kind) ?? []).filter(fits);
+    return candidates.length === 0 ? null : { id: random.pick(candidates).id };
   };
 }
 
 /** After a success the resource is of no more use for what came before. */
-function losing(kind: string) {
-  return ({ random, workspace }: Hinting, params: Readonly<Record<string, string>>) => {
-    lose(workspace, kind, params.id ?? "", random);
+function forgetAfterDelete(kind: string) {
+  return ({ random, workspace }: HintContext, params: Readonly<Record<string, string>>) => {
+    recordDeleted(workspace, kind, params.id ?? "", random);
   };
 }
 
 /** A key that is of no more use afterwards. The keys that the requests themselves are made with stay. */
 const spareKey: Hint = {
   needs: "issueApiKey",
-  params: (hinting) => {
-    const { tenant, weak } = hinting.workspace;
-    return oneOf("api_key", ({ id }) => id !== tenant.keyId && id !== weak.keyId)(hinting);
+  params: (context) => {
+    const { tenant, weak } = context.workspace;
+    return oneOf("api_key", ({ id }) => id !== tenant.keyId && id !== weak.keyId)(context);
   },
-  after: losing("api_key"),
+  after: forgetAfterDelete("api_key"),
 };
 
-function recipient({ random, workspace }: Hinting): string {
+function recipient({ random, workspace }: HintContext): string {
   return `${workspace.canary()}@${random.pick(["example.com", "Example.ORG", "bücher.example", "mail.example.net"])}`;
 }
 
-function textFile({ random, workspace }: Hinting) {
+function textFile({ random, workspace }: HintContext) {
   const name = random.pick([".txt", ".md", ".csv"]);
   const type = { ".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv" }[name] ?? "";
   return { name: workspace.canary() + name, type, text: `${workspace.canary()}, a file\n` };
 }
 
-function directFile(hinting: Hinting): JsonObject {
-  const { name, type, text } = textFile(hinting);
+function directFile(context: HintContext): JsonObject {
+  const { name, type, text } = textFile(context);
   return { filename: name, content_type: type, content: Buffer.from(text).toString("base64") };
 }
 
-function metadata({ random, workspace }: Hinting): JsonObject {
+function metadata({ random, workspace }: HintContext): JsonObject {
   return {
     [workspace.canary()]: workspace.canary(),
     order: random.integer(0, 1_000),
@@ -85,30 +85,30 @@ function metadata({ random, workspace }: Hinting): JsonObject {
 }
 
 /** Files are a part of sends as soon as the document can upload them. */
-function attachments(hinting: Hinting): Json {
-  const { random, workspace } = hinting;
+function attachments(context: HintContext): Json {
+  const { random, workspace } = context;
   const ready = (workspace.known.get("attachment") ?? []).filter(({ status }) => status === "ready");
   const uploads = ready.length > 0 && random.chance(0.7) ? [random.pick(ready).id] : [];
-  return random.chance(0.5) || uploads.length === 0 ? [...uploads, directFile(hinting)] : uploads;
+  return random.chance(0.5) || uploads.length === 0 ? [...uploads, directFile(context)] : uploads;
 }
 
 /** A time that a message can be scheduled for. */
-function timeAhead(random: Random): string {
+function futureTime(random: Random): string {
   return new Date(Date.now() + random.integer(1, 29) * DAY_MS).toISOString();
 }
 
-function sendBody(hinting: Hinting): Json {
-  const { random, workspace } = hinting;
+function sendBody(context: HintContext): Json {
+  const { random, workspace } = context;
   const envelope = {
     from: workspace.sender,
-    to: recipient(hinting),
+    to: recipient(context),
     ...(random.chance(0.2) ? { from_name: workspace.canary(), to_name: workspace.canary() } : {}),
-    ...(random.chance(0.2) ? { reply_to: recipient(hinting), reply_to_name: workspace.canary() } : {}),
+    ...(random.chance(0.2) ? { reply_to: recipient(context), reply_to_name: workspace.canary() } : {}),
     ...(random.chance(0.2) ? { tags: [workspace.canary(), "welcome"] } : {}),
-    ...(random.chance(0.2) ? { scheduled_at: timeAhead(random) } : {}),
+    ...(random.chance(0.2) ? { scheduled_at: futureTime(random) } : {}),
     ...(random.chance(0.2) ? { headers: { "X-Own": workspace.canary(), Precedence: "bulk" } } : {}),
-    ...(random.chance(0.3) ? { metadata: metadata(hinting) } : {}),
-    ...(workspace.known.has("attachment") && random.chance(0.2) ? { attachments: attachments(hinting) } : {}),
+    ...(random.chance(0.3) ? { metadata: metadata(context) } : {}),
+    ...(workspace.known.has("attachment") && random.chance(0.2) ? { attachments: attachments(context) } : {}),
   };
   const published = (workspace.known.get("template") ?? []).filter(({ status }) => status === "published");
   if (published.length > 0 && random.chance(0.3)) {
@@ -119,7 +119,7 @@ function sendBody(hinting: Hinting): Json {
   return { ...envelope, subject: `About ${workspace.canary()}`, ...content };
 }
 
-function emailsQuery({ random, workspace }: Hinting): Readonly<Record<string, string>> {
+function emailsQuery({ random, workspace }: HintContext): Readonly<Record<string, string>> {
   const sent = workspace.sent.length > 0 ? random.pick(workspace.sent) : null;
   const cursors = workspace.cursors.get("listEmails") ?? [];
   const others = {
@@ -127,16 +127,16 @@ function emailsQuery({ random, workspace }: Hinting): Readonly<Record<string, st
     ...(random.chance(0.2) ? { status: random.pick(["queued", "canceled", "suppressed", "sent"]) } : {}),
     ...(random.chance(0.2) ? { from: workspace.sender } : {}),
     ...(random.chance(0.1) ? { to: `${workspace.canary()}@example.com` } : {}),
-    ...(random.chance(0.1) ? { created_from: someTime(random) } : {}),
-    ...(random.chance(0.1) ? { created_before: someTime(random) } : {}),
+    ...(random.chance(0.1) ? { created_from: randomTime(random) } : {}),
+    ...(random.chance(0.1) ? { created_before: randomTime(random) } : {}),
     ...(random.chance(0.3) && cursors.length > 0 ? { cursor: random.pick(cursors) } : {}),
   };
   return sent && random.chance(0.2) ? { idempotency_key: sent.key } : others;
 }
 
 /** A version as a template's own list shows it: it names its template. */
-function versionParams({ random, workspace }: Hinting) {
-  const archived = new Set(workspace.gone.get("template") ?? []);
+function versionParams({ random, workspace }: HintContext) {
+  const archived = new Set(workspace.deletedIds.get("template") ?? []);
   const versions = (workspace.known.get("template_version") ?? []).filter(
     ({ template_id: template }) => !archived.has(String(template)),
   );
@@ -145,7 +145,7 @@ function versionParams({ random, workspace }: Hinting) {
   return { id: String(template), version_id: id };
 }
 
-function draftBody({ workspace }: Hinting): Json {
+function draftBody({ workspace }: HintContext): Json {
   return {
     subject: `${workspace.canary()} {{ name }}`,
     html: `<p>{{ name }} ${workspace.canary()}</p>`,
@@ -157,7 +157,7 @@ function draftBody({ workspace }: Hinting): Json {
   };
 }
 
-function suppressionParams({ random, workspace }: Hinting) {
+function suppressionParams({ random, workspace }: HintContext) {
   const known = (workspace.known.get("suppression") ?? []).filter(
     ({ address }) => typeof address === "string",
   );
@@ -168,11 +168,11 @@ const isActive = ({ status }: Known) => status === "active";
 
 /** A delivery as its endpoint's own list shows it: it names its endpoint. */
 function deliveryParams(fits: (endpoint: Known) => boolean = () => true) {
-  return ({ random, workspace }: Hinting) => {
+  return ({ random, workspace }: HintContext) => {
     const endpoints = (workspace.known.get("webhook_endpoint") ?? []).filter(fits).map(({ id }) => id);
-    const theirs = new Set(endpoints);
+    const endpointIds = new Set(endpoints);
     const deliveries = (workspace.known.get("webhook_delivery") ?? []).filter(({ endpoint_id: id }) =>
-      theirs.has(String(id)),
+      endpointIds.has(String(id)),
     );
     if (deliveries.length === 0) return null;
     const { id, endpoint_id: endpointId } = random.pick(deliveries);
@@ -180,7 +180,7 @@ function deliveryParams(fits: (endpoint: Known) => boolean = () => true) {
   };
 }
 
-function destination({ random, workspace }: Hinting): string {
+function destination({ random, workspace }: HintContext): string {
   return `https://${workspace.canary()}.example.com/${workspace.canary()}?n=${random.integer(0, 9)}`;
 }
 
@@ -188,8 +188,8 @@ function destination({ random, workspace }: Hinting): string {
 const RECOVER_HOURS_MAX = 13 * 24;
 
 /** Senders that requests have added: the one that all sends go from is left alone. */
-const addedSender = (hinting: Hinting) =>
-  oneOf("sender", ({ address }) => address !== hinting.workspace.sender)(hinting);
+const addedSender = (context: HintContext) =>
+  oneOf("sender", ({ address }) => address !== context.workspace.sender)(context);
 
 const template = { needs: "createTemplate", params: oneOf("template") } as const;
 const version = { needs: "draftTemplateVersion", params: versionParams } as const;
@@ -201,23 +201,23 @@ const needsToken = "its path holds a token that is mailed";
 /** The hints by operation. */
 /** The buckets of a range that ends somewhere; the range is as long as it is by default. */
 function bucketsQuery(
-  { random, workspace }: Hinting,
+  { random, workspace }: HintContext,
   name: "showUsage" | "showBounces",
 ): Readonly<Record<string, string>> {
   const cursors = workspace.cursors.get(name) ?? [];
   return {
     ...(random.chance(0.5) ? { by: random.pick(["hour", "day"]) } : {}),
-    ...(random.chance(0.2) ? { to: someTime(random) } : {}),
+    ...(random.chance(0.2) ? { to: randomTime(random) } : {}),
     ...(random.chance(0.5) ? { limit: String(random.integer(1, 3)) } : {}),
     ...(random.chance(0.3) && cursors.length > 0 ? { cursor: random.pick(cursors) } : {}),
   };
 }
 
-function usageQuery(hinting: Hinting): Readonly<Record<string, string>> {
-  const { random, workspace } = hinting;
+function usageQuery(context: HintContext): Readonly<Record<string, string>> {
+  const { random, workspace } = context;
   const templates = workspace.known.get("template") ?? [];
   return {
-    ...bucketsQuery(hinting, "showUsage"),
+    ...bucketsQuery(context, "showUsage"),
     ...(random.chance(0.5) ? { group_by: random.pick(["sender", "template"]) } : {}),
     ...(random.chance(0.2) && templates.length > 0 ? { template_id: random.pick(templates).id } : {}),
   };
@@ -232,9 +232,9 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     query: ({ random }) => (random.chance(0.3) ? { as_of: "2099-01-01T00:00:00Z" } : {}),
   },
   sendEmailBatch: {
-    body: (hinting) => ({
-      emails: Array.from({ length: hinting.random.integer(1, 4) }, () => ({
-        ...(sendBody(hinting) as JsonObject),
+    body: (context) => ({
+      emails: Array.from({ length: context.random.integer(1, 4) }, () => ({
+        ...(sendBody(context) as JsonObject),
         idempotency_key: crypto.randomUUID(),
       })),
     }),
@@ -242,16 +242,16 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   rescheduleEmail: {
     needs: "sendEmail",
     params: oneOf("email", ({ status }) => status === "scheduled"),
-    body: ({ random }) => ({ scheduled_at: timeAhead(random) }),
+    body: ({ random }) => ({ scheduled_at: futureTime(random) }),
   },
   tellFeedback: {
     needs: "sendEmail",
     params: oneOf("email"),
-    body: (hinting) => {
-      const params = oneOf("email")(hinting);
+    body: (context) => {
+      const params = oneOf("email")(context);
       return {
-        email_id: params?.id ?? randomUuid(hinting.random),
-        type: hinting.random.pick(["delivered", "bounced", "complained"]),
+        email_id: params?.id ?? randomUuid(context.random),
+        type: context.random.pick(["delivered", "bounced", "complained"]),
       };
     },
   },
@@ -259,22 +259,22 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   cancelEmail: {
     needs: "sendEmail",
     params: oneOf("email", ({ status }) => status === "queued" || status === "scheduled"),
-    after: losing("email"),
+    after: forgetAfterDelete("email"),
   },
-  eraseEmailContent: { needs: "sendEmail", params: oneOf("email"), after: losing("email") },
-  requestErasure: { body: (hinting) => ({ address: recipient(hinting) }) },
+  eraseEmailContent: { needs: "sendEmail", params: oneOf("email"), after: forgetAfterDelete("email") },
+  requestErasure: { body: (context) => ({ address: recipient(context) }) },
   getErasure: { needs: "requestErasure", params: oneOf("erasure") },
   showUsage: { query: usageQuery },
   showBounces: {
-    query: (hinting) => ({
-      ...bucketsQuery(hinting, "showBounces"),
-      ...(hinting.random.chance(0.3) ? { domain: "example.com" } : {}),
+    query: (context) => ({
+      ...bucketsQuery(context, "showBounces"),
+      ...(context.random.chance(0.3) ? { domain: "example.com" } : {}),
     }),
   },
   createTemplate: { body: ({ workspace }) => ({ name: workspace.canary() }) },
   getTemplate: template,
-  deleteTemplate: { ...template, after: losing("template") },
-  archiveTemplate: { ...template, after: losing("template") },
+  deleteTemplate: { ...template, after: forgetAfterDelete("template") },
+  archiveTemplate: { ...template, after: forgetAfterDelete("template") },
   draftTemplateVersion: { ...template, body: draftBody },
   listTemplateVersions: template,
   getTemplateVersion: version,
@@ -288,10 +288,10 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   deleteAttachment: {
     needs: "uploadAttachment",
     params: oneOf("attachment"),
-    after: losing("attachment"),
+    after: forgetAfterDelete("attachment"),
   },
   addSuppression: {
-    body: (hinting) => ({ address: recipient(hinting), note: hinting.workspace.canary() }),
+    body: (context) => ({ address: recipient(context), note: context.workspace.canary() }),
   },
   getSuppression: { needs: "addSuppression", params: suppressionParams },
   removeSuppression: {
@@ -299,8 +299,8 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     params: suppressionParams,
     after: ({ random, workspace }, { address }) => {
       const known = workspace.known.get("suppression") ?? [];
-      const gone = known.find((one) => encodeURIComponent(String(one.address)) === address);
-      if (gone) lose(workspace, "suppression", gone.id, random);
+      const removed = known.find((one) => encodeURIComponent(String(one.address)) === address);
+      if (removed) recordDeleted(workspace, "suppression", removed.id, random);
     },
   },
   listSuppressions: { query: ({ random }) => ({ limit: String(random.integer(1, 100)) }) },
@@ -332,10 +332,10 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   },
   revokeApiKey: spareKey,
   registerWebhook: {
-    body: (hinting) => {
-      const { random, workspace } = hinting;
+    body: (context) => {
+      const { random, workspace } = context;
       return {
-        url: destination(hinting),
+        url: destination(context),
         ...(random.chance(0.5) ? { description: workspace.canary() } : {}),
         ...(random.chance(0.3) ? { event_types: ["email.sent", "email.bounced"] } : {}),
       };
@@ -344,17 +344,17 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   getWebhook: endpoint,
   updateWebhook: {
     ...endpoint,
-    body: (hinting) => {
-      const { random, workspace } = hinting;
+    body: (context) => {
+      const { random, workspace } = context;
       return random.pick<Json>([
-        { url: destination(hinting) },
+        { url: destination(context) },
         { description: workspace.canary() },
         { description: null, event_types: ["email.queued", "webhook.test"] },
         { event_types: null },
       ]);
     },
   },
-  deleteWebhook: { ...endpoint, after: losing("webhook_endpoint") },
+  deleteWebhook: { ...endpoint, after: forgetAfterDelete("webhook_endpoint") },
   disableWebhook: endpoint,
   enableWebhook: endpoint,
   rotateWebhookSecret: {

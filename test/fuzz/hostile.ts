@@ -1,4 +1,4 @@
-import type { Mutating, Mutation } from "./mutations.ts";
+import type { Mutation, MutationContext } from "./mutations.ts";
 import { type Draft, targetOf } from "./request.ts";
 
 const BODY_BYTES_MAX = 16_000_000;
@@ -141,9 +141,13 @@ export const HOSTILITIES: readonly Mutation[] = [
 ];
 
 /** Applies one of `mutations` that has something to change; null when none of a few has. */
-export function applyOne(draft: Draft, mutations: readonly Mutation[], mutating: Mutating): string | null {
+export function applyOne(
+  draft: Draft,
+  mutations: readonly Mutation[],
+  context: MutationContext,
+): string | null {
   for (let tries = 0; tries < 6; tries += 1) {
-    const what = mutating.random.pick(mutations)(draft, mutating);
+    const what = context.random.pick(mutations)(draft, context);
     if (what !== null) return what;
   }
   return null;

@@ -45,32 +45,32 @@ const FIELDS = [
 ];
 
 /** A mail that is accepted from whoever may send. */
-export function soundMail(random: Random): string {
+export function validMail(random: Random): string {
   const text = "word ".repeat(random.integer(1, 200)).trim();
   const id = `<${random.integer(0, 1e9)}.${random.integer(0, 1e9)}@client.example>`;
   return [`From: ${SENDER}`, "Subject: Hello", `Message-ID: ${id}`, "", text, ""].join(END);
 }
 
 /** A mail that is wrong in some way, or strange and right. */
-export function strangeMail(random: Random): string {
-  const spoil = random.pick([
-    withFields,
-    ofParts,
+export function faultyMail(random: Random): string {
+  const makeFaulty = random.pick([
+    withHeaderFields,
+    multipartMail,
     nested,
-    cutShort,
+    truncatedMail,
     withBytes,
     withoutHeader,
     withBareBreaks,
   ]);
-  return spoil(random);
+  return makeFaulty(random);
 }
 
-function withFields(random: Random): string {
+function withHeaderFields(random: Random): string {
   const count = random.integer(1, 4);
   const fields = Array.from({ length: count }, () => random.pick(FIELDS)).join(END);
   return random.chance(0.5)
-    ? `${fields}${END}${soundMail(random)}`
-    : soundMail(random).replace(END + END, `${END}${fields}${END}${END}`);
+    ? `${fields}${END}${validMail(random)}`
+    : validMail(random).replace(END + END, `${END}${fields}${END}${END}`);
 }
 
 function part(random: Random): string {
@@ -94,7 +94,7 @@ function part(random: Random): string {
   ].join(END);
 }
 
-function ofParts(random: Random): string {
+function multipartMail(random: Random): string {
   const parts = Array.from({ length: random.integer(0, 15) }, () => `--b${END}${part(random)}${END}`);
   const end = random.chance(0.7) ? `--b--${END}` : "";
   const type = random.pick(["mixed", "alternative", "related", "form-data", "x"]);
@@ -110,13 +110,13 @@ function nested(random: Random): string {
   return `From: ${SENDER}${END}Subject: Nested${END}${levels.join("")}${part(random)}${END}`;
 }
 
-function cutShort(random: Random): string {
-  const whole = ofParts(random);
-  return whole.slice(0, random.integer(0, whole.length));
+function truncatedMail(random: Random): string {
+  const complete = multipartMail(random);
+  return complete.slice(0, random.integer(0, complete.length));
 }
 
 function withBytes(random: Random): string {
-  const bytes = [...ofParts(random)];
+  const bytes = [...multipartMail(random)];
   for (let count = random.integer(1, 20); count > 0; count -= 1)
     bytes[random.integer(0, bytes.length - 1)] = String.fromCharCode(random.integer(0, 255));
   return bytes.join("");
@@ -128,5 +128,5 @@ function withoutHeader(random: Random): string {
 
 function withBareBreaks(random: Random): string {
   const end = random.pick(["\n.\n", "\r.\r", "\n.\r\n", "\r\n.\n", "\0"]);
-  return `${soundMail(random)}${end}MAIL FROM:<eve@example.com>${END}RCPT TO:<eve@example.com>${END}DATA${END}Hidden`;
+  return `${validMail(random)}${end}MAIL FROM:<eve@example.com>${END}RCPT TO:<eve@example.com>${END}DATA${END}Hidden`;
 }

@@ -60,8 +60,8 @@ function leak(request: FuzzRequest, answer: SeenAnswer): string | null {
   const foreign = found.filter(({ mark }) => !(isOwn || isWeak) || mark !== workspace.mark);
   if (foreign.length === 0) return null;
   const sent = `${target}\n${Object.values(headers).join("\n")}\n${typeof body === "string" ? body : Buffer.from(body ?? "").toString("latin1")}`;
-  const carried = new Set(canariesIn(sent).map(({ canary }) => canary));
-  const other = foreign.find(({ canary }) => !carried.has(canary));
+  const sentCanaries = new Set(canariesIn(sent).map(({ canary }) => canary));
+  const other = foreign.find(({ canary }) => !sentCanaries.has(canary));
   return other === undefined ? null : `shows ${other.canary} of another workspace: ${seen.slice(0, 300)}`;
 }
 

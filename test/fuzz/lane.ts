@@ -10,12 +10,12 @@ import { makeRandom, type Random } from "./random.ts";
 import { type Draft, type FuzzRequest, type Mode, targetOf } from "./request.ts";
 import type { Tally } from "./tally.ts";
 import { validDraft } from "./valid.ts";
-import { learn, makeWorkspace, type Workspace } from "./world.ts";
+import { makeWorkspace, recordCreated, type Workspace } from "./world.ts";
 
 /** Two tenants side by side, and one for what would disturb the others' requests. */
 interface Tenants {
   peers: [Workspace, Workspace];
-  aside: Workspace;
+  secondary: Workspace;
 }
 
 export interface LaneOptions {
@@ -30,7 +30,7 @@ export interface LaneOptions {
 
 const VALID_SHARE = 0.5;
 const NEARLY_VALID_SHARE = 0.28;
-const ASIDE_SHARE = 0.1;
+const SECONDARY_SHARE = 0.1;
 /** How often a hostile request is also nearly valid. */
 const BOTH_SHARE = 0.2;
 /** After one of these the workspace can make no more of something: another one takes its place. */
@@ -56,12 +56,12 @@ export class Lane {
 
   static async open(options: LaneOptions): Promise<Lane> {
     const { service } = options;
-    const [one, two, aside] = [
+    const [one, two, secondary] = [
       await makeWorkspace(service),
       await makeWorkspace(service),
       await makeWorkspace(service),
     ];
-    return new Lane(options, { peers: [one, two], aside });
+    return new Lane(options, { peers: [one, two], secondary });
   }
 
   async run(): Promise<void> {
@@ -73,35 +73,35 @@ export class Lane {
     const workspace = this.workspaceFor(one);
     const mode = modeOf(this.random);
     const draft = validDraft(one, workspace, this.random) ?? (await this.afterMaking(one, workspace));
-    if (draft !== null) await this.send(this.spoil(draft, mode));
+    if (draft !== null) await this.send(this.mutate(draft, mode));
   }
 
   private workspaceFor({ name }: Described): Workspace {
-    const { peers, aside } = this.tenants;
-    const isAside = this.random.chance(hints[name]?.isDisruptive ? 1 : ASIDE_SHARE);
-    return isAside ? aside : this.random.pick(peers);
+    const { peers, secondary } = this.tenants;
+    const isSecondary = this.random.chance(hints[name]?.isDisruptive ? 1 : SECONDARY_SHARE);
+    return isSecondary ? secondary : this.random.pick(peers);
   }
 
   /** The draft once there is something that it can ask about; null when making that has failed. */
   private async afterMaking(one: Described, workspace: Workspace): Promise<Draft | null> {
-    const maker = described.find(({ name }) => name === hints[one.name]?.needs);
-    if (!maker) return null;
-    const first = validDraft(maker, workspace, this.random) ?? (await this.afterMaking(maker, workspace));
+    const creator = described.find(({ name }) => name === hints[one.name]?.needs);
+    if (!creator) return null;
+    const first = validDraft(creator, workspace, this.random) ?? (await this.afterMaking(creator, workspace));
     if (first === null) return null;
-    await this.send(this.spoil(first, "valid"));
+    await this.send(this.mutate(first, "valid"));
     return validDraft(one, workspace, this.random);
   }
 
-  private spoil(draft: Draft, mode: Mode): FuzzRequest {
+  private mutate(draft: Draft, mode: Mode): FuzzRequest {
     const { random } = this;
     const [one, two] = this.tenants.peers;
-    const mutating = { random, foreign: draft.workspace === one ? two : one };
-    const told: (string | null)[] = [];
+    const context = { random, foreign: draft.workspace === one ? two : one };
+    const descriptions: (string | null)[] = [];
     if (mode === "nearly valid" || (mode === "hostile" && random.chance(BOTH_SHARE))) {
-      told.push(applyOne(draft, MUTATIONS, mutating));
+      descriptions.push(applyOne(draft, MUTATIONS, context));
     }
-    if (mode === "hostile") told.push(applyOne(draft, HOSTILITIES, mutating));
-    const what = told.filter((part) => part !== null).join(", ") || "as it should be";
+    if (mode === "hostile") descriptions.push(applyOne(draft, HOSTILITIES, context));
+    const what = descriptions.filter((part) => part !== null).join(", ") || "as it should be";
     return { ...draft, mode, what, target: targetOf(draft) };
   }
 
@@ -131,7 +131,7 @@ export class Lane {
     const json = JSON.parse(text) as Json & { readonly code?: string };
     if (FULL.test(json?.code ?? "")) await this.replace(workspace);
     if (status < 200 || status >= 300) return;
-    learn(workspace, one.name, json, this.random);
+    recordCreated(workspace, one.name, json, this.random);
     if (one.name === "sendEmail" && typeof body === "string" && request.mode === "valid") {
       const sent = { key: request.headers["idempotency-key"] ?? "", body: JSON.parse(body) as Json };
       if (workspace.sent.length < 50) workspace.sent.push(sent);
@@ -150,7 +150,7 @@ export class Lane {
   private async replace(full: Workspace): Promise<void> {
     const fresh = await makeWorkspace(this.options.service);
     const { peers } = this.tenants;
-    if (this.tenants.aside === full) this.tenants.aside = fresh;
+    if (this.tenants.secondary === full) this.tenants.secondary = fresh;
     else peers[peers[0] === full ? 0 : 1] = fresh;
   }
 }

@@ -66,8 +66,8 @@ function details({ routes, findings, starved, submission, inbound }: Result): re
     "operation, requests, share of 2xx, answers",
     ...routes.map(({ route, requests, successShare, exempt, answers }) => {
       const share = `${(successShare * 100).toFixed(0)}%${exempt === null ? "" : ` (exempt: ${exempt})`}`;
-      const told = Object.entries(answers).map(([answer, count]) => `${answer} ×${count}`);
-      return `  ${route.padEnd(26)} ${String(requests).padStart(7)} ${share.padStart(5)}  ${told.join(", ")}`;
+      const counts = Object.entries(answers).map(([answer, count]) => `${answer} ×${count}`);
+      return `  ${route.padEnd(26)} ${String(requests).padStart(7)} ${share.padStart(5)}  ${counts.join(", ")}`;
     }),
     ...findings.map(
       ({ kind, what, lane, number, request }) =>
@@ -75,7 +75,7 @@ function details({ routes, findings, starved, submission, inbound }: Result): re
     ),
     `sessions over SMTP: ${submission.sessions}, mails ${submission.mails}, accepted ${submission.accepted}`,
     ...submission.faults.map((fault) => `over SMTP: ${fault}`),
-    `sessions with mail that comes back: ${inbound.sessions}, mails ${inbound.mails}, taken ${inbound.taken}`,
+    `sessions with mail that comes back: ${inbound.sessions}, mails ${inbound.mails}, taken ${inbound.accepted}`,
     ...inbound.faults.map((fault) => `with mail that comes back: ${fault}`),
     ...starved.map((route) => `fewer than 20% of the requests of ${route} succeed`),
   ];
@@ -99,15 +99,15 @@ async function run({ requests, seed, store, untilFound, json }: Call): Promise<n
   });
   bar.end();
   const { counts, starved, submission, inbound } = result;
-  const overSmtp = submission.faults.length + inbound.faults.length;
+  const smtpFaults = submission.faults.length + inbound.faults.length;
   const errors = counts["server error"];
   const violations = counts["schema violation"];
   if (json) console.log(JSON.stringify({ seed, store: name, ...result }));
   else console.log([`seed ${seed}, ${name}`, ...details(result)].join("\n"));
-  const line = `requests ${result.requests}, server errors ${errors}, schema violations ${violations}, leaks ${counts.leak}, faults over SMTP ${overSmtp}`;
+  const line = `requests ${result.requests}, server errors ${errors}, schema violations ${violations}, leaks ${counts.leak}, faults over SMTP ${smtpFaults}`;
   // With --json the result alone is on standard output.
   (json ? console.error : console.log)(line);
-  return errors + violations + counts.leak + starved.length + overSmtp > 0 ? 1 : 0;
+  return errors + violations + counts.leak + starved.length + smtpFaults > 0 ? 1 : 0;
 }
 
 const words = process.argv.slice(2);

@@ -4,19 +4,19 @@ import type { Draft } from "./request.ts";
 import type { Workspace } from "./world.ts";
 
 /** What a mutation goes by. `foreign` is another workspace, whose resources the caller must not reach. */
-export interface Mutating {
+export interface MutationContext {
   readonly random: Random;
   readonly foreign: Workspace;
 }
 
 /** Changes a draft and answers in a few words how; null where it has nothing to change. */
-export type Mutation = (draft: Draft, mutating: Mutating) => string | null;
+export type Mutation = (draft: Draft, context: MutationContext) => string | null;
 
 /** Stands for JSON text that no value stringifies to. */
 const RAW = "@@raw@@";
 
 /** Values that are wrong nearly everywhere, as JSON text. */
-export const STRANGE: readonly string[] = [
+export const ODD_TEXTS: readonly string[] = [
   "null",
   "true",
   "0",
@@ -97,8 +97,8 @@ function places(value: Json): readonly Place[] {
   ]);
 }
 
-function strange({ random }: Mutating): string {
-  return random.pick(random.chance(LARGE_SHARE) ? LARGE : STRANGE);
+function oddText({ random }: MutationContext): string {
+  return random.pick(random.chance(LARGE_SHARE) ? LARGE : ODD_TEXTS);
 }
 
 /** Runs `change` on the parsed body and writes it back, with `raw` where `change` has put {@link RAW}. */
@@ -119,11 +119,11 @@ function put({ parent, key }: Place, value: Json): void {
   Object.defineProperty(parent, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-const strangeValue: Mutation = (draft, mutating) =>
+const oddValue: Mutation = (draft, context) =>
   changeJson(draft, (all) => {
     if (all.length === 0) return null;
-    const place = mutating.random.pick(all);
-    const raw = strange(mutating);
+    const place = context.random.pick(all);
+    const raw = oddText(context);
     put(place, RAW);
     return { what: `${place.key} is ${raw.slice(0, 40)}`, raw };
   });
@@ -137,52 +137,52 @@ const missingMember: Mutation = (draft, { random }) =>
     return { what: `without ${key}` };
   });
 
-const unknownMember: Mutation = (draft, mutating) =>
+const unknownMember: Mutation = (draft, context) =>
   changeJson(draft, (all, root) => {
     const objects = [
       root,
       ...all.map(({ parent, key }) => (parent as Record<string | number, Json>)[key]),
     ].filter((value) => value !== null && typeof value === "object" && !Array.isArray(value));
     if (objects.length === 0) return null;
-    const name = mutating.random.pick(NAMES);
-    put({ parent: mutating.random.pick(objects) as Record<string, Json>, key: name }, RAW);
-    return { what: `with a member ${name.slice(0, 20)}`, raw: strange(mutating) };
+    const name = context.random.pick(NAMES);
+    put({ parent: context.random.pick(objects) as Record<string, Json>, key: name }, RAW);
+    return { what: `with a member ${name.slice(0, 20)}`, raw: oddText(context) };
   });
 
-const duplicateMember: Mutation = (draft, mutating) =>
+const duplicateMember: Mutation = (draft, context) =>
   changeJson(draft, (all) => {
     const members = all.filter(({ parent }) => !Array.isArray(parent));
     if (members.length === 0) return null;
-    const place = mutating.random.pick(members);
+    const place = context.random.pick(members);
     const before = JSON.stringify((place.parent as Record<string, Json>)[place.key]);
     put(place, RAW);
-    return { what: `${place.key} twice`, raw: `${before},${JSON.stringify(place.key)}:${strange(mutating)}` };
+    return { what: `${place.key} twice`, raw: `${before},${JSON.stringify(place.key)}:${oddText(context)}` };
   });
 
 /** An id of the other workspace, by the kind that a member's name tells. */
-function foreignId(name: string, { random, foreign }: Mutating): string | null {
+function foreignId(name: string, { random, foreign }: MutationContext): string | null {
   const kind = { template_id: "template", template_version_id: "template_version" }[name] ?? "attachment";
   const known = foreign.known.get(kind) ?? [];
   return known.length === 0 ? null : random.pick(known).id;
 }
 
-const foreignReference: Mutation = (draft, mutating) =>
+const foreignReference: Mutation = (draft, context) =>
   changeJson(draft, (_, root) => {
     if (draft.one.name !== "sendEmail") return null;
-    const name = mutating.random.pick(["template_id", "template_version_id", "attachments"]);
-    const id = foreignId(name, mutating);
+    const name = context.random.pick(["template_id", "template_version_id", "attachments"]);
+    const id = foreignId(name, context);
     if (id === null) return null;
     put({ parent: root as Record<string, Json>, key: name }, name === "attachments" ? [id] : id);
     draft.isForeign = true;
     return { what: `${name} of another workspace` };
   });
 
-const goneReference: Mutation = (draft, { random }) =>
+const deletedReference: Mutation = (draft, { random }) =>
   changeJson(draft, (_, root) => {
     const kind = random.pick(["template", "attachment"]);
-    const gone = draft.workspace.gone.get(kind) ?? [];
-    if (draft.one.name !== "sendEmail" || gone.length === 0) return null;
-    const id = random.pick(gone);
+    const deleted = draft.workspace.deletedIds.get(kind) ?? [];
+    if (draft.one.name !== "sendEmail" || deleted.length === 0) return null;
+    const id = random.pick(deleted);
     const at = {
       parent: root as Record<string, Json>,
       key: kind === "template" ? "template_id" : "attachments",
@@ -205,7 +205,7 @@ function kindOf(path: string): string | null {
 }
 
 /** A delivery of the other workspace, under its own endpoint or under ours. */
-function foreignDelivery(draft: Draft, { random, foreign }: Mutating): string | null {
+function foreignDelivery(draft: Draft, { random, foreign }: MutationContext): string | null {
   const known = foreign.known.get("webhook_delivery") ?? [];
   if (known.length === 0) return null;
   const { id, endpoint_id: endpointId } = random.pick(known);
@@ -215,9 +215,9 @@ function foreignDelivery(draft: Draft, { random, foreign }: Mutating): string | 
   return "a delivery of another workspace";
 }
 
-const foreignPath: Mutation = (draft, mutating) => {
-  const { random, foreign } = mutating;
-  if (draft.params.delivery_id !== undefined && random.chance(0.7)) return foreignDelivery(draft, mutating);
+const foreignPath: Mutation = (draft, context) => {
+  const { random, foreign } = context;
+  if (draft.params.delivery_id !== undefined && random.chance(0.7)) return foreignDelivery(draft, context);
   const known = foreign.known.get(kindOf(draft.one.path) ?? "") ?? [];
   if (draft.params.id === undefined || known.length === 0) return null;
   draft.params.id = random.pick(known).id;
@@ -225,10 +225,10 @@ const foreignPath: Mutation = (draft, mutating) => {
   return "an id of another workspace";
 };
 
-const gonePath: Mutation = (draft, { random }) => {
-  const gone = draft.workspace.gone.get(kindOf(draft.one.path) ?? "") ?? [];
-  if (draft.params.id === undefined || gone.length === 0) return null;
-  draft.params.id = random.pick(gone);
+const deletedPath: Mutation = (draft, { random }) => {
+  const deleted = draft.workspace.deletedIds.get(kindOf(draft.one.path) ?? "") ?? [];
+  if (draft.params.id === undefined || deleted.length === 0) return null;
+  draft.params.id = random.pick(deleted);
   return "an id that is gone";
 };
 
@@ -343,21 +343,21 @@ const oddHeader: Mutation = (draft, { random }) => {
 
 /** One of these makes a request that is nearly valid. */
 export const MUTATIONS: readonly Mutation[] = [
-  strangeValue,
-  strangeValue,
-  strangeValue,
+  oddValue,
+  oddValue,
+  oddValue,
   missingMember,
   unknownMember,
   duplicateMember,
   foreignReference,
-  goneReference,
+  deletedReference,
   // Drawn often: nothing is worse than to be shown what is another's.
   foreignPath,
   foreignPath,
   foreignPath,
   foreignPath,
   foreignPath,
-  gonePath,
+  deletedPath,
   otherPath,
   oddQuery,
   oddKey,

@@ -45,15 +45,15 @@ function jsonBody(one: Described, workspace: Workspace, random: Random): Json | 
 /** A request that should succeed; null while the workspace has nothing that the operation could be asked about. */
 export function validDraft(one: Described, workspace: Workspace, random: Random): Draft | null {
   const hint = hints[one.name];
-  const hinting = { random, workspace };
-  const params = hint?.params === undefined ? unknownParams(one.path, random) : hint.params(hinting);
+  const context = { random, workspace };
+  const params = hint?.params === undefined ? unknownParams(one.path, random) : hint.params(context);
   if (params === null) return null;
   const draft: Draft = {
     one,
     workspace,
     method: one.method,
     params: { ...params },
-    query: hint?.query ? Object.entries(hint.query(hinting)) : query(one, workspace, random),
+    query: hint?.query ? Object.entries(hint.query(context)) : query(one, workspace, random),
     headers: {},
     body: null,
     isForeign: false,

@@ -8,11 +8,11 @@ const DEPTH_MAX = 5;
 const ITEMS_MAX = 4;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** A date within a year around this one, so that a seed repeats it. */
-const AROUND = Date.UTC(2030, 0, 1);
+const TIME_BASE = Date.UTC(2030, 0, 1);
 
 /** A date-time about 2030. */
-export function someTime(random: Random): string {
-  return new Date(AROUND + random.integer(-365, 365) * DAY_MS).toISOString();
+export function randomTime(random: Random): string {
+  return new Date(TIME_BASE + random.integer(-365, 365) * DAY_MS).toISOString();
 }
 
 /** Text of a legal length with a canary in it where there is room. */
@@ -27,7 +27,7 @@ function text({ minLength, maxLength }: JsonSchema, random: Random, workspace: W
 
 function formatted(schema: JsonSchema, random: Random, workspace: Workspace): string {
   if (schema.format === "uuid") return randomUuid(random);
-  if (schema.format === "date-time") return someTime(random);
+  if (schema.format === "date-time") return randomTime(random);
   if (schema.pattern === "^([1-9][0-9]?|100)$") return String(random.integer(1, 100));
   return text(schema, random, workspace);
 }

@@ -20,7 +20,7 @@ export interface Workspace {
   /** Resources by their `object`. */
   readonly known: Map<string, Known[]>;
   /** Ids that were canceled, archived, deleted or revoked, by the resources' `object`. */
-  readonly gone: Map<string, string[]>;
+  readonly deletedIds: Map<string, string[]>;
   /** Cursors by the operation that gave them. */
   readonly cursors: Map<string, string[]>;
   /** Sends that were accepted: to be repeated. */
@@ -49,7 +49,7 @@ export async function makeWorkspace(service: TestService): Promise<Workspace> {
     weak: await tenant.withKey({ scopes }),
     sender,
     known: new Map(),
-    gone: new Map(),
+    deletedIds: new Map(),
     cursors: new Map(),
     sent: [],
     canary: next,
@@ -61,7 +61,7 @@ function keep<Item>(list: Item[], item: Item, random: Random): void {
   else list[random.integer(0, KNOWN_MAX - 1)] = item;
 }
 
-function listIn<Item>(map: Map<string, Item[]>, name: string): Item[] {
+function listFor<Item>(map: Map<string, Item[]>, name: string): Item[] {
   const list = map.get(name) ?? [];
   map.set(name, list);
   return list;
@@ -69,28 +69,28 @@ function listIn<Item>(map: Map<string, Item[]>, name: string): Item[] {
 
 /** Remembers `item` under `name`; of many, one is forgotten. */
 export function remember<Item>(map: Map<string, Item[]>, name: string, item: Item, random: Random): void {
-  keep(listIn(map, name), item, random);
+  keep(listFor(map, name), item, random);
 }
 
 /** Learns the resources and the cursor that an answer shows. `operation` is what was asked. */
-export function learn(workspace: Workspace, operation: string, answer: Json, random: Random): void {
+export function recordCreated(workspace: Workspace, operation: string, answer: Json, random: Random): void {
   if (answer === null || typeof answer !== "object" || Array.isArray(answer)) return;
   const { data, next_cursor: cursor } = answer as JsonObject;
   if (typeof cursor === "string") remember(workspace.cursors, operation, cursor, random);
   for (const item of Array.isArray(data) ? data : [answer]) {
     const { object, id } = item as JsonObject;
     if (typeof object !== "string" || typeof id !== "string") continue;
-    const list = listIn(workspace.known, object);
+    const list = listFor(workspace.known, object);
     const at = list.findIndex((known) => known.id === id);
     if (at >= 0) list[at] = item as Known;
-    else if (!listIn(workspace.gone, object).includes(id)) keep(list, item as Known, random);
+    else if (!listFor(workspace.deletedIds, object).includes(id)) keep(list, item as Known, random);
   }
 }
 
 /** Forgets a resource and remembers that it is gone. */
-export function lose(workspace: Workspace, object: string, id: string, random: Random): void {
-  const list = listIn(workspace.known, object);
+export function recordDeleted(workspace: Workspace, object: string, id: string, random: Random): void {
+  const list = listFor(workspace.known, object);
   const at = list.findIndex((known) => known.id === id);
   if (at >= 0) list.splice(at, 1);
-  remember(workspace.gone, object, id, random);
+  remember(workspace.deletedIds, object, id, random);
 }

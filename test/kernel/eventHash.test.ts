@@ -40,17 +40,17 @@ function throughStore(data: object): object {
 async function sent(text: string): Promise<readonly [stored: HashedEvent, queued: HashedEvent]> {
   const sealed = await prepareContent(memoryContentStore(), folder, { ...content, text });
   const contentEventId = crypto.randomUUID();
-  const place = { stream: "email-1", metadata };
+  const streamAndMetadata = { stream: "email-1", metadata };
   const accepted = { contentEventId, contentDigest: sealed.digest, contentBytes: sealed.bytes };
   return [
     {
-      ...place,
+      ...streamAndMetadata,
       revision: 0,
       type: "EmailContentStored",
       id: contentEventId,
       data: throughStore(sealed.event),
     },
-    { ...place, revision: 1, type: "EmailQueued", id: crypto.randomUUID(), data: accepted },
+    { ...streamAndMetadata, revision: 1, type: "EmailQueued", id: crypto.randomUUID(), data: accepted },
   ];
 }
 
@@ -74,8 +74,8 @@ describe("the leaf of an event", () => {
     ["metadata added", { ...event, metadata: { ...metadata, more: null } }],
   ];
   test("differs with every part of the event", () => {
-    const leaves = [event, ...others.map(([, other]) => other)].map(eventHash);
-    expect(new Set(leaves).size).toBe(leaves.length);
+    const hashes = [event, ...others.map(([, other]) => other)].map(eventHash);
+    expect(new Set(hashes).size).toBe(hashes.length);
   });
 
   test("does not depend on compression, order of keys or position", () => {
@@ -115,7 +115,7 @@ describe("the leaf of a message's content", () => {
   });
 
   const held: HashedEvent = { ...event, type: "EmailContentStored", revision: 0, data: { salt, content } };
-  const lies: readonly (readonly [string, JsonObject])[] = [
+  const forgeries: readonly (readonly [string, JsonObject])[] = [
     ["another content", { salt, content: { ...content, text: "It works!" } }],
     ["another salt", { salt: salt.replace("6", "7"), content }],
     ["a member more", { salt, content, more: 1 }],
@@ -127,16 +127,16 @@ describe("the leaf of a message's content", () => {
     ["no object", { salt, content: "content" }],
   ];
   test("differs with everything else that the event may hold", () => {
-    const leaves = [held, ...lies.map(([, data]) => ({ ...held, data }))].map(eventHash);
-    expect(new Set(leaves).size).toBe(leaves.length);
+    const hashes = [held, ...forgeries.map(([, data]) => ({ ...held, data }))].map(eventHash);
+    expect(new Set(hashes).size).toBe(hashes.length);
     const texts = [null, "content", [salt, content]].map((data) => ({ ...held, data }) as HashedEvent);
-    expect(new Set([...leaves, ...texts.map(eventHash)]).size).toBe(leaves.length + texts.length);
+    expect(new Set([...hashes, ...texts.map(eventHash)]).size).toBe(hashes.length + texts.length);
   });
 });
 
 describe("what an event has erased", () => {
   const leaf = "ab".repeat(32);
-  const carriedBy = (erased: unknown): readonly ErasedEventHash[] =>
+  const hashesIn = (erased: unknown): readonly ErasedEventHash[] =>
     erasedEventHashes({ ...event, data: { erased } as object });
 
   test("is what it names, of earlier revisions of its stream", () => {
@@ -144,8 +144,8 @@ describe("what an event has erased", () => {
       { revision: 0, leaf },
       { revision: 2, leaf },
     ];
-    expect(carriedBy(named)).toEqual(named);
-    expect(carriedBy([...named, { revision: 3, leaf }, { revision: 9, leaf }])).toEqual(named);
+    expect(hashesIn(named)).toEqual(named);
+    expect(hashesIn([...named, { revision: 3, leaf }, { revision: 9, leaf }])).toEqual(named);
   });
 
   test.each([
@@ -164,7 +164,7 @@ describe("what an event has erased", () => {
       [{ revision: 0 }, { revision: 0, leaf: leaf.toUpperCase() }, { revision: 0, leaf: "ab" }],
     ],
   ])("is nothing where it says so badly: %s", (_, erased) => {
-    expect(carriedBy(erased)).toEqual([]);
+    expect(hashesIn(erased)).toEqual([]);
   });
 
   test("is empty for bytes that are not JSON", () => {

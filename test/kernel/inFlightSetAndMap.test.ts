@@ -9,12 +9,12 @@ const SMALL_COLLECTION_EVERY = 2_000;
 /** Several times what can arrive between two minor collections. */
 const KEPT_MAX = 5 * SMALL_COLLECTION_EVERY;
 
-interface Passage {
+interface Collection {
   begin(number: number): () => void;
 }
 
 /** How many objects only a full collection frees after so many have passed, a few at a time. */
-function keptAfterwards({ begin }: Passage): number {
+function countRemaining({ begin }: Collection): number {
   fullGC();
   const ends: (() => void)[] = [];
   for (let number = 0; number < PASSING; number += 1) {
@@ -35,7 +35,7 @@ describe("removed members are freed by the next minor garbage collection:", () =
       const flight = members.add({ number });
       return () => void members.delete(flight);
     };
-    expect(keptAfterwards({ begin })).toBeLessThan(KEPT_MAX);
+    expect(countRemaining({ begin })).toBeLessThan(KEPT_MAX);
   });
 
   test("of a map", () => {
@@ -44,7 +44,7 @@ describe("removed members are freed by the next minor garbage collection:", () =
       members.set(`number ${number}`, { number });
       return () => void members.delete(`number ${number}`);
     };
-    expect(keptAfterwards({ begin })).toBeLessThan(KEPT_MAX);
+    expect(countRemaining({ begin })).toBeLessThan(KEPT_MAX);
   });
 
   test("but not those of a plain Set, else InFlightSet and InFlightMap would have no purpose", () => {
@@ -54,7 +54,7 @@ describe("removed members are freed by the next minor garbage collection:", () =
       members.add(member);
       return () => void members.delete(member);
     };
-    expect(keptAfterwards({ begin })).toBeGreaterThan(PASSING / 2);
+    expect(countRemaining({ begin })).toBeGreaterThan(PASSING / 2);
   });
 });
 

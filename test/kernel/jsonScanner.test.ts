@@ -15,22 +15,22 @@ function scanned(text: string, stepChars: number) {
   return { at, deepest, isWhole, expected: isWhole ? null : expected };
 }
 
-const piece = fc.constantFrom(
+const token = fc.constantFrom(
   ...'[]{}:,"\\/ \t\n\r\f\u0000\u001f\u007f\u00a0\u2028\ufeff\ud800é🎩0123456789.eE+-uabntrfx',
   ...'true false null -0 01 1e5 1.5 \\u00e9 \\uD800 \\x "a" "a":1 ,"a":1 [] {} NaN Infinity \''.split(" "),
 );
 const json = fc
   .tuple(fc.json({ maxDepth: 4 }), fc.nat({ max: 3 }))
   .map(([text, indent]) => JSON.stringify(JSON.parse(text), null, indent));
-const mutation = fc.record({ at: fc.nat(), removed: fc.nat({ max: 3 }), put: fc.option(piece, { nil: "" }) });
+const mutation = fc.record({ at: fc.nat(), removed: fc.nat({ max: 3 }), put: fc.option(token, { nil: "" }) });
 const mutated = fc.tuple(json, fc.array(mutation, { minLength: 1, maxLength: 3 })).map(([text, mutations]) =>
   mutations.reduce((changed, { at, removed, put }) => {
     const place = at % (changed.length + 1);
     return changed.slice(0, place) + put + changed.slice(place + removed);
   }, text),
 );
-const pieces = fc.array(piece, { maxLength: 12 }).map((parts) => parts.join(""));
-const text = fc.oneof(json, mutated, mutated, pieces, fc.string({ unit: "binary" }));
+const texts = fc.array(token, { maxLength: 12 }).map((parts) => parts.join(""));
+const text = fc.oneof(json, mutated, mutated, texts, fc.string({ unit: "binary" }));
 
 test("a scanner accepts the same JSON as the engine's parser, in steps of any length", () => {
   const stepChars = fc.integer({ min: 1, max: 40 });
@@ -45,7 +45,7 @@ test("a scanner accepts the same JSON as the engine's parser, in steps of any le
 });
 
 test("the part of a text before a syntax error can be completed to JSON", () => {
-  const goesOn: Readonly<Record<string, (ends: string) => readonly string[]>> = {
+  const continuations: Readonly<Record<string, (ends: string) => readonly string[]>> = {
     "a value": (ends) => [`0${ends}`],
     "a member's name in double quotes": (ends) => [`"":0${ends}`],
     "a colon": (ends) => [`:0${ends}`],
@@ -61,15 +61,15 @@ test("the part of a text before a syntax error can be completed to JSON", () => 
       const { at, expected } = scanned(given, Infinity);
       if (expected === null) return;
       const read = given.slice(0, at);
-      const ends = endsOf(read);
-      expect(goesOn[expected]?.(ends).some((rest) => isJson(read + rest))).toBeTrue();
+      const ends = closingOf(read);
+      expect(continuations[expected]?.(ends).some((rest) => isJson(read + rest))).toBeTrue();
     }),
     { numRuns: 3_000 },
   );
 });
 
 /** The brackets that close everything open in the beginning of a JSON text. */
-function endsOf(read: string): string {
+function closingOf(read: string): string {
   const marks = read.replace(/"(?:[^"\\]|\\.)*(?:"|$)/g, "").match(/[[\]{}]/g) ?? [];
   const open: string[] = [];
   for (const mark of marks) {

@@ -3,14 +3,14 @@ import { lazy } from "../../src/kernel/lazy.ts";
 
 describe("a lazy value", () => {
   test("is created once", () => {
-    let made = 0;
+    let calls = 0;
     const value = lazy(() => {
-      made += 1;
+      calls += 1;
       return undefined;
     });
-    expect(made).toBe(0);
+    expect(calls).toBe(0);
     expect([value(), value()]).toEqual([undefined, undefined]);
-    expect(made).toBe(1);
+    expect(calls).toBe(1);
   });
 
   test("is retried after a failure", () => {

@@ -107,8 +107,8 @@ describe("attachment-use", () => {
       fc.property(stepsArbitrary, as, fc.boolean(), (steps, acceptedAs, hasFiles) => {
         number += 1;
         const id = `m${number}`;
-        const accepting = { as: acceptedAs };
-        const history = play(acceptedAs === "queued" ? steps : [], DELIVERY_POLICY, accepting);
+        const options = { as: acceptedAs };
+        const history = play(acceptedAs === "queued" ? steps : [], DELIVERY_POLICY, options);
         const events = history.events.map(({ event }) => event);
         const all = hasFiles ? withFiles(events) : events;
         const state = all.reduce<EmailState>(emailDecider.evolve, null);

@@ -8,14 +8,14 @@ import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const START = Date.parse("2030-01-01T12:00:00Z");
 
-type Told = Pick<ProjectedEvent, "type" | "stream" | "data"> & {
+type AuditedEvent = Pick<ProjectedEvent, "type" | "stream" | "data"> & {
   readonly id?: string;
   readonly revision?: number;
   readonly actor?: string;
 };
 
 /** The rows of a log that tells these, one a second. */
-function withRows(events: readonly Told[], check: (db: ReadDatabaseFile) => void): void {
+function withRows(events: readonly AuditedEvent[], check: (db: ReadDatabaseFile) => void): void {
   const db = emptyReadModel(auditLog);
   try {
     events.forEach(({ actor = "cli", revision = 0, id, ...event }, second) => {
@@ -58,7 +58,7 @@ function at(type: string) {
 
 describe("who did it", () => {
   test("is an API key by its name, the command line, a verification link or the service", () => {
-    const paused = (actor: string): Told => ({
+    const paused = (actor: string): AuditedEvent => ({
       type: "SendingPaused",
       stream: "workspace-w",
       data: { at: rfc3339(START) },
@@ -82,7 +82,7 @@ describe("who did it", () => {
 
 describe("an entry's target", () => {
   test("has its workspace and its name, even for events that hold neither", () => {
-    const events: readonly Told[] = [
+    const events: readonly AuditedEvent[] = [
       { type: "ApiKeyIssued", stream: "apikey-k", data: issued },
       { type: "ApiKeyRevoked", stream: "apikey-k", data: {} },
     ];
@@ -101,7 +101,7 @@ describe("an entry's target", () => {
   test("shows only the host of an endpoint, and which fields changed", () => {
     const url = "https://hooks.example.com/services/secret";
     const facts = { description: null, eventTypes: null, sealedSecret: "s" };
-    const events: readonly Told[] = [
+    const events: readonly AuditedEvent[] = [
       {
         type: "WebhookEndpointRegistered",
         stream: "webhooks-w",
@@ -119,7 +119,7 @@ describe("an entry's target", () => {
 
   test("has the same id when a suppression is added and removed; bounces have no entry", () => {
     const stream = "suppression-h";
-    const events: readonly Told[] = [
+    const events: readonly AuditedEvent[] = [
       { type: "RecipientSuppressed", stream, id: "first", revision: 1, data: suppressed("manual") },
       { type: "RecipientUnsuppressed", stream, revision: 2, data: unsuppressed },
       { type: "RecipientSuppressed", stream, id: "second", revision: 4, data: suppressed("bounce") },
@@ -138,9 +138,11 @@ describe("an entry's target", () => {
 describe("what a truncated log still shows", () => {
   const suppression = "suppression-h";
   const erased = (...revisions: readonly number[]) => revisions.map((revision) => ({ revision, leaf: "l" }));
-  const cases: Readonly<Record<string, { readonly events: readonly Told[]; readonly cut: number }>> = {
+  const cases: Readonly<
+    Record<string, { readonly events: readonly AuditedEvent[]; readonly truncateAt: number }>
+  > = {
     "of a suppression": {
-      cut: 3,
+      truncateAt: 3,
       events: [
         {
           type: "RecipientSuppressed",
@@ -167,7 +169,7 @@ describe("what a truncated log still shows", () => {
       ],
     },
     "of a template": {
-      cut: 0,
+      truncateAt: 0,
       events: [
         {
           type: "TemplateCreated",
@@ -185,10 +187,10 @@ describe("what a truncated log still shows", () => {
     },
   };
 
-  test.each(Object.entries(cases))("%s equals what the whole log shows", (_, { events, cut }) => {
-    const rows = (told: readonly Told[], from: number) => {
+  test.each(Object.entries(cases))("%s equals what the whole log shows", (_, { events, truncateAt }) => {
+    const rows = (log: readonly AuditedEvent[], from: number) => {
       let found: unknown;
-      const numbered = told.map((event, index) => ({ id: `event-${index}`, ...event }));
+      const numbered = log.map((event, index) => ({ id: `event-${index}`, ...event }));
       withRows([], (db) => {
         numbered.forEach((event, second) => {
           if ((event.revision ?? 0) <= from) return;
@@ -202,6 +204,6 @@ describe("what a truncated log still shows", () => {
       });
       return found;
     };
-    expect(rows(events, -1)).toEqual(rows(events, cut));
+    expect(rows(events, -1)).toEqual(rows(events, truncateAt));
   });
 });

@@ -98,17 +98,17 @@ function interleaved(streams: readonly (readonly Logged[])[]): readonly Logged[]
 }
 
 /** A message with its whole history. */
-interface Told {
+interface EmailWithHistory {
   readonly id: string;
-  readonly accepting: Required<AcceptanceOptions>;
+  readonly options: Required<AcceptanceOptions>;
   readonly history: History;
 }
 
-function logOf({ id, history }: Told): readonly Logged[] {
+function logOf({ id, history }: EmailWithHistory): readonly Logged[] {
   return history.events.map(({ at, event }, revision) => ({ stream: `email-${id}`, revision, at, event }));
 }
 
-const acceptings: fc.Arbitrary<Required<AcceptanceOptions>> = fc.record({
+const acceptanceOptions: fc.Arbitrary<Required<AcceptanceOptions>> = fc.record({
   as: fc.oneof(
     { weight: 9, arbitrary: fc.constant("queued" as const) },
     { weight: 2, arbitrary: fc.constant("scheduled" as const) },
@@ -127,21 +127,23 @@ const acceptings: fc.Arbitrary<Required<AcceptanceOptions>> = fc.record({
 
 const policies = fc.constantFrom(DELIVERY_POLICY, { ...DELIVERY_POLICY, onAmbiguous: "hold" as const });
 
-const told: fc.Arbitrary<readonly Told[]> = fc
-  .array(fc.tuple(fc.uuid(), acceptings, stepsArbitrary, policies, feedbackLists), {
+const messagesArbitrary: fc.Arbitrary<readonly EmailWithHistory[]> = fc
+  .array(fc.tuple(fc.uuid(), acceptanceOptions, stepsArbitrary, policies, feedbackLists), {
     maxLength: 15,
     size: "max",
   })
   .map((messages) =>
-    messages.map(([id, accepting, steps, policy, later]) => {
-      const history = play(accepting.as === "suppressed" ? [] : steps, policy, accepting);
-      return { id, accepting, history: withFeedback(history, later) };
+    messages.map(([id, options, steps, policy, later]) => {
+      const history = play(options.as === "suppressed" ? [] : steps, policy, options);
+      return { id, options, history: withFeedback(history, later) };
     }),
   );
 
-function forEveryLog(check: (messages: readonly Told[], db: Record<string, ReadDatabaseFile>) => void): void {
+function forEveryLog(
+  check: (messages: readonly EmailWithHistory[], db: Record<string, ReadDatabaseFile>) => void,
+): void {
   fc.assert(
-    fc.property(told, (messages) => {
+    fc.property(messagesArbitrary, (messages) => {
       project(interleaved(messages.map(logOf)), (db) => check(messages, db));
     }),
     RUNS,
@@ -161,7 +163,7 @@ function reasonOf(event: EmailEvent): string | null {
   return "reason" in event.data ? event.data.reason : null;
 }
 
-function expectedOf({ history }: Told): Expected {
+function expectedOf({ history }: EmailWithHistory): Expected {
   let state = emailDecider.initialState;
   let expected: Omit<Expected, "state"> = { updatedAt: "", reason: null, revision: -1 };
   for (const [revision, { at, event }] of history.events.entries()) {
@@ -173,7 +175,7 @@ function expectedOf({ history }: Told): Expected {
   return { ...expected, state };
 }
 
-interface Movement {
+interface Transition {
   readonly before: EmailState;
   readonly after: EmailState;
   readonly event: EmailEvent;
@@ -182,7 +184,7 @@ interface Movement {
   readonly revision: number;
 }
 
-function moved({ before, after, event, expected, at, revision }: Movement): Omit<Expected, "state"> {
+function moved({ before, after, event, expected, at, revision }: Transition): Omit<Expected, "state"> {
   const isMoved = before?.status !== after?.status;
   const isResumed =
     before?.isDeliveryUnknown !== after?.isDeliveryUnknown || before?.nextAttemptAt !== after?.nextAttemptAt;
@@ -220,15 +222,15 @@ const suppressionSteps = fc.record({
 });
 type SuppressionStep = typeof suppressionSteps extends fc.Arbitrary<infer Step> ? Step : never;
 
-interface ToldSuppression {
+interface SuppressionModel {
   readonly state: SuppressionState;
   readonly since: string;
   readonly next: number;
 }
 
-interface ToldSuppressions {
+interface SuppressionModels {
   readonly log: readonly Logged[];
-  readonly byStream: ReadonlyMap<string, ToldSuppression>;
+  readonly byStream: ReadonlyMap<string, SuppressionModel>;
 }
 
 /** What a step adds to a recipient's stream. */
@@ -243,8 +245,8 @@ function suppressionEvents(
   return suppress(state, { address: "ana@example.org" }, { ...facts, reason, emailId: `e${index}` }).events;
 }
 
-function tellSuppressions(steps: readonly SuppressionStep[]): ToldSuppressions {
-  const byStream = new Map<string, ToldSuppression>();
+function modelSuppressions(steps: readonly SuppressionStep[]): SuppressionModels {
+  const byStream = new Map<string, SuppressionModel>();
   const log: Logged[] = [];
   for (const [index, step] of steps.entries()) {
     const stream = suppressionStream(`${step.workspaceId} ${step.recipientHash}`);
@@ -263,7 +265,7 @@ function tellSuppressions(steps: readonly SuppressionStep[]): ToldSuppressions {
 
 function checkSuppression(
   db: ReadDatabaseFile,
-  { byStream }: ToldSuppressions,
+  { byStream }: SuppressionModels,
   { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
 ): void {
   const { state = null, since } = byStream.get(suppressionStream(`${workspaceId} ${recipientHash}`)) ?? {};
@@ -280,7 +282,7 @@ describe("the rows of random logs (properties):", () => {
     forEveryLog((messages, db) => {
       const rows = (db.emails as ReadDatabaseFile).all("SELECT * FROM emails ORDER BY id");
       const expected = messages.map((message): SqlRow => {
-        const { accepting } = message;
+        const { options } = message;
         const { state, updatedAt, reason, revision } = expectedOf(message);
         return {
           id: message.id,
@@ -296,7 +298,7 @@ describe("the rows of random logs (properties):", () => {
           is_retained: isTerminal(state.status) && !state.contentErased ? 1 : 0,
           content_bytes: state.contentErased ? 0 : HISTORY_CONTENT_BYTES,
           authority_id: state.acceptedAs === "suppressed" ? null : state.authorityId,
-          tags: accepting.tagHashes.join(" ") || null,
+          tags: options.tagHashes.join(" ") || null,
           accepted_as: state.acceptedAs,
           fingerprint: state.fingerprint,
           ...queueOf(state, revision),
@@ -316,11 +318,14 @@ describe("the rows of random logs (properties):", () => {
   test("suppressions are what their streams fold to", () => {
     fc.assert(
       fc.property(fc.array(suppressionSteps, { maxLength: 40 }), (steps) => {
-        const told = tellSuppressions(steps);
-        project(told.log, (db) => {
+        const expectedSuppressions = modelSuppressions(steps);
+        project(expectedSuppressions.log, (db) => {
           for (const workspaceId of ["w1", "w2"])
             for (const recipientHash of RECIPIENTS)
-              checkSuppression(db.suppressions as ReadDatabaseFile, told, { workspaceId, recipientHash });
+              checkSuppression(db.suppressions as ReadDatabaseFile, expectedSuppressions, {
+                workspaceId,
+                recipientHash,
+              });
         });
       }),
       RUNS,
@@ -413,33 +418,37 @@ describe("the queries (properties):", () => {
       limit: fc.integer({ min: 1, max: 6 }),
     });
     fc.assert(
-      fc.property(told, fc.array(filters, { minLength: 5, maxLength: 5 }), (messages, queries) => {
-        project(interleaved(messages.map(logOf)), (db) => {
-          for (const filter of queries) {
-            const query = Object.fromEntries(
-              Object.entries(filter).filter(([, value]) => value !== undefined),
-            ) as unknown as EmailQuery;
-            const found = pagesOf(
-              query.limit,
-              (after) => listEmails(db.emails as ReadDatabaseFile, { ...query, ...after }).rows,
-            );
-            expect(found.map(({ id }) => id)).toEqual([...matching(messages, query)]);
-          }
-        });
-      }),
+      fc.property(
+        messagesArbitrary,
+        fc.array(filters, { minLength: 5, maxLength: 5 }),
+        (messages, queries) => {
+          project(interleaved(messages.map(logOf)), (db) => {
+            for (const filter of queries) {
+              const query = Object.fromEntries(
+                Object.entries(filter).filter(([, value]) => value !== undefined),
+              ) as unknown as EmailQuery;
+              const found = pagesOf(
+                query.limit,
+                (after) => listEmails(db.emails as ReadDatabaseFile, { ...query, ...after }).rows,
+              );
+              expect(found.map(({ id }) => id)).toEqual([...matching(messages, query)]);
+            }
+          });
+        },
+      ),
       RUNS,
     );
   });
 
   /** What a list must hold, by the folds. */
-  function matching(messages: readonly Told[], query: EmailQuery): readonly string[] {
-    const holds = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;
+  function matching(messages: readonly EmailWithHistory[], query: EmailQuery): readonly string[] {
+    const matches = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;
     return messages
-      .filter(({ accepting }) => query.tag === undefined || accepting.tagHashes.includes(query.tag))
+      .filter(({ options }) => query.tag === undefined || options.tagHashes.includes(query.tag))
       .map((message) => ({ id: message.id, ...expectedOf(message).state }))
       .filter((email) => email.workspaceId === query.ownerId)
-      .filter((email) => holds(query.status, email.status) && holds(query.senderId, email.senderId))
-      .filter((email) => holds(query.recipientHash, email.recipientHash))
+      .filter((email) => matches(query.status, email.status) && matches(query.senderId, email.senderId))
+      .filter((email) => matches(query.recipientHash, email.recipientHash))
       .filter((email) => rfc3339(email.acceptedAt) >= (query.createdFrom ?? ""))
       .filter((email) => rfc3339(email.acceptedAt) < (query.createdBefore ?? "~"))
       .toReversed()
@@ -448,29 +457,37 @@ describe("the queries (properties):", () => {
   }
 
   test("due messages, leases and times match those folded from the streams", () => {
-    const moments = fc.record({
+    const queryArbitrary = fc.record({
       now: fc.nat(80 * HOUR_MS).map((ms) => ACCEPTED_AT + ms),
       without: fc.subarray(["w1", "s1", "d1", "w9"]),
       limit: fc.constantFrom(1, 3, 100),
     });
     fc.assert(
-      fc.property(told, fc.array(moments, { minLength: 5, maxLength: 5 }), (messages, looks) => {
-        project(interleaved(messages.map(logOf)), (db) => {
-          for (const look of looks) checkLook(db.emails as ReadDatabaseFile, messages, look);
-        });
-      }),
+      fc.property(
+        messagesArbitrary,
+        fc.array(queryArbitrary, { minLength: 5, maxLength: 5 }),
+        (messages, queries) => {
+          project(interleaved(messages.map(logOf)), (db) => {
+            for (const query of queries) checkDueQuery(db.emails as ReadDatabaseFile, messages, query);
+          });
+        },
+      ),
       RUNS,
     );
   });
 
-  interface Look {
+  interface DueQuery {
     readonly now: EpochMs;
     readonly without: readonly string[];
     readonly limit: number;
   }
 
   /** At most `limit` of the candidates, those with the least keys first; which of equals is left open. */
-  function expectLeast(found: readonly string[], keys: ReadonlyMap<string, number>, limit: number): void {
+  function expectSmallestKeys(
+    found: readonly string[],
+    keys: ReadonlyMap<string, number>,
+    limit: number,
+  ): void {
     expect(found.length).toBe(Math.min(limit, keys.size));
     expect(new Set(found).size).toBe(found.length);
     const foundKeys = found.map((id) => keys.get(id));
@@ -478,8 +495,8 @@ describe("the queries (properties):", () => {
   }
 
   /** Queries until nothing is left, treating the messages already returned as done. */
-  function checkTurns(db: ReadDatabaseFile, isDue: readonly Open[], { now, without, limit }: Look): void {
-    const mayGo = isDue.filter(
+  function checkTurns(db: ReadDatabaseFile, isDue: readonly Open[], { now, without, limit }: DueQuery): void {
+    const allowed = isDue.filter(
       ({ workspaceId, senderId, authorityId }) =>
         ![workspaceId, senderId, authorityId].some((holder) => without.includes(holder)),
     );
@@ -493,28 +510,28 @@ describe("the queries (properties):", () => {
       shown.push(...items.map(({ id }) => id));
       if (items.length === 0 && more !== "next") break;
     }
-    expect(shown.sort(byText)).toEqual(mayGo.map(({ id }) => id).sort(byText));
+    expect(shown.sort(byText)).toEqual(allowed.map(({ id }) => id).sort(byText));
   }
 
   /** Every workspace that has mail waiting, with its oldest, and what of it waits too long. */
-  function checkAges(db: ReadDatabaseFile, ready: readonly Open[], { now, limit }: Look): void {
+  function checkAges(db: ReadDatabaseFile, ready: readonly Open[], { now, limit }: DueQuery): void {
     const workspaces: string[] = [];
     for (let next = nextOwnerByAge(db, ""); next; next = nextOwnerByAge(db, next.ownerId)) {
       const { ownerId: workspaceId, acceptedAt } = next;
       workspaces.push(workspaceId);
       const waiting = ready.filter((email) => email.workspaceId === workspaceId);
       expect(acceptedAt).toBe(Math.min(...waiting.map((email) => deliverFrom(email))));
-      const aged = waiting.filter((email) => deliverFrom(email) <= now);
+      const pastSchedule = waiting.filter((email) => deliverFrom(email) <= now);
       const found = agedEmailsOf(db, workspaceId, now, limit).map(({ id }) => id);
-      expectLeast(found, new Map(aged.map((email) => [email.id, deliverFrom(email)])), limit);
+      expectSmallestKeys(found, new Map(pastSchedule.map((email) => [email.id, deliverFrom(email)])), limit);
     }
     expect(workspaces).toEqual([...new Set(ready.map(({ workspaceId }) => workspaceId))].sort(byText));
   }
 
   type Open = Email & { readonly id: string };
 
-  function checkLook(db: ReadDatabaseFile, messages: readonly Told[], look: Look): void {
-    const { now, limit } = look;
+  function checkDueQuery(db: ReadDatabaseFile, messages: readonly EmailWithHistory[], query: DueQuery): void {
+    const { now, limit } = query;
     const open = messages
       .map((message) => ({ id: message.id, ...expectedOf(message).state }))
       .filter(({ status }) => !isTerminal(status));
@@ -524,28 +541,28 @@ describe("the queries (properties):", () => {
 
     const isDue = ready.filter(({ nextAttemptAt }) => nextAttemptAt <= now);
     const found = readyEmails(db, "relay", now, limit);
-    expectLeast(
+    expectSmallestKeys(
       found.map(({ id }) => id),
       keysOf(isDue, "nextAttemptAt"),
       limit,
     );
     for (const { id, workspaceId, senderId, authorityId, revision } of found) {
-      const message = messages.find((told) => told.id === id) as Told;
+      const message = messages.find((candidate) => candidate.id === id) as EmailWithHistory;
       expect({ workspaceId, senderId, authorityId, revision }).toEqual({
-        workspaceId: message.accepting.workspaceId,
-        senderId: message.accepting.senderId,
-        authorityId: message.accepting.authorityId ?? message.accepting.senderId,
+        workspaceId: message.options.workspaceId,
+        senderId: message.options.senderId,
+        authorityId: message.options.authorityId ?? message.options.senderId,
         revision: expectedOf(message).revision,
       });
     }
-    checkTurns(db, isDue, look);
-    checkAges(db, ready, look);
+    checkTurns(db, isDue, query);
+    checkAges(db, ready, query);
 
     const later = ready.filter(({ nextAttemptAt }) => nextAttemptAt > now);
     const times = later.map(({ nextAttemptAt }) => nextAttemptAt);
     expect(nextReadyAt(db, "relay", now)).toBe(times.length === 0 ? null : Math.min(...times));
     const waiting = waitingEmails(db, allDueAt(now), limit).map(({ id }) => id);
-    expectLeast(waiting, keysOf(later, "nextAttemptAt"), limit);
+    expectSmallestKeys(waiting, keysOf(later, "nextAttemptAt"), limit);
 
     const leased = open.flatMap(({ id, claim }): UnfinishedClaim[] => (claim ? [{ id, ...claim }] : []));
     expect([...leasedEmails(db, 100)].sort((a, b) => byText(a.id, b.id))).toEqual(

@@ -22,7 +22,7 @@ const at = (seconds: number): WorkspaceCommandContext => {
   return { at: time, correlationId: "test", actor: "test", workspaceId: WORKSPACE };
 };
 
-async function allOf(store: EventStore): Promise<readonly RecordedEvent[]> {
+async function readWholeLog(store: EventStore): Promise<readonly RecordedEvent[]> {
   const all: RecordedEvent[] = [];
   for await (const { events } of store.readAll(LOG_START, {})) all.push(...events);
   return all;
@@ -47,14 +47,14 @@ function rowsOf(projection: Projection, events: readonly RecordedEvent[]): reado
 }
 
 /** What may happen around people's suppressions: to whom, or which event is told to which endpoint, and how it went. */
-type Act =
+type Action =
   | { readonly kind: "suppress" | "unsuppress" | "erase"; readonly person: string }
   | { readonly kind: "register" | "disable"; readonly endpoint: string }
   | { readonly kind: "deliver"; readonly endpoint: string; readonly which: number; readonly ok: boolean };
 
 const person = fc.constantFrom("ana", "ben");
 const endpoint = fc.constantFrom("e1", "e2");
-const acts: fc.Arbitrary<readonly Act[]> = fc.array(
+const actions: fc.Arbitrary<readonly Action[]> = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: fc.record({ kind: fc.constant("suppress" as const), person }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant("unsuppress" as const), person }) },
@@ -83,33 +83,34 @@ class World {
 
   constructor(private readonly store: EventStore) {}
 
-  async take(act: Act, seconds: number): Promise<void> {
-    if ("person" in act) await this.suppression(act.kind, act.person, seconds);
-    else if (act.kind === "deliver") await this.deliver(act, seconds);
-    else await this.endpoint(act.kind, act.endpoint, seconds);
-    for (const event of await allOf(this.store)) this.seen.set(`${event.stream} ${event.revision}`, event);
+  async apply(action: Action, seconds: number): Promise<void> {
+    if ("person" in action) await this.suppression(action.kind, action.person, seconds);
+    else if (action.kind === "deliver") await this.deliver(action, seconds);
+    else await this.endpoint(action.kind, action.endpoint, seconds);
+    for (const event of await readWholeLog(this.store))
+      this.seen.set(`${event.stream} ${event.revision}`, event);
   }
 
-  private async suppression(kind: "suppress" | "unsuppress" | "erase", who: string, seconds: number) {
+  private async suppression(kind: "suppress" | "unsuppress" | "erase", recipient: string, seconds: number) {
     if (kind === "erase") {
       // What a follower has seen when the events are truncated: not yet the erasure itself.
       const watched: EventStore = {
         ...this.store,
         truncateBefore: async (stream, revision) => {
-          for (const event of await allOf(this.store))
+          for (const event of await readWholeLog(this.store))
             this.seen.set(`${event.stream} ${event.revision}`, event);
           await this.store.truncateBefore(stream, revision);
         },
       };
-      await erasePersonsSuppression(watched, who, "request", at(seconds));
+      await erasePersonsSuppression(watched, recipient, "request", at(seconds));
       return;
     }
-    const facts = { workspaceId: WORKSPACE, recipientHash: who, reason: "manual" };
+    const facts = { workspaceId: WORKSPACE, recipientHash: recipient, reason: "manual" };
     const decide = kind === "suppress" ? suppress : null;
     await transact(
       this.store,
-      suppressionAggregate.of(who),
-      (state) => (decide ? decide(state, { address: `${who}@example.com` }, facts) : unsuppress(state)),
+      suppressionAggregate.of(recipient),
+      (state) => (decide ? decide(state, { address: `${recipient}@example.com` }, facts) : unsuppress(state)),
       at(seconds),
     );
   }
@@ -141,11 +142,11 @@ class World {
   }
 
   private async deliver(
-    { endpoint: endpointId, which, ok }: Extract<Act, { kind: "deliver" }>,
+    { endpoint: endpointId, which, ok }: Extract<Action, { kind: "deliver" }>,
     seconds: number,
   ) {
-    const told = [...this.seen.values()].filter(({ type }) => type.startsWith("Recipient"));
-    const event = told[which % Math.max(1, told.length)];
+    const recipientEvents = [...this.seen.values()].filter(({ type }) => type.startsWith("Recipient"));
+    const event = recipientEvents[which % Math.max(1, recipientEvents.length)];
     if (event === undefined) return;
     const stream = `webhookdelivery-${webhookDeliveryId(event.id, endpointId)}`;
     const origin = {
@@ -171,11 +172,11 @@ describe("read models of a log from which people were erased", () => {
   test("have the same rows as after a rebuild, whatever came before (property)", async () => {
     let cuts = 0;
     await fc.assert(
-      fc.asyncProperty(acts, async (all) => {
+      fc.asyncProperty(actions, async (all) => {
         const store = memoryEventStore();
         const world = new World(store);
-        for (const [index, act] of all.entries()) await world.take(act, index);
-        const left = await allOf(store);
+        for (const [index, action] of all.entries()) await world.apply(action, index);
+        const left = await readWholeLog(store);
         const seen = [...world.seen.values()].sort((a, b) => (a.position < b.position ? -1 : 1));
         cuts += seen.some(
           ({ type, data }) =>

@@ -27,7 +27,7 @@ class Model {
     this.db = emptyReadModel(projection);
   }
 
-  tell(stream: string, type: string, data: object = {}): string {
+  append(stream: string, type: string, data: object = {}): string {
     // A message's first event is its content, which this read model does not read.
     const revision = this.revisions.get(stream) ?? (stream.startsWith("email-") ? 1 : 0);
     this.revisions.set(stream, revision + 1);
@@ -40,11 +40,11 @@ class Model {
 
   restore(): void {
     const facts = { copyId: "copy", from: "backup", takenAt: AT, sealed: false, at: AT };
-    this.tell("instance", "InstanceRestored", facts);
+    this.append("instance", "InstanceRestored", facts);
   }
 
   resume(): void {
-    this.tell("instance", "InstanceResumed", { at: AT });
+    this.append("instance", "InstanceResumed", { at: AT });
   }
 }
 
@@ -68,9 +68,9 @@ describe("messages that were unfinished when the log was restored", () => {
 
   beforeEach(() => {
     model = new Model(emails);
-    for (const id of ["1", "2", "3"]) model.tell(`email-${id}`, "EmailQueued", accepted);
-    model.tell("email-2", "EmailDeliveryStarted", claim);
-    model.tell("email-3", "EmailSent", { attempt: 1, transport: "smtp", reply: "250" });
+    for (const id of ["1", "2", "3"]) model.append(`email-${id}`, "EmailQueued", accepted);
+    model.append("email-2", "EmailDeliveryStarted", claim);
+    model.append("email-3", "EmailSent", { attempt: 1, transport: "smtp", reply: "250" });
     model.restore();
   });
 
@@ -78,27 +78,27 @@ describe("messages that were unfinished when the log was restored", () => {
     expect(ready()).toEqual([]);
     expect(nextReadyAt(model.db, "relay", 0)).toBeNull();
     expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 1 });
-    model.tell("email-4", "EmailQueued", accepted);
+    model.append("email-4", "EmailQueued", accepted);
     expect(ready()).toEqual(["4"]);
   });
 
   test("are still held when a lease expires and when they are rescheduled", () => {
     expect(leasedEmails(model.db, 10).map(({ id }) => id)).toEqual(["2"]);
-    model.tell("email-2", "EmailDeferred", deferred);
-    model.tell("email-1", "EmailDeferred", { ...deferred, reason: "resumed" });
+    model.append("email-2", "EmailDeferred", deferred);
+    model.append("email-1", "EmailDeferred", { ...deferred, reason: "resumed" });
     expect(ready()).toEqual([]);
     expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 0 });
   });
 
   test("continue when resumed, and can be canceled before that", () => {
-    model.tell("email-1", "EmailCanceled");
+    model.append("email-1", "EmailCanceled");
     expect(heldEmails(model.db)).toEqual({ held: 1, claimed: 1 });
-    model.tell("email-2", "EmailDeferred", deferred);
+    model.append("email-2", "EmailDeferred", deferred);
     model.resume();
     expect(ready()).toEqual(["2"]);
     expect(heldEmails(model.db)).toEqual({ held: 0, claimed: 0 });
-    model.tell("email-2", "EmailDeliveryStarted", claim);
-    model.tell("email-2", "EmailDeferred", deferred);
+    model.append("email-2", "EmailDeliveryStarted", claim);
+    model.append("email-2", "EmailDeferred", deferred);
     expect(ready()).toEqual(["2"]);
   });
 });
@@ -106,8 +106,8 @@ describe("messages that were unfinished when the log was restored", () => {
 describe("webhook deliveries that were unfinished when the log was restored", () => {
   let ids: string[];
   const endpoint = { endpointId: "e", workspaceId: "w", url: "https://x.example", description: null };
-  const owed = () =>
-    webhookDeliveryId(model.tell("webhooks-w", "WebhookTestRequested", { endpointId: "e" }), "e");
+  const addTestDelivery = () =>
+    webhookDeliveryId(model.append("webhooks-w", "WebhookTestRequested", { endpointId: "e" }), "e");
   const origin = (eventId: string) => {
     return {
       workspaceId: "w",
@@ -119,26 +119,26 @@ describe("webhook deliveries that were unfinished when the log was restored", ()
     };
   };
   const claim = (id: string) =>
-    model.tell(`webhookdelivery-${id}`, "WebhookAttemptStarted", {
+    model.append(`webhookdelivery-${id}`, "WebhookAttemptStarted", {
       ...{ origin: origin("1"), attempt: 1, worker: "x", leaseMs: 1_000 },
     });
   const fail = (id: string) =>
-    model.tell(`webhookdelivery-${id}`, "WebhookAttemptFailed", {
+    model.append(`webhookdelivery-${id}`, "WebhookAttemptFailed", {
       ...{ attempt: 1, durationMs: 1, reason: "timeout", attemptBurnt: true, nextAttemptAt: AT },
     });
   const ready = () => readyWebhooks(model.db, LATER, [], 10).map(({ id }) => id);
 
   beforeEach(() => {
     model = new Model(webhookDeliveries);
-    model.tell("webhooks-w", "WebhookEndpointRegistered", {
+    model.append("webhooks-w", "WebhookEndpointRegistered", {
       ...endpoint,
       eventTypes: null,
       sealedSecret: "x",
     });
-    ids = [owed(), owed(), owed()];
+    ids = [addTestDelivery(), addTestDelivery(), addTestDelivery()];
     claim(ids[1] ?? "");
     claim(ids[2] ?? "");
-    model.tell(`webhookdelivery-${ids[2]}`, "WebhookDelivered", {
+    model.append(`webhookdelivery-${ids[2]}`, "WebhookDelivered", {
       attempt: 1,
       durationMs: 1,
       statusCode: 200,
@@ -150,19 +150,19 @@ describe("webhook deliveries that were unfinished when the log was restored", ()
     expect(ready()).toEqual([]);
     expect(nextWebhookReadyAt(model.db, 0)).toBeNull();
     expect(heldWebhooks(model.db)).toBe(2);
-    const later = owed();
+    const later = addTestDelivery();
     expect(ready()).toEqual([later]);
   });
 
   test("are still held when a lease expires and when a redelivery is requested", () => {
     fail(ids[1] ?? "");
-    model.tell(`webhookdelivery-${ids[0]}`, "WebhookRedeliveryRequested", { origin: origin("1"), at: AT });
+    model.append(`webhookdelivery-${ids[0]}`, "WebhookRedeliveryRequested", { origin: origin("1"), at: AT });
     expect(ready()).toEqual([]);
     expect(heldWebhooks(model.db)).toBe(2);
   });
 
   test("continue when resumed; a delivered one can be redelivered at any time", () => {
-    model.tell(`webhookdelivery-${ids[2]}`, "WebhookRedeliveryRequested", { origin: origin("1"), at: AT });
+    model.append(`webhookdelivery-${ids[2]}`, "WebhookRedeliveryRequested", { origin: origin("1"), at: AT });
     expect(ready()).toEqual([ids[2] ?? ""]);
     fail(ids[1] ?? "");
     model.resume();
@@ -175,18 +175,18 @@ describe("webhook deliveries that were unfinished when the log was restored", ()
 test("verification mails unsent when the log was restored wait, later ones do not", () => {
   model = new Model(senders);
   const request = (requestId: string) =>
-    model.tell("sender-s", "SenderVerificationRequested", {
+    model.append("sender-s", "SenderVerificationRequested", {
       ...{ requestId, secretHash: "x", requestedAt: AT, expiresAt: rfc3339(LATER) },
     });
   const ready = () => readyVerificationMails(model.db, LATER, 10).map(({ id }) => id);
-  model.tell("sender-s", "SenderAdded", { workspaceId: "w", address: "a@example.com" });
+  model.append("sender-s", "SenderAdded", { workspaceId: "w", address: "a@example.com" });
   request("1");
   request("2");
   const claim = { requestId: "2", attempt: 1, worker: "x", leaseMs: 1_000 };
-  model.tell("sender-s", "SenderVerificationMailStarted", claim);
+  model.append("sender-s", "SenderVerificationMailStarted", claim);
   model.restore();
   const failed = { requestId: "2", attempt: 1, reason: "relay", nextAttemptAt: AT };
-  model.tell("sender-s", "SenderVerificationMailFailed", failed);
+  model.append("sender-s", "SenderVerificationMailFailed", failed);
   expect(ready()).toEqual([]);
   expect(heldVerificationMails(model.db)).toBe(2);
   request("3");

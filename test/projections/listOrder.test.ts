@@ -35,7 +35,7 @@ interface ListCase {
   readonly projection: Projection;
   /** Told first. */
   readonly given?: readonly Event[];
-  made(item: Item): Event;
+  created(item: Item): Event;
   list(db: ReadDatabase, page: Page): readonly KeysetCursor[];
   /** The events that remove an item, for lists that can lose items. */
   gone?(item: Item): Event;
@@ -68,7 +68,7 @@ const cases: readonly ListCase[] = [
   {
     name: "API keys",
     projection: apiKeys,
-    made: ({ id }) => ({
+    created: ({ id }) => ({
       type: "ApiKeyIssued",
       stream: `apikey-${id}`,
       data: { workspaceId: "w", name: "n", hash: "h", scopes: [] },
@@ -78,7 +78,7 @@ const cases: readonly ListCase[] = [
   {
     name: "templates",
     projection: templates,
-    made: ({ id, at }) => ({
+    created: ({ id, at }) => ({
       type: "TemplateCreated",
       stream: `template-${id}`,
       data: { workspaceId: "w", name: "n", at },
@@ -88,7 +88,7 @@ const cases: readonly ListCase[] = [
   {
     name: "uploads",
     projection: attachments,
-    made: ({ id, at }) => ({
+    created: ({ id, at }) => ({
       type: "AttachmentUploaded",
       stream: `attachment-${id}`,
       data: { workspaceId: "w", ...upload, uploadedAt: at },
@@ -98,14 +98,19 @@ const cases: readonly ListCase[] = [
   {
     name: "suppressions",
     projection: suppressions,
-    made: ({ id }) => ({ type: "RecipientSuppressed", id, stream: `suppression-${id}`, data: recipient(id) }),
+    created: ({ id }) => ({
+      type: "RecipientSuppressed",
+      id,
+      stream: `suppression-${id}`,
+      data: recipient(id),
+    }),
     gone: ({ id }) => ({ type: "RecipientUnsuppressed", stream: `suppression-${id}`, data: recipient(id) }),
     list: (db, page) => listSuppressions(db, { workspaceId: "w", ...page }).rows,
   },
   {
     name: "senders",
     projection: senders,
-    made: ({ id }) => ({
+    created: ({ id }) => ({
       type: "SenderAdded",
       stream: `sender-${id}`,
       data: { workspaceId: "w", address: "a@example.com" },
@@ -115,7 +120,7 @@ const cases: readonly ListCase[] = [
   {
     name: "erasures",
     projection: erasures,
-    made: ({ id }) => ({
+    created: ({ id }) => ({
       type: "ErasureRequested",
       stream: `erasure-${id}`,
       data: { workspaceId: "w", recipientHash: "r", actor: "a" },
@@ -125,7 +130,7 @@ const cases: readonly ListCase[] = [
   {
     name: "messages",
     projection: emails,
-    made: ({ id, at }) => ({
+    created: ({ id, at }) => ({
       type: "EmailQueued",
       stream: `email-${id}`,
       revision: ACCEPTANCE_REVISION,
@@ -136,7 +141,7 @@ const cases: readonly ListCase[] = [
   {
     name: "webhook endpoints",
     projection: webhookEndpoints,
-    made: ({ id }) => ({
+    created: ({ id }) => ({
       type: "WebhookEndpointRegistered",
       stream: "webhooks-w",
       data: { ...endpoint, endpointId: id },
@@ -158,7 +163,7 @@ const cases: readonly ListCase[] = [
         data: { ...endpoint, endpointId: ENDPOINT },
       },
     ],
-    made: ({ id }) => ({
+    created: ({ id }) => ({
       type: "WebhookTestRequested",
       id,
       stream: "webhooks-w",
@@ -175,26 +180,26 @@ const cases: readonly ListCase[] = [
 /** Ids in no order, some of them made in the same millisecond. */
 const items = fc
   .uniqueArray(fc.record({ id: fc.uuid(), wait: fc.nat(1) }), { maxLength: 12, selector: ({ id }) => id })
-  .map((made) => {
+  .map((created) => {
     let at = START;
-    return made.map(({ id, wait }): Item => {
+    return created.map(({ id, wait }): Item => {
       at += wait;
       return { id, at: rfc3339(at) };
     });
   });
 
-function withRows(list: ListCase, made: readonly Item[], check: (db: ReadDatabaseFile) => void): void {
+function withRows(list: ListCase, created: readonly Item[], check: (db: ReadDatabaseFile) => void): void {
   const db = emptyReadModel(list.projection);
   try {
-    for (const event of list.given ?? []) tell(db, list, event, rfc3339(START));
-    for (const item of made) tell(db, list, list.made(item), item.at);
+    for (const event of list.given ?? []) applyEvent(db, list, event, rfc3339(START));
+    for (const item of created) applyEvent(db, list, list.created(item), item.at);
     check(db);
   } finally {
     db.close();
   }
 }
 
-function tell(db: ReadDatabaseFile, { projection }: ListCase, event: Event, at: string): void {
+function applyEvent(db: ReadDatabaseFile, { projection }: ListCase, event: Event, at: string): void {
   projection.apply({ revision: 0, id: crypto.randomUUID(), metadata: { at }, ...event }, db);
 }
 
@@ -206,8 +211,8 @@ function given(row: KeysetCursor): string {
 describe.each(cases)("a list of $name", (list) => {
   test("is newest first, and of one millisecond in the order of the log, on pages of any length (property)", () => {
     fc.assert(
-      fc.property(items, fc.integer({ min: 1, max: 5 }), (made, limit) => {
-        withRows(list, made, (db) => {
+      fc.property(items, fc.integer({ min: 1, max: 5 }), (created, limit) => {
+        withRows(list, created, (db) => {
           const found: KeysetCursor[] = [];
           for (;;) {
             const last = found.at(-1);
@@ -215,7 +220,7 @@ describe.each(cases)("a list of $name", (list) => {
             found.push(...page);
             if (page.length < limit) break;
           }
-          expect(found.map(given)).toEqual(made.map(({ id }) => id).toReversed());
+          expect(found.map(given)).toEqual(created.map(({ id }) => id).toReversed());
         });
       }),
       { numRuns: 50 },
@@ -225,14 +230,15 @@ describe.each(cases)("a list of $name", (list) => {
   test("skips nothing when the last item of a page is removed before the next page is requested", () => {
     const { gone } = list;
     if (gone === undefined) return;
-    const made = Array.from({ length: 5 }, () => ({ id: crypto.randomUUID(), at: rfc3339(START) }));
-    withRows(list, made, (db) => {
+    const created = Array.from({ length: 5 }, () => ({ id: crypto.randomUUID(), at: rfc3339(START) }));
+    withRows(list, created, (db) => {
       const [first, last] = list.list(db, { limit: 2 });
       if (first === undefined || last === undefined) throw new Error("the page does not have two items");
-      for (const { id } of [first, last]) tell(db, list, gone({ id, at: rfc3339(START) }), rfc3339(START));
+      for (const { id } of [first, last])
+        applyEvent(db, list, gone({ id, at: rfc3339(START) }), rfc3339(START));
       const next = list.list(db, { limit: 5, after: last });
       expect(next.map(given)).toEqual(
-        made
+        created
           .slice(0, 3)
           .map(({ id }) => id)
           .toReversed(),
@@ -242,18 +248,18 @@ describe.each(cases)("a list of $name", (list) => {
 
   test("is found by an index, without sorting", () => {
     withRows(list, [], (db) => {
-      const asked: string[] = [];
+      const queries: string[] = [];
       const seen: ReadDatabase = {
         run: () => {},
         get: () => undefined,
         all(sql, ...values) {
-          asked.push(...db.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail)));
+          queries.push(...db.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail)));
           return [];
         },
       };
       list.list(seen, { limit: 5, after: { createdAt: rfc3339(START), id: ENDPOINT } });
-      expect(asked[0]).toMatch(/USING INDEX \w+_by_time \((workspace_id|endpoint_id)=\? AND created_at</);
-      expect(asked.join()).not.toMatch(/TEMP B-TREE|SCAN \w+(?! USING)/);
+      expect(queries[0]).toMatch(/USING INDEX \w+_by_time \((workspace_id|endpoint_id)=\? AND created_at</);
+      expect(queries.join()).not.toMatch(/TEMP B-TREE|SCAN \w+(?! USING)/);
     });
   });
 });
@@ -262,8 +268,8 @@ test("a walk through messages uses the same order, oldest first", () => {
   const list = cases.find(({ projection }) => projection === emails);
   if (list === undefined) throw new Error("messages have no list");
   fc.assert(
-    fc.property(items, (made) => {
-      withRows(list, made, (db) => {
+    fc.property(items, (created) => {
+      withRows(list, created, (db) => {
         const found: string[] = [];
         let after: KeysetCursor | null = null;
         do {
@@ -271,7 +277,7 @@ test("a walk through messages uses the same order, oldest first", () => {
           found.push(...page.found.map(({ id }) => id));
           after = page.next;
         } while (after !== null);
-        expect(found).toEqual(made.map(({ id }) => id));
+        expect(found).toEqual(created.map(({ id }) => id));
       });
     }),
     { numRuns: 50 },

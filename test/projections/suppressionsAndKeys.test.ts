@@ -80,16 +80,16 @@ interface SuppressionStep {
   readonly wait: number;
 }
 
-interface ToldSuppression extends SuppressionRow {
+interface SuppressionModel extends SuppressionRow {
   readonly workspaceId: string;
   readonly reason: string;
 }
 
 /** Suppresses and lifts, step by step; answers the log and what stands at its end. */
-function tellSuppressions(steps: readonly SuppressionStep[]) {
+function modelSuppressions(steps: readonly SuppressionStep[]) {
   const log = new Log();
   const states = new Map<string, SuppressionState>();
-  const listed = new Map<string, ToldSuppression>();
+  const listed = new Map<string, SuppressionModel>();
   let at = START;
   for (const { workspaceId, hash, reason, isLift, wait } of steps) {
     at += wait;
@@ -129,27 +129,31 @@ describe("suppressions", () => {
 
   test("are listed as their streams have them, newest first, each once over all pages (property)", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), fc.array(queries, { maxLength: 5 }), (steps, asked) => {
-        const { log, listed } = tellSuppressions(steps);
-        projected(suppressions, log, (db) => {
-          for (const { workspaceId, filter, limit } of asked) {
-            const { reason, createdFrom = "", createdBefore = "~" } = filter;
-            const expected = listed
-              .filter((row) => row.workspaceId === workspaceId && row.reason === (reason ?? row.reason))
-              .filter(({ createdAt }) => createdAt >= createdFrom && createdAt < createdBefore)
-              .map(({ id, recipientHash, createdAt, revision }) => ({
-                id,
-                recipientHash,
-                createdAt,
-                revision,
-              }));
-            const query = { workspaceId, ...filter, limit };
-            expect(allPages(limit, (after) => listSuppressions(db, { ...query, ...after }).rows)).toEqual(
-              newestFirst(expected),
-            );
-          }
-        });
-      }),
+      fc.property(
+        fc.array(step, { maxLength: 40 }),
+        fc.array(queries, { maxLength: 5 }),
+        (steps, queryList) => {
+          const { log, listed } = modelSuppressions(steps);
+          projected(suppressions, log, (db) => {
+            for (const { workspaceId, filter, limit } of queryList) {
+              const { reason, createdFrom = "", createdBefore = "~" } = filter;
+              const expected = listed
+                .filter((row) => row.workspaceId === workspaceId && row.reason === (reason ?? row.reason))
+                .filter(({ createdAt }) => createdAt >= createdFrom && createdAt < createdBefore)
+                .map(({ id, recipientHash, createdAt, revision }) => ({
+                  id,
+                  recipientHash,
+                  createdAt,
+                  revision,
+                }));
+              const query = { workspaceId, ...filter, limit };
+              expect(allPages(limit, (after) => listSuppressions(db, { ...query, ...after }).rows)).toEqual(
+                newestFirst(expected),
+              );
+            }
+          });
+        },
+      ),
       RUNS,
     );
   });
@@ -164,7 +168,7 @@ interface KeyStep {
   readonly wait: number;
 }
 
-interface ToldKey {
+interface KeyModel {
   readonly id: string;
   readonly key: ApiKey;
   readonly createdAt: string;
@@ -173,9 +177,9 @@ interface ToldKey {
 const HASH = "5ecret";
 
 /** Issues and revokes, step by step; answers the log and what its streams fold to. */
-function tellKeys(steps: readonly KeyStep[]) {
+function modelKeys(steps: readonly KeyStep[]) {
   const log = new Log();
-  const keys = new Map<string, ToldKey>();
+  const keys = new Map<string, KeyModel>();
   let at = START;
   for (const { workspaceId, id, expiresInMs, scopes, isRevoked, wait } of steps) {
     at += wait;
@@ -192,10 +196,10 @@ function tellKeys(steps: readonly KeyStep[]) {
   return { log, keys: [...keys.values()] };
 }
 
-function rowOf({ id, key, createdAt }: ToldKey): ApiKeyRow {
+function rowOf({ id, key, createdAt }: KeyModel): ApiKeyRow {
   const { name, scopes, revoked } = key;
   const expiresAt = key.expiresAt === null ? null : rfc3339(key.expiresAt);
-  const unbound = {
+  const noLimits = {
     issuerId: null,
     rotatedFrom: null,
     senders: null,
@@ -203,7 +207,7 @@ function rowOf({ id, key, createdAt }: ToldKey): ApiKeyRow {
     lastUsedAt: null,
     isTest: key.isTest,
   };
-  return { id, name, scopes: [...scopes], expiresAt, revoked, createdAt, ...unbound };
+  return { id, name, scopes: [...scopes], expiresAt, revoked, createdAt, ...noLimits };
 }
 
 describe("API keys", () => {
@@ -215,7 +219,7 @@ describe("API keys", () => {
     isRevoked: fc.boolean(),
     wait: fc.nat(1),
   });
-  const looks = fc.record({
+  const queries = fc.record({
     workspaceId: fc.constantFrom("w1", "w2", "w3"),
     now: fc.nat(25).map((ms) => START + ms),
     limit: fc.integer({ min: 1, max: 4 }),
@@ -223,19 +227,23 @@ describe("API keys", () => {
 
   test("are listed and counted as their streams have them (property)", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 30 }), fc.array(looks, { maxLength: 5 }), (steps, asked) => {
-        const { log, keys } = tellKeys(steps);
-        projected(apiKeys, log, (db) => {
-          for (const { workspaceId, now, limit } of asked) {
-            const own = keys.filter(({ key }) => key.workspaceId === workspaceId);
-            const found = allPages(limit, (after) => listApiKeys(db, { workspaceId, ...after, limit }));
-            expect(found).toEqual(newestFirst(own.map(rowOf)));
-            const active = own.filter(({ key }) => isUsable(key, now)).length;
-            expect(activeApiKeys(db, workspaceId, rfc3339(now))).toBe(active);
-          }
-          expect(JSON.stringify(db.all("SELECT * FROM api_keys"))).not.toContain(HASH);
-        });
-      }),
+      fc.property(
+        fc.array(step, { maxLength: 30 }),
+        fc.array(queries, { maxLength: 5 }),
+        (steps, queryList) => {
+          const { log, keys } = modelKeys(steps);
+          projected(apiKeys, log, (db) => {
+            for (const { workspaceId, now, limit } of queryList) {
+              const own = keys.filter(({ key }) => key.workspaceId === workspaceId);
+              const found = allPages(limit, (after) => listApiKeys(db, { workspaceId, ...after, limit }));
+              expect(found).toEqual(newestFirst(own.map(rowOf)));
+              const active = own.filter(({ key }) => isUsable(key, now)).length;
+              expect(activeApiKeys(db, workspaceId, rfc3339(now))).toBe(active);
+            }
+            expect(JSON.stringify(db.all("SELECT * FROM api_keys"))).not.toContain(HASH);
+          });
+        },
+      ),
       RUNS,
     );
   });

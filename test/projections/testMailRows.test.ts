@@ -27,8 +27,8 @@ function built(): ReadDatabaseFile {
   const db = emptyReadModel(emails);
   const kinds = { live: {}, simulated: { simulated: true }, test: { simulated: true, test: true } };
   for (const [id, marks] of Object.entries(kinds)) {
-    const told = { stream: `email-${id}`, revision: 1, id: crypto.randomUUID(), metadata: { at: AT } };
-    emails.apply({ ...told, type: "EmailQueued", data: { ...ACCEPTED, ...marks } }, db);
+    const event = { stream: `email-${id}`, revision: 1, id: crypto.randomUUID(), metadata: { at: AT } };
+    emails.apply({ ...event, type: "EmailQueued", data: { ...ACCEPTED, ...marks } }, db);
   }
   return db;
 }
@@ -51,13 +51,13 @@ test("test mail has its own owner in lists, counts and sums", () => {
 test("a message's acceptance is found by its id and request fingerprint, whatever its status", () => {
   const db = built();
   const acceptedAt = Date.parse(AT);
-  const told = {
+  const event = {
     stream: "email-live",
     revision: 2,
     id: crypto.randomUUID(),
     metadata: { at: rfc3339(LATER) },
   };
-  emails.apply({ ...told, type: "EmailCanceled", data: {} }, db);
+  emails.apply({ ...event, type: "EmailCanceled", data: {} }, db);
   for (const id of ["live", "simulated", "test"])
     expect<object | null>(findAcceptance(db, id, ACCEPTED.fingerprint)).toEqual({
       acceptedAs: "queued",
@@ -96,8 +96,8 @@ test("test mail has its own retention age", () => {
   const db = built();
   const sent = { attempt: 1, transport: "simulator", reply: "250" };
   for (const id of ["live", "test"]) {
-    const told = { stream: `email-${id}`, revision: 2, id: crypto.randomUUID(), metadata: { at: AT } };
-    emails.apply({ ...told, type: "EmailSent", data: sent }, db);
+    const event = { stream: `email-${id}`, revision: 2, id: crypto.randomUUID(), metadata: { at: AT } };
+    emails.apply({ ...event, type: "EmailSent", data: sent }, db);
   }
   expect(workspacesRetaining(db)).toEqual([
     { ownerId: "test-w", since: AT },

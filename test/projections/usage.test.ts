@@ -32,9 +32,9 @@ import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const RUNS = { numRuns: 60 };
 
-interface Told {
+interface EmailWithHistory {
   readonly id: string;
-  readonly accepting: Required<
+  readonly options: Required<
     Pick<AcceptanceOptions, "as" | "at" | "workspaceId" | "senderId" | "tagHashes">
   > & {
     readonly templateId: string | undefined;
@@ -43,11 +43,11 @@ interface Told {
   readonly events: readonly { readonly at: EpochMs; readonly event: EmailEvent }[];
 }
 
-const told: fc.Arbitrary<readonly Told[]> = fc.array(
+const emailsArbitrary: fc.Arbitrary<readonly EmailWithHistory[]> = fc.array(
   fc
     .record({
       id: fc.uuid(),
-      accepting: fc.record({
+      options: fc.record({
         tagHashes: fc.subarray(["g1", "g2"]),
         as: fc.constantFrom("queued", "queued", "queued", "suppressed"),
         at: fc.nat(50).map((hours) => ACCEPTED_AT + hours * HOUR_MS),
@@ -59,26 +59,26 @@ const told: fc.Arbitrary<readonly Told[]> = fc.array(
       steps: stepsArbitrary,
       later: feedbackLists,
     })
-    .map(({ id, accepting, domain, steps, later }): Told => {
-      const played = play(accepting.as === "queued" ? steps : [], DELIVERY_POLICY, accepting);
-      const { events } = withFeedback(played, later);
+    .map(({ id, options, domain, steps, later }): EmailWithHistory => {
+      const history = play(options.as === "queued" ? steps : [], DELIVERY_POLICY, options);
+      const { events } = withFeedback(history, later);
       return {
         id,
-        accepting,
+        options,
         domain,
-        events: events.map(({ at, event }) => ({ at, event: placed(event, domain) })),
+        events: events.map(({ at, event }) => ({ at, event: withDomain(event, domain) })),
       };
     }),
   { maxLength: 12, size: "max" },
 );
 
-function placed(event: EmailEvent, recipientDomain: string | undefined): EmailEvent {
+function withDomain(event: EmailEvent, recipientDomain: string | undefined): EmailEvent {
   if (event.type !== "EmailBounced" || recipientDomain === undefined) return event;
   return { type: "EmailBounced", data: { ...event.data, recipientDomain } };
 }
 
 /** Applies the messages' events in the order of their times. */
-function withRows(messages: readonly Told[], check: (db: ReadDatabaseFile) => void): void {
+function withRows(messages: readonly EmailWithHistory[], check: (db: ReadDatabaseFile) => void): void {
   const db = emptyReadModel(emails);
   try {
     const log = messages.flatMap(({ id, events }) =>
@@ -98,13 +98,13 @@ function withRows(messages: readonly Told[], check: (db: ReadDatabaseFile) => vo
 interface Count {
   readonly what: string;
   readonly at: EpochMs;
-  readonly message: Told;
+  readonly message: EmailWithHistory;
 }
 
 /** What a message counts for, by its fold alone. */
-function countsOf(message: Told): readonly Count[] {
+function countsOf(message: EmailWithHistory): readonly Count[] {
   let state = emailDecider.initialState;
-  const counts: Count[] = [{ what: "accepted", at: message.accepting.at, message }];
+  const counts: Count[] = [{ what: "accepted", at: message.options.at, message }];
   for (const { at, event } of message.events) {
     const before = state?.status;
     state = emailDecider.evolve(state, event);
@@ -122,16 +122,16 @@ function startOf(at: EpochMs, by: "hour" | "day"): string {
 
 /** The counts of a query, added up here: newest first, groups in their order. */
 /** The rows of a bucket that a message counts in. */
-function groupsOf({ groupBy, tag }: UsageQuery, { accepting }: Told): readonly string[] {
-  const { senderId, templateId = "", tagHashes } = accepting;
+function groupsOf({ groupBy, tag }: UsageQuery, { options }: EmailWithHistory): readonly string[] {
+  const { senderId, templateId = "", tagHashes } = options;
   const tags = tagHashes.filter((hash) => (tag ?? hash) === hash);
   return { sender: [senderId], template: [templateId], tag: tags, none: [""] }[groupBy ?? "none"];
 }
 
-function expectedUsage(messages: readonly Told[], query: UsageQuery): readonly UsageRow[] {
+function expectedUsage(messages: readonly EmailWithHistory[], query: UsageQuery): readonly UsageRow[] {
   const rows = new Map<string, Record<string, number> & UsageCursor>();
   for (const { what, at, message } of messages.flatMap(countsOf)) {
-    const { workspaceId, senderId, templateId = "", tagHashes } = message.accepting;
+    const { workspaceId, senderId, templateId = "", tagHashes } = message.options;
     const start = startOf(at, query.by);
     const hour = startOf(at, "hour");
     const isWanted =
@@ -158,13 +158,13 @@ function newestFirst(one: UsageCursor, other: UsageCursor): number {
   return one.group < other.group ? -1 : 1;
 }
 
-function expectedBounces(messages: readonly Told[], query: BouncesQuery): readonly BouncesRow[] {
+function expectedBounces(messages: readonly EmailWithHistory[], query: BouncesQuery): readonly BouncesRow[] {
   const rows = new Map<string, BouncesRow>();
   for (const { what, at, message } of messages.flatMap(countsOf)) {
     const group = message.domain ?? "";
     const hour = startOf(at, "hour");
-    const isOurs = message.accepting.workspaceId === query.ownerId && (query.domain ?? group) === group;
-    if (what !== "bounced" || !isOurs || hour < query.from || hour >= query.before) continue;
+    const isSelected = message.options.workspaceId === query.ownerId && (query.domain ?? group) === group;
+    if (what !== "bounced" || !isSelected || hour < query.from || hour >= query.before) continue;
     const start = startOf(at, query.by);
     rows.set(start + group, { start, group, bounced: (rows.get(start + group)?.bounced ?? 0) + 1 });
   }
@@ -172,7 +172,7 @@ function expectedBounces(messages: readonly Told[], query: BouncesQuery): readon
 }
 
 /** All rows of a list, fetched a page at a time. */
-function inPages<Row extends UsageCursor>(
+function readPaged<Row extends UsageCursor>(
   page: (after: UsageCursor | undefined) => SteppedRead<UsagePage<Row>>,
 ): readonly Row[] {
   const rows: Row[] = [];
@@ -186,10 +186,10 @@ function inPages<Row extends UsageCursor>(
 }
 
 /** What steps come to, and how many there were. */
-function run<Result>(steps: SteppedRead<Result>): { readonly result: Result; readonly taken: number } {
-  for (let taken = 0; ; taken += 1) {
+function run<Result>(steps: SteppedRead<Result>): { readonly result: Result; readonly stepCount: number } {
+  for (let stepCount = 0; ; stepCount += 1) {
     const step = steps.next();
-    if (step.done) return { result: step.value, taken };
+    if (step.done) return { result: step.value, stepCount };
   }
 }
 
@@ -222,10 +222,10 @@ const filters = fc.oneof(plainFilters, tagFilters);
 describe("usage of random logs (properties):", () => {
   test("every message counts once as accepted and once for its end, in the hour of each", () => {
     fc.assert(
-      fc.property(told, ranges, filters, (messages, range, filter) => {
+      fc.property(emailsArbitrary, ranges, filters, (messages, range, filter) => {
         withRows(messages, (db) => {
           const query = { ...range, ...filter };
-          const rows = inPages((after) => listUsage(db, { ...query, ...(after ? { after } : {}) }));
+          const rows = readPaged((after) => listUsage(db, { ...query, ...(after ? { after } : {}) }));
           expect(rows).toEqual(expectedUsage(messages, query) as UsageRow[]);
         });
       }),
@@ -236,13 +236,13 @@ describe("usage of random logs (properties):", () => {
   test("bounces count when they ended a message, by the domain that the event names", () => {
     fc.assert(
       fc.property(
-        told,
+        emailsArbitrary,
         ranges,
         fc.constantFrom(undefined, "one.example", "two.example"),
         (messages, range, domain) => {
           withRows(messages, (db) => {
             const query = { ...range, ...(domain === undefined ? {} : { domain }) };
-            const rows = inPages((after) => listBounces(db, { ...query, ...(after ? { after } : {}) }));
+            const rows = readPaged((after) => listBounces(db, { ...query, ...(after ? { after } : {}) }));
             expect(rows).toEqual(expectedBounces(messages, query) as BouncesRow[]);
           });
         },
@@ -253,7 +253,7 @@ describe("usage of random logs (properties):", () => {
 });
 
 /** Messages without later reports: each ends once. */
-const untold = told.filter((messages) =>
+const unmatched = emailsArbitrary.filter((messages) =>
   messages.every(({ events }) => events.every(({ event }) => !("source" in event.data))),
 );
 
@@ -263,7 +263,7 @@ function total(db: ReadDatabase, sql: string): number {
 
 test("accepted messages equal ended plus waiting ones", () => {
   fc.assert(
-    fc.property(untold, (messages) => {
+    fc.property(unmatched, (messages) => {
       withRows(messages, (db) => {
         const ended = total(db, `SELECT sum(${ENDINGS.join(" + ")}) AS total FROM usage`);
         const waiting = total(
@@ -280,14 +280,15 @@ test("accepted messages equal ended plus waiting ones", () => {
 test("the content of a workspace is the unerased content of its messages", () => {
   /** What every message of these histories has. */
   const CONTENT_BYTES = 2;
-  const isErased = ({ events }: Told) => events.some(({ event }) => event.type === "EmailContentErased");
+  const isErased = ({ events }: EmailWithHistory) =>
+    events.some(({ event }) => event.type === "EmailContentErased");
   fc.assert(
-    fc.property(told, (messages) => {
+    fc.property(emailsArbitrary, (messages) => {
       withRows(messages, (db) => {
         for (const workspaceId of ["w1", "w2"]) {
-          const own = messages.filter(({ accepting }) => accepting.workspaceId === workspaceId);
-          const kept = own.filter((message) => !isErased(message));
-          expect(contentBytesOf(db, workspaceId)).toBe(CONTENT_BYTES * kept.length);
+          const own = messages.filter(({ options }) => options.workspaceId === workspaceId);
+          const remaining = own.filter((message) => !isErased(message));
+          expect(contentBytesOf(db, workspaceId)).toBe(CONTENT_BYTES * remaining.length);
         }
       });
     }),
@@ -303,7 +304,7 @@ describe("a workspace with very many senders and templates", () => {
   const BEFORE = rfc3339(ACCEPTED_AT + DAYS * DAY_MS);
   const range = { ownerId: "w", from: FROM, before: BEFORE, by: "day", limit: 2 } as const;
 
-  function withMany(check: (db: ReadDatabaseFile) => void): void {
+  function withManyRows(check: (db: ReadDatabaseFile) => void): void {
     withRows([], (db) => {
       db.begin();
       for (let pair = 0; pair < DAYS * PAIRS; pair += 1) {
@@ -317,9 +318,9 @@ describe("a workspace with very many senders and templates", () => {
   }
 
   test("the total is counted by one query, however many groups it has", () => {
-    withMany((db) => {
-      const { result, taken } = run(listUsage(db, { ...range, limit: 25 }));
-      expect(taken).toBe(1);
+    withManyRows((db) => {
+      const { result, stepCount } = run(listUsage(db, { ...range, limit: 25 }));
+      expect(stepCount).toBe(1);
       expect(result.next).toBeNull();
       expect(result.rows.map(({ accepted }) => accepted)).toEqual([PAIRS, PAIRS, PAIRS]);
       expect(emailsOfDay(db, "w", FROM)).toBe(PAIRS);
@@ -327,10 +328,10 @@ describe("a workspace with very many senders and templates", () => {
   });
 
   test("a query examines a bounded number of rows, and a page ends with the bucket that reaches the bound", () => {
-    withMany((db) => {
+    withManyRows((db) => {
       const nothing = { ...range, templateId: "t-none" };
-      const { result, taken } = run(listUsage(db, nothing));
-      expect(taken).toBe(Math.ceil((DAYS * PAIRS) / ROWS_SCANNED_MAX));
+      const { result, stepCount } = run(listUsage(db, nothing));
+      expect(stepCount).toBe(Math.ceil((DAYS * PAIRS) / ROWS_SCANNED_MAX));
       expect(result).toEqual({ rows: [], next: null });
       const first = run(listUsage(db, { ...range, groupBy: "sender", limit: 100 })).result;
       expect(first.rows).toHaveLength(7 * DAYS);
@@ -339,8 +340,8 @@ describe("a workspace with very many senders and templates", () => {
   });
 
   test("a group of a day appears once, on whichever page", () => {
-    withMany((db) => {
-      const rows = inPages((after) =>
+    withManyRows((db) => {
+      const rows = readPaged((after) =>
         listUsage(db, { ...range, groupBy: "sender", ...(after ? { after } : {}) }),
       );
       expect(rows).toHaveLength(7 * DAYS);
@@ -402,7 +403,7 @@ test("a page that has examined enough rows ends with a bucket, and the next page
     const { result } = run(listUsage(db, query));
     expect(result.rows).toHaveLength(10);
     expect(result.next).toEqual({ start: rfc3339(ACCEPTED_AT + 5 * HOUR_MS), group: "~" });
-    const rows = inPages((after) => listUsage(db, { ...query, ...(after ? { after } : {}) }));
+    const rows = readPaged((after) => listUsage(db, { ...query, ...(after ? { after } : {}) }));
     expect(rows.map(({ accepted }) => accepted)).toEqual(Array.from({ length: HOURS }, () => 1));
   });
 });

@@ -24,7 +24,7 @@ const WORKSPACES = ["shop", "bank"] as const;
 const ENDPOINTS = 4;
 
 /** A message's event, and the webhook event that its subscribers get; null for none. */
-const NEWS = [
+const EVENTS = [
   ["EmailQueued", {}, "email.queued"],
   ["EmailScheduled", { scheduledAt: rfc3339(START) }, "email.scheduled"],
   ["EmailSent", {}, "email.sent"],
@@ -40,7 +40,7 @@ const NEWS = [
   ["RecipientSuppressed", {}, "suppression.created"],
   ["RecipientUnsuppressed", {}, "suppression.deleted"],
 ] as const;
-const TYPES = NEWS.flatMap(([, , type]) => type ?? []);
+const TYPES = EVENTS.flatMap(([, , type]) => type ?? []);
 
 test("these tests cover every webhook event type except those that endpoints cause themselves", () => {
   const others = WEBHOOK_EVENT_TYPES.filter((type) => !type.startsWith("webhook."));
@@ -62,9 +62,9 @@ const DATA = {
 };
 
 /** A log of two workspaces, and the deliveries owed for it, by the rule and not by the read model. */
-class Story {
+class LogModel {
   readonly events: ProjectedEvent[] = [];
-  readonly owed: string[] = [];
+  readonly expected: string[] = [];
   readonly missed: string[] = [];
   private readonly states = new Map<string, WebhooksState>();
   private readonly revisions = new Map<string, number>();
@@ -78,22 +78,22 @@ class Story {
       const id = this.append(webhooksStream(workspace), workspace, event);
       this.states.set(workspace, webhookDecider.evolve(this.endpoints(workspace), event));
       if (event.type === "WebhookEndpointDisabled") {
-        this.owe(workspace, id, "webhook.disabled", event.data.endpointId);
+        this.expectDelivery(workspace, id, "webhook.disabled", event.data.endpointId);
       }
-      if (event.type === "WebhookTestRequested") this.owed.push(`${id} ${event.data.endpointId}`);
+      if (event.type === "WebhookTestRequested") this.expected.push(`${id} ${event.data.endpointId}`);
     }
   }
 
-  happen(workspace: string, [type, data, told]: (typeof NEWS)[number]): void {
+  addEvent(workspace: string, [type, data, webhookType]: (typeof EVENTS)[number]): void {
     const stream = `${type.startsWith("Email") ? "email" : "suppression"}-${this.events.length}`;
     const id = this.append(stream, workspace, { type, data: { ...DATA, ...data } });
-    if (told) this.owe(workspace, id, told);
+    if (webhookType) this.expectDelivery(workspace, id, webhookType);
   }
 
-  private owe(workspace: string, eventId: string, type: string, itself?: string): void {
+  private expectDelivery(workspace: string, eventId: string, type: string, itself?: string): void {
     for (const { id, eventTypes, disabledReason } of this.endpoints(workspace).endpoints.values()) {
       if (id === itself || !(eventTypes?.includes(type) ?? true)) continue;
-      (disabledReason === null ? this.owed : this.missed).push(`${eventId} ${id}`);
+      (disabledReason === null ? this.expected : this.missed).push(`${eventId} ${id}`);
     }
   }
 
@@ -112,19 +112,19 @@ const step = fc.tuple(
   fc.constantFrom(...WORKSPACES),
   fc.nat(ENDPOINTS - 1),
   fc.oneof(
-    { weight: 6, arbitrary: fc.record({ verb: fc.constant("happen"), news: fc.constantFrom(...NEWS) }) },
+    { weight: 6, arbitrary: fc.record({ verb: fc.constant("addEvent"), event: fc.constantFrom(...EVENTS) }) },
     { weight: 3, arbitrary: fc.record({ verb: fc.constantFrom("register", "update"), eventTypes }) },
     { weight: 4, arbitrary: fc.record({ verb: fc.constantFrom("disable", "enable", "delete", "test") }) },
   ),
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-function take(story: Story, [workspace, index, what]: Step): void {
-  if ("news" in what) {
-    story.happen(workspace, what.news);
+function applyStep(model: LogModel, [workspace, index, what]: Step): void {
+  if ("event" in what) {
+    model.addEvent(workspace, what.event);
     return;
   }
-  const state = story.endpoints(workspace);
+  const state = model.endpoints(workspace);
   const url = `https://${index}.example.org/`;
   const known = [...state.endpoints.values()].find((endpoint) => endpoint.url === url)?.id;
   const endpointId = known ?? crypto.randomUUID();
@@ -138,7 +138,7 @@ function take(story: Story, [workspace, index, what]: Step): void {
     delete: () => deleteEndpoint(state, endpointId),
     test: () => requestTest(state, endpointId),
   } as const;
-  story.change(workspace, decisions[what.verb as keyof typeof decisions]().events);
+  model.change(workspace, decisions[what.verb as keyof typeof decisions]().events);
 }
 
 function deliveriesOf(events: readonly ProjectedEvent[]) {
@@ -155,17 +155,17 @@ describe("the read model of webhook deliveries (properties)", () => {
   test("has one delivery for each event and each endpoint subscribed at that time, and no other", () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
-        const story = new Story();
-        for (const one of steps) take(story, one);
-        const rows = deliveriesOf(story.events);
+        const model = new LogModel();
+        for (const one of steps) applyStep(model, one);
+        const rows = deliveriesOf(model.events);
         const named = (state: string) =>
           rows.filter((row) => row.state === state).map((row) => `${row.event_id} ${row.endpoint_id}`);
-        expect(named("ready").sort()).toEqual(story.owed.toSorted());
-        expect(named("done").sort()).toEqual(story.missed.toSorted());
+        expect(named("ready").sort()).toEqual(model.expected.toSorted());
+        expect(named("done").sort()).toEqual(model.missed.toSorted());
         for (const row of rows) {
           expect(row.id).toBe(webhookDeliveryId(String(row.event_id), String(row.endpoint_id)));
-          const told = story.events.find(({ id }) => id === row.event_id);
-          expect([row.event_stream, row.event_revision]).toEqual([told?.stream, told?.revision] as never);
+          const event = model.events.find(({ id }) => id === row.event_id);
+          expect([row.event_stream, row.event_revision]).toEqual([event?.stream, event?.revision] as never);
           expect(row.status).toBe(row.state === "ready" ? "pending" : "skipped");
         }
       }),
@@ -174,19 +174,19 @@ describe("the read model of webhook deliveries (properties)", () => {
   });
 
   test("forgets what an endpoint missed 14 days later, with the next that it misses", () => {
-    const story = new Story();
-    take(story, ["shop", 0, { verb: "register", eventTypes: null }]);
-    take(story, ["shop", 0, { verb: "disable" }]);
-    const missAfter = (days: number) => {
-      story.happen("shop", NEWS[0]);
-      const event = story.events.at(-1) as ProjectedEvent;
+    const model = new LogModel();
+    applyStep(model, ["shop", 0, { verb: "register", eventTypes: null }]);
+    applyStep(model, ["shop", 0, { verb: "disable" }]);
+    const expireAfter = (days: number) => {
+      model.addEvent("shop", EVENTS[0]);
+      const event = model.events.at(-1) as ProjectedEvent;
       const metadata = { ...event.metadata, at: rfc3339(START + days * DAY_MS) };
-      story.events.splice(-1, 1, { ...event, metadata });
+      model.events.splice(-1, 1, { ...event, metadata });
       return event.id;
     };
-    const [first, second, third, last] = [0, 1, 14, 15.5].map(missAfter);
+    const [first, second, third, last] = [0, 1, 14, 15.5].map(expireAfter);
     const idsAfter = (count: number) =>
-      deliveriesOf(story.events.slice(0, 2 + count)).map((row) => String(row.event_id));
+      deliveriesOf(model.events.slice(0, 2 + count)).map((row) => String(row.event_id));
     expect(idsAfter(3)).toEqual([first, second, third] as string[]);
     expect(idsAfter(4)).toEqual([third, last] as string[]);
   });

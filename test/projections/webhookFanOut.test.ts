@@ -26,7 +26,7 @@ const registered: WebhookEvent = {
 };
 
 /** What an endpoint subscribed to everything is owed for a message: types, and the events' revisions. */
-function owed(events: History["events"]): readonly string[] {
+function expectedWebhooks(events: History["events"]): readonly string[] {
   const db = emptyReadModel(webhookDeliveries);
   const log = [
     { stream: webhooksStream(WORKSPACE), revision: 0, at: ACCEPTED_AT, event: registered },
@@ -62,7 +62,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 /** A message put back for a pause, or resumed by an operator, was not delayed by its delivery. */
-function isTold({ step: { action } }: History["steps"][number], type: string): boolean {
+function isReported({ step: { action } }: History["steps"][number], type: string): boolean {
   if (type !== "EmailDeferred") return true;
   if (action.kind === "releaseLease") return ["suppressed", "content_unavailable"].includes(action.reason);
   return action.kind !== "resumeHeld";
@@ -75,13 +75,14 @@ test("every change of a message's status is reported, but a pause and its end ar
       const accepted = history.events.length - history.steps.flatMap(({ events }) => events).length;
       const expected = [`email.queued ${accepted - 1}`];
       let revision = accepted;
-      for (const taken of history.steps) {
-        for (const { type } of taken.events) {
-          if (NAMES[type] !== undefined && isTold(taken, type)) expected.push(`${NAMES[type]} ${revision}`);
+      for (const step of history.steps) {
+        for (const { type } of step.events) {
+          if (NAMES[type] !== undefined && isReported(step, type))
+            expected.push(`${NAMES[type]} ${revision}`);
           revision += 1;
         }
       }
-      expect(owed(history.events)).toEqual(expected);
+      expect(expectedWebhooks(history.events)).toEqual(expected);
     }),
     { numRuns: 200 },
   );

@@ -9,22 +9,22 @@ import type { SqlRow } from "../../src/ports/readDatabase.ts";
 import { AsOfError, type AsOfOptions, changesBetween, withReadModelAsOf } from "../../src/readModels/asOf.ts";
 import { rowsByKey } from "../../src/readModels/compareTables.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
-import { added, append, brittle, erased, newPlace, tally } from "./followFixtures.ts";
+import { added, append, brittle, erased, newStorage, tally } from "./followFixtures.ts";
 
 const NOON = Date.parse("2030-01-01T12:00:00Z");
 
-let place: ReturnType<typeof newPlace>;
+let storage: ReturnType<typeof newStorage>;
 beforeEach(() => {
-  place = newPlace();
+  storage = newStorage();
 });
-afterEach(() => place.remove());
+afterEach(() => storage.remove());
 
 function at(ms: number, event: NewEvent): NewEvent {
   return { ...event, metadata: { at: rfc3339(NOON + ms) } };
 }
 
 function options(store: EventStore, projection: Projection = tally): AsOfOptions {
-  return { ...place, store, projection, signal: new AbortController().signal };
+  return { ...storage, store, projection, signal: new AbortController().signal };
 }
 
 /** The rows of a read model as they were `ms` after noon, table by table. */
@@ -46,7 +46,7 @@ describe("a read model as of a moment", () => {
       sums.push(rows?.map(({ sum }) => sum));
     }
     expect(sums).toEqual([[], [1], [1], [3], [], []]);
-    expect(readdirSync(place.directory)).toEqual([]);
+    expect(readdirSync(storage.directory)).toEqual([]);
   });
 
   test("includes no stream past its first later event, whatever the clocks say", async () => {
@@ -82,7 +82,7 @@ describe("a read model as of a moment", () => {
     await expect(failing).rejects.toThrow(
       /^projection brittle stopped at Added, stream s-1, revision 1: Error$/,
     );
-    expect(readdirSync(place.directory)).toEqual([]);
+    expect(readdirSync(storage.directory)).toEqual([]);
   });
 
   test("leaves nothing behind when interrupted", async () => {
@@ -92,7 +92,7 @@ describe("a read model as of a moment", () => {
     const onProgress = () => stopping.abort(new Error("stopped by the test"));
     const wanted = { ...options(store), onProgress, signal: stopping.signal };
     await expect(withReadModelAsOf(wanted, [NOON], async () => {})).rejects.toThrow("stopped by the test");
-    expect(readdirSync(place.directory)).toEqual([]);
+    expect(readdirSync(storage.directory)).toEqual([]);
   });
 
   test("has the rows of a log that ends there, whatever the order of the streams", async () => {
@@ -100,22 +100,22 @@ describe("a read model as of a moment", () => {
       fc.record({
         stream: fc.constantFrom("a", "b", "c"),
         waitMs: fc.constantFrom(0, 1, 1_000),
-        isErased: fc.integer({ min: 0, max: 5 }).map((luck) => luck === 0),
+        isErased: fc.integer({ min: 0, max: 5 }).map((number) => number === 0),
       }),
       { maxLength: 30 },
     );
     await fc.assert(
-      fc.asyncProperty(steps, fc.nat(30_000), async (taken, ms) => {
-        const whole = memoryEventStore();
-        const cut = memoryEventStore();
+      fc.asyncProperty(steps, fc.nat(30_000), async (history, ms) => {
+        const complete = memoryEventStore();
+        const truncated = memoryEventStore();
         let now = 0;
-        for (const { stream, waitMs, isErased } of taken) {
+        for (const { stream, waitMs, isErased } of history) {
           now += waitMs;
           const event = at(now, isErased ? erased() : added(now));
-          await append(whole, stream, event);
-          if (now <= ms) await append(cut, stream, event);
+          await append(complete, stream, event);
+          if (now <= ms) await append(truncated, stream, event);
         }
-        expect(await asOf(whole, ms)).toEqual(await asOf(cut, 1e9));
+        expect(await asOf(complete, ms)).toEqual(await asOf(truncated, 1e9));
       }),
       { numRuns: 30 },
     );

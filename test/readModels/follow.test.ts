@@ -28,43 +28,43 @@ import {
   foldTally,
   follow,
   followOnce,
-  newPlace,
+  newStorage,
   other,
   rowsOf,
   tally,
   unsynced,
 } from "./followFixtures.ts";
 
-let place: ReturnType<typeof newPlace>;
+let storage: ReturnType<typeof newStorage>;
 beforeEach(() => {
-  place = newPlace();
+  storage = newStorage();
 });
-afterEach(() => place.remove());
+afterEach(() => storage.remove());
 
 describe("following", () => {
   test("brings empty read models to the head, then keeps them there", async () => {
     const store = memoryEventStore();
     await appendMany(store, 25);
-    const following = follow(place, store, [tally, counter]);
+    const following = follow(storage, store, [tally, counter]);
     await following.caughtUp();
     expect(following.readers.reader("counter").get("SELECT count FROM counter")).toEqual({ count: 25 });
     await append(store, "s-1", added(1), other());
     expect(await following.readers.waitForPosition("counter", await store.head(), 5_000)).toBe(true);
     expect(following.readers.reader("counter").get("SELECT count FROM counter")).toEqual({ count: 27 });
     await following.stop();
-    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+    expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
   });
 
   test("an empty log is caught up at once", async () => {
     const store = memoryEventStore();
-    const events = await followOnce(place, store, [tally]);
+    const events = await followOnce(storage, store, [tally]);
     expect(events).toContainEqual({ type: "progress", position: LOG_START, caughtUp: true });
   });
 
   test("resumes from the checkpoint without a gap or a repeat", async () => {
     const store = memoryEventStore();
     await appendMany(store, 30);
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     await appendMany(store, 30);
     const seen: string[] = [];
     const watched: Projection = {
@@ -74,9 +74,9 @@ describe("following", () => {
         tally.apply(event, db);
       },
     };
-    await followOnce(place, store, [watched]);
+    await followOnce(storage, store, [watched]);
     expect(seen).toHaveLength(30);
-    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+    expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
   });
 
   test.each([1, 17, 40, 77])(
@@ -84,20 +84,20 @@ describe("following", () => {
     async (at) => {
       const store = memoryEventStore({ batchEventsMax: 10 });
       await appendMany(store, 40);
-      await followOnce(place, store, [tally, counter]);
+      await followOnce(storage, store, [tally, counter]);
       await appendMany(store, 80);
       // A copy of the files in the middle of a transaction is what a crash at this moment leaves behind.
-      const crashed = newPlace();
+      const crashed = newStorage();
       let applied = 0;
       const crashing: Projection = {
         ...tally,
         apply(event, db) {
           applied += 1;
           tally.apply(event, db);
-          if (applied === at) cpSync(place.directory, crashed.directory, { recursive: true });
+          if (applied === at) cpSync(storage.directory, crashed.directory, { recursive: true });
         },
       };
-      await followOnce(place, store, [crashing, counter]);
+      await followOnce(storage, store, [crashing, counter]);
       expect(applied).toBe(80);
       await followOnce(crashed, store, [tally, counter]);
       expect(rowsOf(crashed, tally)).toEqual(await foldTally(store));
@@ -110,8 +110,8 @@ describe("following", () => {
     const store = memoryEventStore();
     await append(store, "s-1", added(1), added(2), erased(), added(3));
     await store.truncateBefore("s-1", 2);
-    await followOnce(place, store, [tally]);
-    expect(rowsOf(place, tally)).toEqual({
+    await followOnce(storage, store, [tally]);
+    expect(rowsOf(storage, tally)).toEqual({
       tally: [{ stream: "s-1", count: 1, sum: 3 }],
       notes: [{ stream: "s-1", revision: 3, note: "note 3" }],
     });
@@ -120,13 +120,13 @@ describe("following", () => {
   test("a projection whose events are rare still moves its checkpoint", async () => {
     const store = memoryEventStore();
     const rare: Projection = { ...counter, name: "rare", events: ["Erased"] };
-    const following = follow(place, store, [counter, rare]);
+    const following = follow(storage, store, [counter, rare]);
     await appendMany(store, 5);
     await following.caughtUp();
     const head = await store.head();
-    const path = join(place.directory, currentFile(place, "rare"));
+    const path = join(storage.directory, currentFile(storage, "rare"));
     await until(() => {
-      const db = place.databases.open(path, "read");
+      const db = storage.databases.open(path, "read");
       const checkpoint = db.get("SELECT checkpoint FROM meta")?.checkpoint;
       db.close();
       return checkpoint === head;
@@ -135,13 +135,13 @@ describe("following", () => {
   });
 
   test("following survives the store going away in the middle of the log", async () => {
-    let isAway = false;
-    let asked = 0;
+    let isUnavailable = false;
+    let calls = 0;
     const store = memoryEventStore({
       batchEventsMax: 10,
-      isAway() {
-        if (isAway) asked += 1;
-        return isAway;
+      isUnavailable() {
+        if (isUnavailable) calls += 1;
+        return isUnavailable;
       },
     });
     await appendMany(store, 40);
@@ -151,12 +151,12 @@ describe("following", () => {
       apply(event, db) {
         counter.apply(event, db);
         applied += 1;
-        if (applied === 15) isAway = true;
+        if (applied === 15) isUnavailable = true;
       },
     };
-    const following = follow(place, store, [watched]);
-    await until(() => asked > 3, "the follower to notice that the store is unavailable");
-    isAway = false;
+    const following = follow(storage, store, [watched]);
+    await until(() => calls > 3, "the follower to notice that the store is unavailable");
+    isUnavailable = false;
     await following.caughtUp();
     expect(following.readers.reader("counter").get("SELECT count FROM counter")).toEqual({ count: 40 });
     await following.stop();
@@ -167,24 +167,24 @@ describe("a file that following cannot continue from is replaced and removed", (
   test("made from another log", async () => {
     const first = memoryEventStore();
     await appendMany(first, 12);
-    await followOnce(place, first, [counter]);
+    await followOnce(storage, first, [counter]);
     const second = memoryEventStore();
     await appendMany(second, 20);
-    await followOnce({ ...place, logId: "log-2" }, second, [counter]);
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 20 }] });
-    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+    await followOnce({ ...storage, logId: "log-2" }, second, [counter]);
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 20 }] });
+    expect(databaseFiles(storage)).toEqual(["counter.1.2.db"]);
   });
 
   test("with a checkpoint past the head of the log", async () => {
     const before = memoryEventStore();
     await appendMany(before, 12);
-    await followOnce(place, before, [counter]);
+    await followOnce(storage, before, [counter]);
     const restored = memoryEventStore();
     await appendMany(restored, 7);
-    expect(await followOnce(place, restored, [counter])).toContainEqual({ type: "logCutShort" });
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 7 }] });
-    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
-    expect(await followOnce(place, restored, [counter])).not.toContainEqual({ type: "logCutShort" });
+    expect(await followOnce(storage, restored, [counter])).toContainEqual({ type: "logCutShort" });
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 7 }] });
+    expect(databaseFiles(storage)).toEqual(["counter.1.2.db"]);
+    expect(await followOnce(storage, restored, [counter])).not.toContainEqual({ type: "logCutShort" });
   });
 
   test("whose last event is gone from a log that has grown past its checkpoint", async () => {
@@ -192,89 +192,89 @@ describe("a file that following cannot continue from is replaced and removed", (
     const shared = Array.from({ length: 7 }, (_, index) => added(index));
     for (const store of [lost, restored]) await append(store, "s-1", ...shared);
     await append(lost, "s-1", other());
-    await followOnce(place, lost, [counter, tally]);
+    await followOnce(storage, lost, [counter, tally]);
     await append(restored, "s-1", added(1));
     await append(restored, "s-2", added(2), added(3));
-    expect(await followOnce(place, restored, [counter, tally])).toContainEqual({ type: "logCutShort" });
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
-    expect(rowsOf(place, tally).tally).toHaveLength(2);
-    expect(await followOnce(place, restored, [counter])).not.toContainEqual({ type: "logCutShort" });
+    expect(await followOnce(storage, restored, [counter, tally])).toContainEqual({ type: "logCutShort" });
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
+    expect(rowsOf(storage, tally).tally).toHaveLength(2);
+    expect(await followOnce(storage, restored, [counter])).not.toContainEqual({ type: "logCutShort" });
   });
 
   test("but not one whose last event was erased", async () => {
     const store = memoryEventStore();
     await appendMany(store, 9);
     await append(store, "s-9", added(1), erased());
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     await store.truncateBefore("s-9", 2);
-    expect(await followOnce(place, store, [tally])).not.toContainEqual({ type: "logCutShort" });
-    expect(databaseFiles(place)).toEqual(["tally.1.1.db"]);
+    expect(await followOnce(storage, store, [tally])).not.toContainEqual({ type: "logCutShort" });
+    expect(databaseFiles(storage)).toEqual(["tally.1.1.db"]);
   });
 
   test("nor one made before files recorded their last event", async () => {
     const store = memoryEventStore();
     await appendMany(store, 9);
-    await followOnce(place, store, [tally]);
-    const db = unsynced.open(join(place.directory, "tally.1.1.db"), "write");
+    await followOnce(storage, store, [tally]);
+    const db = unsynced.open(join(storage.directory, "tally.1.1.db"), "write");
     db.run("ALTER TABLE meta DROP COLUMN last_event");
     db.close();
     await appendMany(store, 9);
-    await followOnce(place, store, [tally]);
-    expect(await followOnce(place, store, [tally])).not.toContainEqual({ type: "logCutShort" });
-    expect(rowsOf(place, tally).notes).toHaveLength(18);
-    expect(databaseFiles(place)).toEqual(["tally.1.1.db"]);
+    await followOnce(storage, store, [tally]);
+    expect(await followOnce(storage, store, [tally])).not.toContainEqual({ type: "logCutShort" });
+    expect(rowsOf(storage, tally).notes).toHaveLength(18);
+    expect(databaseFiles(storage)).toEqual(["tally.1.1.db"]);
   });
 
   test.each(["{", "7", '{"stream":"s-1"}'])("whose last event cannot be read: %s", async (text) => {
     const store = memoryEventStore();
     await appendMany(store, 9);
-    await followOnce(place, store, [tally]);
-    const db = unsynced.open(join(place.directory, "tally.1.1.db"), "write");
+    await followOnce(storage, store, [tally]);
+    const db = unsynced.open(join(storage.directory, "tally.1.1.db"), "write");
     db.run("UPDATE meta SET last_event = ?", text);
     db.close();
-    await followOnce(place, store, [tally]);
-    expect(rowsOf(place, tally).notes).toHaveLength(9);
-    expect(databaseFiles(place)).toEqual(["tally.1.2.db"]);
+    await followOnce(storage, store, [tally]);
+    expect(rowsOf(storage, tally).notes).toHaveLength(9);
+    expect(databaseFiles(storage)).toEqual(["tally.1.2.db"]);
   });
 
   test("of another version, while the others stay as they are", async () => {
     const store = memoryEventStore();
     await appendMany(store, 12);
-    await followOnce(place, store, [counter, tally]);
+    await followOnce(storage, store, [counter, tally]);
     const next: Projection = { ...counter, version: 2, events: ["Erased"] };
     await append(store, "s-1", erased());
-    await followOnce(place, store, [next, tally]);
-    expect(rowsOf(place, next)).toEqual({ counter: [{ one: 1, count: 1 }] });
-    expect(databaseFiles(place)).toEqual(["counter.2.3.db", "tally.1.2.db"]);
+    await followOnce(storage, store, [next, tally]);
+    expect(rowsOf(storage, next)).toEqual({ counter: [{ one: 1, count: 1 }] });
+    expect(databaseFiles(storage)).toEqual(["counter.2.3.db", "tally.1.2.db"]);
   });
 
   test("that is not a database", async () => {
     const store = memoryEventStore();
     await appendMany(store, 12);
-    await followOnce(place, store, [counter]);
+    await followOnce(storage, store, [counter]);
     for (const ending of ["", "-wal"]) {
-      await Bun.write(join(place.directory, `counter.1.1.db${ending}`), "x".repeat(10_000));
+      await Bun.write(join(storage.directory, `counter.1.1.db${ending}`), "x".repeat(10_000));
     }
-    await followOnce(place, store, [counter]);
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
-    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+    await followOnce(storage, store, [counter]);
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
+    expect(databaseFiles(storage)).toEqual(["counter.1.2.db"]);
   });
 
   test("of a projection that this program does not have", async () => {
     const store = memoryEventStore();
-    await followOnce(place, store, [counter, tally]);
-    await followOnce(place, store, [tally]);
-    expect(databaseFiles(place)).toEqual(["tally.1.2.db"]);
+    await followOnce(storage, store, [counter, tally]);
+    await followOnce(storage, store, [tally]);
+    expect(databaseFiles(storage)).toEqual(["tally.1.2.db"]);
   });
 
   test("after the catalog was lost, without adopting the files found there", async () => {
     const store = memoryEventStore();
     await appendMany(store, 12);
-    await followOnce(place, store, [counter]);
-    await Bun.file(join(place.directory, "catalog.db")).delete();
-    await followOnce(place, store, [counter]);
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
-    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+    await followOnce(storage, store, [counter]);
+    await Bun.file(join(storage.directory, "catalog.db")).delete();
+    await followOnce(storage, store, [counter]);
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
+    expect(databaseFiles(storage)).toEqual(["counter.1.2.db"]);
   });
 
   test.each([0, 4_096])(
@@ -282,13 +282,13 @@ describe("a file that following cannot continue from is replaced and removed", (
     async (offset) => {
       const store = memoryEventStore();
       await appendMany(store, 12);
-      await followOnce(place, store, [counter]);
-      overwriteDatabase(join(place.directory, "catalog.db"), offset);
-      const events = await followOnce(place, store, [counter]);
+      await followOnce(storage, store, [counter]);
+      overwriteDatabase(join(storage.directory, "catalog.db"), offset);
+      const events = await followOnce(storage, store, [counter]);
       expect(events[0]).toMatchObject({ type: "renewed" });
-      expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
-      expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
-      expect((await followOnce(place, store, [counter]))[0]).toMatchObject({ type: "opened" });
+      expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
+      expect(databaseFiles(storage)).toEqual(["counter.1.2.db"]);
+      expect((await followOnce(storage, store, [counter]))[0]).toMatchObject({ type: "opened" });
     },
   );
 });
@@ -299,7 +299,7 @@ describe("a projection that fails", () => {
     await appendMany(store, 5);
     await append(store, "bad-1", added(1), added(2, "break"));
     await appendMany(store, 5);
-    const following = follow(place, store, [brittle, counter]);
+    const following = follow(storage, store, [brittle, counter]);
     await until(() => following.readers.status().some(({ state }) => state === "failed"));
     await append(store, "s-1", added(1));
     await following.readers.waitForPosition("counter", await store.head(), 5_000);
@@ -310,21 +310,21 @@ describe("a projection that fails", () => {
     await following.stop();
     expect(JSON.stringify(following.events)).not.toContain("secret");
     // What was applied in the same transaction before the failure is not in the rows, nor in the checkpoint.
-    expect(rowsOf(place, brittle)).toEqual({ counter: [] });
+    expect(rowsOf(storage, brittle)).toEqual({ counter: [] });
   });
 
   test("continues where it stopped once it is fixed", async () => {
     const store = memoryEventStore({ batchEventsMax: 3 });
     await appendMany(store, 9);
-    await followOnce(place, store, [brittle, counter]);
+    await followOnce(storage, store, [brittle, counter]);
     await append(store, "bad-1", added(2, "break"));
-    const following = follow(place, store, [brittle, counter]);
+    const following = follow(storage, store, [brittle, counter]);
     await until(() => following.readers.status().some(({ state }) => state === "failed"));
     await appendMany(store, 20);
     await following.stop();
-    const mended: Projection = { ...brittle, apply: counter.apply };
-    const events = await followOnce(place, store, [mended, counter]);
-    expect(rowsOf(place, mended)).toEqual({ counter: [{ one: 1, count: 30 }] });
+    const fixed: Projection = { ...brittle, apply: counter.apply };
+    const events = await followOnce(storage, store, [fixed, counter]);
+    expect(rowsOf(storage, fixed)).toEqual({ counter: [{ one: 1, count: 30 }] });
     expect(events.filter(({ type }) => type === "joined")).toHaveLength(2);
   });
 });
@@ -338,9 +338,9 @@ describe("a database that fails", () => {
       db.commit();
     };
     return {
-      ...place.databases,
+      ...storage.databases,
       open(path, mode) {
-        const db = place.databases.open(path, mode);
+        const db = storage.databases.open(path, mode);
         return { ...db, commit: commitOf(db, path) };
       },
     };
@@ -349,7 +349,7 @@ describe("a database that fails", () => {
   test.each(["unavailable", "damaged"] as const)("as %s is tried again until it works", async (failure) => {
     const store = memoryEventStore();
     let current: ReadDatabaseFailure | undefined;
-    const following = follow({ ...place, databases: failing(() => current) }, store, [counter, tally]);
+    const following = follow({ ...storage, databases: failing(() => current) }, store, [counter, tally]);
     await appendMany(store, 10);
     await following.caughtUp();
     current = failure;
@@ -367,30 +367,30 @@ describe("a database that fails", () => {
     });
     await following.stop();
     // How many new files fail like the first one depends on timing.
-    expect(currentFile(place, "counter") === "counter.1.1.db").toBe(failure !== "damaged");
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 20 }] });
-    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
-    await followOnce(place, store, [counter, tally]);
-    expect(databaseFiles(place)).toHaveLength(2);
+    expect(currentFile(storage, "counter") === "counter.1.1.db").toBe(failure !== "damaged");
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 20 }] });
+    expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
+    await followOnce(storage, store, [counter, tally]);
+    expect(databaseFiles(storage)).toHaveLength(2);
   });
 
   test("as damaged only for readers is rebuilt as soon as one of them reads it", async () => {
     const store = memoryEventStore();
     await appendMany(store, 12);
     const open: ReadDatabases["open"] = (path, mode) => {
-      const db = place.databases.open(path, mode);
+      const db = storage.databases.open(path, mode);
       if (mode !== "read" || !path.endsWith("counter.1.1.db")) return db;
       const get = () => {
         throw new ReadDatabaseError("damaged", "database disk image is malformed");
       };
       return { ...db, get };
     };
-    const following = follow({ ...place, databases: { ...place.databases, open } }, store, [counter]);
+    const following = follow({ ...storage, databases: { ...storage.databases, open } }, store, [counter]);
     await following.caughtUp();
     const reader = following.readers.reader("counter");
     const count = () => reader.get("SELECT count FROM counter");
     expect(count).toThrow("malformed");
-    await until(() => currentFile(place, "counter") === "counter.1.2.db", "a new file");
+    await until(() => currentFile(storage, "counter") === "counter.1.2.db", "a new file");
     await following.caughtUp();
     expect(count()).toEqual({ count: 12 });
     expect(following.events).toContainEqual({
@@ -407,7 +407,7 @@ describe("a database that fails", () => {
     await appendMany(store, 10);
     let opened = 0;
     const open: ReadDatabases["open"] = (path, mode) => {
-      const db = place.databases.open(path, mode);
+      const db = storage.databases.open(path, mode);
       if (mode === "write" && path.endsWith("counter.1.2.db")) opened += 1;
       if (mode !== "read" || !path.endsWith("counter.1.1.db")) return db;
       const get = () => {
@@ -425,11 +425,11 @@ describe("a database that fails", () => {
         throw new StoreError("unavailable", "the store is unavailable");
       },
     };
-    const following = follow({ ...place, databases: { ...place.databases, open } }, watched, [counter]);
+    const following = follow({ ...storage, databases: { ...storage.databases, open } }, watched, [counter]);
     await following.caughtUp();
     isReadable = false;
     const { signal } = new AbortController();
-    const options = { ...place, store, projections: [counter], owner: false, switchWaitMsMax: 1, signal };
+    const options = { ...storage, store, projections: [counter], owner: false, switchWaitMsMax: 1, signal };
     await rebuildReadModels(options);
     await until(() => refusals > 0, "the rebuilt read model to catch up");
     const reader = following.readers.reader("counter");
@@ -438,7 +438,7 @@ describe("a database that fails", () => {
     const refusedBefore = refusals;
     await until(() => refusals > refusedBefore + 1, "more attempts");
     isReadable = true;
-    await until(() => currentFile(place, "counter") === "counter.1.2.db", "the switch");
+    await until(() => currentFile(storage, "counter") === "counter.1.2.db", "the switch");
     await appendMany(store, 5);
     await following.caughtUp();
     expect(reader.get("SELECT count FROM counter")).toEqual({ count: 15 });
@@ -450,7 +450,7 @@ describe("a database that fails", () => {
     const store = memoryEventStore();
     let isDamaged = false;
     const open: ReadDatabases["open"] = (path, mode) => {
-      const db = place.databases.open(path, mode);
+      const db = storage.databases.open(path, mode);
       if (!path.endsWith("catalog.db")) return db;
       const all: typeof db.all = (...query) => {
         if (isDamaged) throw new ReadDatabaseError("damaged", "database disk image is malformed");
@@ -458,10 +458,10 @@ describe("a database that fails", () => {
       };
       return { ...db, all };
     };
-    const following = follow({ ...place, databases: { ...place.databases, open } }, store, [counter]);
+    const following = follow({ ...storage, databases: { ...storage.databases, open } }, store, [counter]);
     await following.caughtUp();
     isDamaged = true;
-    const other = place.databases.open(join(place.directory, "catalog.db"), "write");
+    const other = storage.databases.open(join(storage.directory, "catalog.db"), "write");
     other.run("UPDATE generations SET failure = 'changed'");
     other.close();
     await expect(following.ended).rejects.toThrow("database disk image is malformed");
@@ -471,7 +471,7 @@ describe("a database that fails", () => {
 
 test("an error that a listener throws is not swallowed", async () => {
   const store = memoryEventStore();
-  const following = follow(place, store, [tally]);
+  const following = follow(storage, store, [tally]);
   following.readers.receive = () => {
     throw new Error("thrown by the listener");
   };
@@ -483,24 +483,24 @@ test("events cross a message channel, and only a switch waits for its answer", a
   const posted: FollowMessage[] = [];
   const relay = followRelay((message) => posted.push(structuredClone(message)));
   await relay.onEvent({ type: "progress", position: LOG_START, caughtUp: true });
-  const settled: string[] = [];
+  const outcomes: string[] = [];
   const switched = { type: "switched", name: "tally", file: "tally.1.2.db", position: LOG_START } as const;
-  const answer = Promise.resolve(relay.onEvent(switched)).then(() => settled.push("follower"));
+  const answer = Promise.resolve(relay.onEvent(switched)).then(() => outcomes.push("follower"));
   for (const message of posted) {
     await deliver(
       message,
-      (event) => void settled.push(event.type),
+      (event) => void outcomes.push(event.type),
       (reply) => relay.receive(reply),
     );
   }
   await answer;
-  expect(settled).toEqual(["progress", "switched", "follower"]);
+  expect(outcomes).toEqual(["progress", "switched", "follower"]);
 });
 
 describe("waiting for rows", () => {
   test("ends when the rows are there, when time is up, and when the readers close", async () => {
     const store = memoryEventStore();
-    const following = follow(place, store, [counter]);
+    const following = follow(storage, store, [counter]);
     const hasThree = following.readers.waitFor(
       "counter",
       (db) => Number(db.get("SELECT count FROM counter")?.count) >= 3,
@@ -509,14 +509,14 @@ describe("waiting for rows", () => {
     await appendMany(store, 3);
     expect(await hasThree).toBe(true);
     expect(await following.readers.waitFor("counter", () => false, 1)).toBe(false);
-    const never = following.readers.waitFor("counter", () => false, 60_000);
+    const waiting = following.readers.waitFor("counter", () => false, 60_000);
     await following.stop();
-    expect(await never).toBe(false);
+    expect(await waiting).toBe(false);
   });
 
   test("a read model that is not open yet is unavailable, not empty", async () => {
     const store = memoryEventStore();
-    const following = follow(place, store, [counter]);
+    const following = follow(storage, store, [counter]);
     const reader = following.readers.reader("counter");
     expect(() => reader.get("SELECT 1")).toThrow("has not been opened yet");
     await following.caughtUp();
@@ -549,7 +549,7 @@ test(
         fc.array(fc.array(step, { maxLength: 30 }), { minLength: 1, maxLength: 4 }),
         fc.integer({ min: 1, max: 8 }),
         async (runs, batchEventsMax) => {
-          const own = newPlace();
+          const own = newStorage();
           const store = memoryEventStore({ batchEventsMax });
           for (const steps of runs) {
             for (const { stream, change } of steps) {

@@ -4,18 +4,18 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import type { ReadDatabases, SqlValue } from "../../src/ports/readDatabase.ts";
 import { BufferedIncrements } from "../../src/readModels/bufferedIncrements.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
-import { type Added, added, append, counter, follow, newPlace, rowsOf } from "./followFixtures.ts";
+import { type Added, added, append, counter, follow, newStorage, rowsOf } from "./followFixtures.ts";
 
 const BATCHES = 20;
 const BATCH_EVENTS = 10;
 /** How long the follower rests between two transactions while many events arrive. */
-const REST_MS = 25;
+const PAUSE_MS = 25;
 
-let place: ReturnType<typeof newPlace>;
+let storage: ReturnType<typeof newStorage>;
 beforeEach(() => {
-  place = newPlace();
+  storage = newStorage();
 });
-afterEach(() => place.remove());
+afterEach(() => storage.remove());
 
 function batch() {
   return Array.from({ length: BATCH_EVENTS }, (_, index) => added(index));
@@ -40,7 +40,7 @@ const sums: Projection = {
 describe("while many events arrive", () => {
   test("events that arrive close together share a transaction", async () => {
     const store = memoryEventStore();
-    const following = follow(place, store, [counter]);
+    const following = follow(storage, store, [counter]);
     await following.caughtUp();
     following.events.length = 0;
     const startedAt = performance.now();
@@ -49,11 +49,11 @@ describe("while many events arrive", () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     expect(await following.readers.waitForPosition("counter", await store.head(), 5_000)).toBe(true);
-    const rests = Math.ceil((performance.now() - startedAt) / REST_MS);
+    const pauses = Math.ceil((performance.now() - startedAt) / PAUSE_MS);
     const commits = following.events.filter(({ type }) => type === "progress").length;
-    expect(commits).toBeLessThanOrEqual(rests + 1);
+    expect(commits).toBeLessThanOrEqual(pauses + 1);
     await following.stop();
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: BATCHES * BATCH_EVENTS }] });
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: BATCHES * BATCH_EVENTS }] });
   });
 });
 
@@ -72,13 +72,13 @@ describe("sums", () => {
       },
     };
     const store = memoryEventStore();
-    const following = follow({ ...place, databases }, store, [sums]);
+    const following = follow({ ...storage, databases }, store, [sums]);
     await following.caughtUp();
     await append(store, "s", ...[1, 2, 3, 4].map((amount) => added(amount, amount % 2 ? "odd" : "even")));
     expect(await following.readers.waitForPosition("sums", await store.head(), 5_000)).toBe(true);
     await following.stop();
     expect(written).toBe(2);
-    expect(rowsOf(place, sums)).toEqual({
+    expect(rowsOf(storage, sums)).toEqual({
       sums: [
         { note: "even", sum: 6 },
         { note: "odd", sum: 4 },
@@ -88,14 +88,14 @@ describe("sums", () => {
 
   test("of a failed transaction are not written", async () => {
     const store = memoryEventStore();
-    const following = follow(place, store, [sums]);
+    const following = follow(storage, store, [sums]);
     await following.caughtUp();
     await append(store, "s", added(1, "kept"));
     expect(await following.readers.waitForPosition("sums", await store.head(), 5_000)).toBe(true);
     await append(store, "s", added(5, "lost"), added(7, "break"));
     await following.readers.waitFor("sums", () => following.readers.status()[0]?.state === "failed", 5_000);
     await following.stop();
-    expect(rowsOf(place, sums)).toEqual({ sums: [{ note: "kept", sum: 1 }] });
+    expect(rowsOf(storage, sums)).toEqual({ sums: [{ note: "kept", sum: 1 }] });
   });
 
   test("add up for each key, and are forgotten once they are written", () => {

@@ -107,7 +107,7 @@ export const unsynced: ReadDatabases = {
 };
 
 /** A separate directory for one test. */
-export function newPlace(): ReadModelStorage & { readonly remove: () => void } {
+export function newStorage(): ReadModelStorage & { readonly remove: () => void } {
   const directory = mkdtempSync(join(tmpdir(), "read-models-"));
   const remove = () => rmSync(directory, { recursive: true, force: true });
   return { databases: sqliteReadDatabases, directory, logId: "log-1", remove };
@@ -124,8 +124,8 @@ export interface Following {
 }
 
 /** Follows with the given projections until stopped. */
-export function follow(place: ReadModelStorage, store: EventStore, projections: Projection[]): Following {
-  const { databases, directory, logId } = place;
+export function follow(storage: ReadModelStorage, store: EventStore, projections: Projection[]): Following {
+  const { databases, directory, logId } = storage;
   const damagedFiles = new Set<string>();
   const onDamage = (file: string) => void damagedFiles.add(file);
   const readers = openReaders({ databases, directory, projections, onDamage });
@@ -153,8 +153,8 @@ export function follow(place: ReadModelStorage, store: EventStore, projections: 
     ended: running,
     async caughtUp() {
       const head = await store.head();
-      const isThere = () => readers.status().every((s) => s.isCaughtUp && s.position >= head);
-      await Promise.race([running, until(isThere, "the follower to catch up")]);
+      const isCaughtUp = () => readers.status().every((s) => s.isCaughtUp && s.position >= head);
+      await Promise.race([running, until(isCaughtUp, "the follower to catch up")]);
     },
     async stop() {
       stopping.abort();
@@ -165,24 +165,24 @@ export function follow(place: ReadModelStorage, store: EventStore, projections: 
 }
 
 /** Follows to the head and stops. */
-export async function followOnce(place: ReadModelStorage, store: EventStore, projections: Projection[]) {
-  const following = follow(place, store, projections);
+export async function followOnce(storage: ReadModelStorage, store: EventStore, projections: Projection[]) {
+  const following = follow(storage, store, projections);
   await following.caughtUp();
   await following.stop();
   return following.events;
 }
 
 /** The file of a projection's current generation. */
-export function currentFile(place: ReadModelStorage, name: string): string {
-  const catalog = place.databases.open(join(place.directory, "catalog.db"), "read");
+export function currentFile(storage: ReadModelStorage, name: string): string {
+  const catalog = storage.databases.open(join(storage.directory, "catalog.db"), "read");
   const row = catalog.get("SELECT file FROM generations WHERE name = ? AND status = 'current'", name);
   catalog.close();
   return String(row?.file);
 }
 
 /** All rows of the current generation, table by table. */
-export function rowsOf(place: ReadModelStorage, projection: Projection): Record<string, readonly SqlRow[]> {
-  const db = place.databases.open(join(place.directory, currentFile(place, projection.name)), "read");
+export function rowsOf(storage: ReadModelStorage, projection: Projection): Record<string, readonly SqlRow[]> {
+  const db = storage.databases.open(join(storage.directory, currentFile(storage, projection.name)), "read");
   const tables = projection.tables.map(({ name, key }) => {
     const rows = db.all(`SELECT * FROM ${name} ORDER BY ${key.join(", ")}`);
     return [name, rows.map((row) => ({ ...row }))] as const;
@@ -192,8 +192,8 @@ export function rowsOf(place: ReadModelStorage, projection: Projection): Record<
 }
 
 /** The database files of generations on disk. */
-export function databaseFiles(place: ReadModelStorage): string[] {
-  return readdirSync(place.directory)
+export function databaseFiles(storage: ReadModelStorage): string[] {
+  return readdirSync(storage.directory)
     .filter((file) => file.endsWith(".db") && file !== "catalog.db")
     .sort();
 }

@@ -23,27 +23,27 @@ import {
   foldTally,
   follow,
   followOnce,
-  newPlace,
+  newStorage,
   rowsOf,
   tally,
 } from "./followFixtures.ts";
 
-let place: ReturnType<typeof newPlace>;
+let storage: ReturnType<typeof newStorage>;
 beforeEach(() => {
-  place = newPlace();
+  storage = newStorage();
 });
-afterEach(() => place.remove());
+afterEach(() => storage.remove());
 
 function rebuild(store: EventStore, projections: Projection[], options: Partial<RebuildOptions> = {}) {
   const signal = new AbortController().signal;
-  return rebuildReadModels({ ...place, store, projections, owner: true, signal, ...options });
+  return rebuildReadModels({ ...storage, store, projections, owner: true, signal, ...options });
 }
 
 describe("as the owner of the directory", () => {
   test("new generations replace the old ones, with the same rows", async () => {
     const store = memoryEventStore();
     await appendMany(store, 60);
-    await followOnce(place, store, [tally, counter]);
+    await followOnce(storage, store, [tally, counter]);
     const progress: ReadingProgress[] = [];
     const results = await rebuild(store, [tally, counter], { onProgress: (p) => progress.push(p) });
     expect(results.map(({ outcome, file }) => [outcome, file])).toEqual([
@@ -51,8 +51,8 @@ describe("as the owner of the directory", () => {
       ["current", "counter.1.4.db"],
     ]);
     expect(progress.at(-1)).toMatchObject({ events: 60, position: await store.head() });
-    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
-    expect(databaseFiles(place)).toEqual(["counter.1.4.db", "tally.1.3.db"]);
+    expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
+    expect(databaseFiles(storage)).toEqual(["counter.1.4.db", "tally.1.3.db"]);
   });
 
   test("the first generations can be built before anything follows the log", async () => {
@@ -60,15 +60,15 @@ describe("as the owner of the directory", () => {
     await appendMany(store, 10);
     await rebuild(store, [counter]);
     await append(store, "s-1", added(1));
-    await followOnce(place, store, [counter]);
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 11 }] });
-    expect(databaseFiles(place)).toEqual(["counter.1.1.db"]);
+    await followOnce(storage, store, [counter]);
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 11 }] });
+    expect(databaseFiles(storage)).toEqual(["counter.1.1.db"]);
   });
 
   test("one that fails leaves the current one in place and doesn't hold up the others", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
-    await followOnce(place, store, [brittle, counter]);
+    await followOnce(storage, store, [brittle, counter]);
     await append(store, "bad-1", added(1, "break"));
     const [failed, built] = await rebuild(store, [brittle, counter]);
     expect(failed).toMatchObject({
@@ -76,28 +76,28 @@ describe("as the owner of the directory", () => {
       reason: "projection brittle stopped at Added, stream bad-1, revision 0: Error",
     });
     expect(built?.outcome).toBe("current");
-    expect(currentFile(place, "brittle")).toBe("brittle.1.1.db");
-    expect(databaseFiles(place)).toEqual(["brittle.1.1.db", "counter.1.4.db"]);
+    expect(currentFile(storage, "brittle")).toBe("brittle.1.1.db");
+    expect(databaseFiles(storage)).toEqual(["brittle.1.1.db", "counter.1.4.db"]);
   });
 
   test("leftovers of a dead builder are removed, the file of a live one is not", async () => {
     const store = memoryEventStore();
-    const catalog = openCatalog(place.databases, place.directory);
+    const catalog = openCatalog(storage.databases, storage.directory);
     const dead = catalog.create("counter", 1, ({ file }) =>
-      place.databases.open(join(place.directory, file), "build").close(),
+      storage.databases.open(join(storage.directory, file), "build").close(),
     );
     let close = () => {};
     const live = catalog.create("counter", 1, ({ file }) => {
-      const db = place.databases.open(join(place.directory, file), "build");
+      const db = storage.databases.open(join(storage.directory, file), "build");
       db.run("CREATE TABLE anything (one INTEGER)");
       close = () => db.close();
     });
     catalog.close();
     await rebuild(store, [counter]);
-    expect(databaseFiles(place)).toEqual([live.file, "counter.1.3.db"]);
+    expect(databaseFiles(storage)).toEqual([live.file, "counter.1.3.db"]);
     close();
-    await followOnce(place, store, [counter]);
-    expect(databaseFiles(place)).toEqual(["counter.1.3.db"]);
+    await followOnce(storage, store, [counter]);
+    expect(databaseFiles(storage)).toEqual(["counter.1.3.db"]);
     expect(dead.file).toBe("counter.1.1.db");
   });
 });
@@ -106,7 +106,7 @@ describe("beside a running service", () => {
   test("readers switch without going back while events keep coming, and the old file is removed", async () => {
     const store = memoryEventStore({ batchEventsMax: 50 });
     await appendMany(store, 3_000);
-    const following = follow(place, store, [tally, counter]);
+    const following = follow(storage, store, [tally, counter]);
     await following.caughtUp();
     const reader = following.readers.reader("counter");
     const counts: number[] = [];
@@ -126,18 +126,18 @@ describe("beside a running service", () => {
     const busy = [read(), write()];
     const results = await rebuild(store, [counter, tally], { owner: false });
     expect(results.map(({ outcome }) => outcome)).toEqual(["current", "current"]);
-    await until(() => databaseFiles(place).length === 2, "the old files to be removed");
+    await until(() => databaseFiles(storage).length === 2, "the old files to be removed");
     isDone = true;
     await Promise.all(busy);
     await following.caughtUp();
     const total = Number(reader.get("SELECT count FROM counter")?.count);
     await following.stop();
-    expect(databaseFiles(place)).toEqual(["counter.1.3.db", "tally.1.4.db"]);
+    expect(databaseFiles(storage)).toEqual(["counter.1.3.db", "tally.1.4.db"]);
     expect(counts).toEqual(counts.toSorted((a, b) => a - b));
     expect(counts[0]).toBeGreaterThanOrEqual(3_000);
     expect(following.events.filter(({ type }) => type === "switched")).toHaveLength(2);
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: total }] });
-    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: total }] });
+    expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
   });
 
   test("a switch that finds the catalog locked leaves no file open", async () => {
@@ -146,9 +146,9 @@ describe("beside a running service", () => {
     let isLocked = false;
     const opened: string[] = [];
     const databases: ReadDatabases = {
-      ...place.databases,
+      ...storage.databases,
       open(path, mode) {
-        const db = place.databases.open(path, mode);
+        const db = storage.databases.open(path, mode);
         if (mode === "write") opened.push(basename(path));
         if (!path.endsWith("catalog.db")) return db;
         const begin = () => {
@@ -159,7 +159,7 @@ describe("beside a running service", () => {
         return { ...db, begin };
       },
     };
-    const following = follow({ ...place, databases }, store, [counter, tally]);
+    const following = follow({ ...storage, databases }, store, [counter, tally]);
     await following.caughtUp();
     isLocked = true;
     const results = await rebuild(store, [counter, tally], { owner: false });
@@ -172,37 +172,37 @@ describe("beside a running service", () => {
   test("an old file stays until its last reader closes it", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
-    const following = follow(place, store, [counter]);
+    const following = follow(storage, store, [counter]);
     await following.caughtUp();
-    const elsewhere = place.databases.open(join(place.directory, "counter.1.1.db"), "read");
-    elsewhere.beginSnapshot();
+    const otherReader = storage.databases.open(join(storage.directory, "counter.1.1.db"), "read");
+    otherReader.beginSnapshot();
     await rebuild(store, [counter], { owner: false });
-    expect(databaseFiles(place)).toEqual(["counter.1.1.db", "counter.1.2.db"]);
-    expect(elsewhere.get("SELECT count FROM counter")).toEqual({ count: 10 });
-    elsewhere.close();
-    await until(() => databaseFiles(place).length === 1, "the old file to be removed");
+    expect(databaseFiles(storage)).toEqual(["counter.1.1.db", "counter.1.2.db"]);
+    expect(otherReader.get("SELECT count FROM counter")).toEqual({ count: 10 });
+    otherReader.close();
+    await until(() => databaseFiles(storage).length === 1, "the old file to be removed");
     await following.stop();
   });
 
   test("without a service a generation stays ready, and the next service takes it over", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
-    await followOnce(place, store, [counter]);
+    await followOnce(storage, store, [counter]);
     const [result] = await rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
     expect(result?.outcome).toBe("ready");
-    const following = follow(place, store, [counter]);
-    await until(() => currentFile(place, "counter") === "counter.1.2.db", "the switch");
-    await until(() => databaseFiles(place).length === 1, "the old file to be removed");
+    const following = follow(storage, store, [counter]);
+    await until(() => currentFile(storage, "counter") === "counter.1.2.db", "the switch");
+    await until(() => databaseFiles(storage).length === 1, "the old file to be removed");
     await following.stop();
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
   });
 
   test("succeeds where the service switches on to a rebuild that began earlier and ended later", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
-    await followOnce(place, store, [counter]);
-    using catalog = openCatalog(place.databases, place.directory);
-    const earlier = createGeneration(place, catalog, counter, "build");
+    await followOnce(storage, store, [counter]);
+    using catalog = openCatalog(storage.databases, storage.directory);
+    const earlier = createGeneration(storage, catalog, counter, "build");
     const rebuilt = rebuild(store, [counter], { owner: false });
     const ready = () => catalog.generations().find(({ status }) => status === "ready");
     await until(() => ready() !== undefined, "the later rebuild to be ready");
@@ -229,7 +229,7 @@ describe("beside a running service", () => {
         return head;
       },
     };
-    const following = follow(place, watched, [counter]);
+    const following = follow(storage, watched, [counter]);
     await following.caughtUp();
     const laterRebuild = async () => {
       await append(store, "s-1", added(1));
@@ -237,29 +237,29 @@ describe("beside a running service", () => {
     };
     duringHead.next = laterRebuild;
     await laterRebuild();
-    await until(() => currentFile(place, "counter") === "counter.1.3.db", "the second switch");
+    await until(() => currentFile(storage, "counter") === "counter.1.3.db", "the second switch");
     await following.stop();
     expect(following.events).not.toContainEqual(expect.objectContaining({ type: "discarded" }));
 
     duringHead.next = laterRebuild;
-    const again = await followOnce(place, watched, [counter]);
-    await followOnce(place, store, [counter]);
+    const again = await followOnce(storage, watched, [counter]);
+    await followOnce(storage, store, [counter]);
     expect(again).not.toContainEqual({ type: "logCutShort" });
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 13 }] });
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 13 }] });
   });
 
   test("a generation published while the service removes dead builds stays and is taken over", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
-    await followOnce(place, store, [counter]);
-    using builder = openCatalog(place.databases, place.directory);
-    const { entry, db, checkpoint } = createGeneration(place, builder, counter, "build");
+    await followOnce(storage, store, [counter]);
+    using builder = openCatalog(storage.databases, storage.directory);
+    const { entry, db, checkpoint } = createGeneration(storage, builder, counter, "build");
     for await (const _ of feedToHead(store, [makeApplier(counter, db, checkpoint)]));
     let publish = () => void builder.makeReady(entry, () => db.publish());
     const databases: ReadDatabases = {
-      ...place.databases,
+      ...storage.databases,
       open(path, mode) {
-        const opened = place.databases.open(path, mode);
+        const opened = storage.databases.open(path, mode);
         if (!path.endsWith("catalog.db")) return opened;
         const begin = () => {
           publish();
@@ -269,34 +269,34 @@ describe("beside a running service", () => {
         return { ...opened, begin };
       },
     };
-    const following = follow({ ...place, databases }, store, [counter]);
-    await until(() => currentFile(place, "counter") === entry.file, "the switch");
+    const following = follow({ ...storage, databases }, store, [counter]);
+    await until(() => currentFile(storage, "counter") === entry.file, "the switch");
     await following.stop();
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
   });
 
   test("a generation for a later version waits for the program of that version", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     const later: Projection = { ...counter, version: 2 };
-    const following = follow(place, store, [counter]);
+    const following = follow(storage, store, [counter]);
     await following.caughtUp();
     const [result] = await rebuild(store, [later], { owner: false, switchWaitMsMax: 1 });
     expect(result?.outcome).toBe("ready");
     await following.stop();
-    const events = await followOnce(place, store, [later]);
+    const events = await followOnce(storage, store, [later]);
     expect(events[0]).toMatchObject({
       type: "switched",
       file: "counter.2.2.db",
       position: await store.head(),
     });
-    expect(databaseFiles(place)).toEqual(["counter.2.2.db"]);
+    expect(databaseFiles(storage)).toEqual(["counter.2.2.db"]);
   });
 
   test("a stopped projection recovers with a generation that could be built", async () => {
     const store = memoryEventStore();
     await append(store, "bad-1", added(1, "break"));
-    const following = follow(place, store, [brittle]);
+    const following = follow(storage, store, [brittle]);
     await until(() => following.readers.status()[0]?.state === "failed", "the failure");
     await rebuild(store, [{ ...brittle, apply: counter.apply }], { owner: false });
     await until(() => following.readers.status()[0]?.state === "live", "the recovery");
@@ -307,13 +307,13 @@ describe("beside a running service", () => {
   test("a generation built from another log is discarded", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
-    const following = follow(place, store, [counter]);
+    const following = follow(storage, store, [counter]);
     await following.caughtUp();
-    const foreign = { owner: false, logId: "log-2" };
-    const [result] = await rebuild(store, [counter], foreign);
+    const ofOtherLog = { owner: false, logId: "log-2" };
+    const [result] = await rebuild(store, [counter], ofOtherLog);
     expect(result?.outcome).toBe("failed");
-    await until(() => databaseFiles(place).length === 1, "the foreign file to be removed");
-    expect(currentFile(place, "counter")).toBe("counter.1.1.db");
+    await until(() => databaseFiles(storage).length === 1, "the foreign file to be removed");
+    expect(currentFile(storage, "counter")).toBe("counter.1.1.db");
     await following.stop();
   });
 });
@@ -321,22 +321,22 @@ describe("beside a running service", () => {
 test("the current generation is found even when a rebuild switches between lookup and open", async () => {
   const store = memoryEventStore();
   await appendMany(store, 10);
-  await followOnce(place, store, [counter]);
+  await followOnce(storage, store, [counter]);
   await rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
-  using catalog = openCatalog(place.databases, place.directory);
+  using catalog = openCatalog(storage.databases, storage.directory);
   const [ready, before] = catalog.generations();
   if (!ready || !before) throw new Error("expected two");
   const databases: ReadDatabases = {
-    ...place.databases,
+    ...storage.databases,
     open(path, mode) {
       if (path.endsWith(before.file)) {
         catalog.makeCurrent(ready);
         catalog.remove(before);
       }
-      return place.databases.open(path, mode);
+      return storage.databases.open(path, mode);
     },
   };
-  const opened = openCurrentToRead({ ...place, databases }, catalog, "counter");
+  const opened = openCurrentToRead({ ...storage, databases }, catalog, "counter");
   expect(opened?.entry.file).toBe(ready.file);
   expect(opened?.db.get("SELECT count FROM counter")).toEqual({ count: 10 });
   opened?.db.close();
@@ -345,16 +345,16 @@ test("the current generation is found even when a rebuild switches between looku
 describe("the list", () => {
   test("gives the state of each read model", async () => {
     const store = memoryEventStore();
-    const options = { ...place, store, projections: [tally, counter, brittle] };
+    const options = { ...storage, store, projections: [tally, counter, brittle] };
     expect((await listReadModels(options)).map(({ status }) => status)).toEqual([
       "absent",
       "absent",
       "absent",
     ]);
     await appendMany(store, 10);
-    await followOnce(place, store, [tally, brittle]);
+    await followOnce(storage, store, [tally, brittle]);
     await append(store, "bad-1", added(1, "break"));
-    const following = follow(place, store, [tally, brittle]);
+    const following = follow(storage, store, [tally, brittle]);
     await until(() => following.readers.status()[1]?.state === "failed", "the failure");
     await following.readers.waitForPosition("tally", await store.head(), 5_000);
     const [first, second, third] = await listReadModels(options);

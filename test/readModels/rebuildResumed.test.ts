@@ -23,24 +23,28 @@ import {
   erased,
   foldTally,
   followOnce,
-  newPlace,
+  newStorage,
   rowsOf,
   tally,
 } from "./followFixtures.ts";
 
-type Place = ReturnType<typeof newPlace>;
+type Storage = ReturnType<typeof newStorage>;
 
-let place: Place;
+let storage: Storage;
 beforeEach(() => {
-  place = newPlace();
+  storage = newStorage();
 });
-afterEach(() => place.remove());
+afterEach(() => storage.remove());
 
 interface Rebuilding extends Partial<RebuildOptions> {
-  readonly at?: Place;
+  readonly at?: Storage;
 }
 
-function rebuild(store: EventStore, projections: Projection[], { at = place, ...options }: Rebuilding = {}) {
+function rebuild(
+  store: EventStore,
+  projections: Projection[],
+  { at = storage, ...options }: Rebuilding = {},
+) {
   const { signal } = new AbortController();
   return rebuildReadModels({ ...at, store, projections, owner: true, signal, saveEveryMs: 0, ...options });
 }
@@ -54,21 +58,21 @@ async function interrupted(store: EventStore, projections: Projection[], options
 }
 
 function savedFiles(): string[] {
-  return readdirSync(place.directory).filter((file) => /\.sav/.test(file));
+  return readdirSync(storage.directory).filter((file) => /\.sav/.test(file));
 }
 
-function makeOld(file: string, ageMs: number): void {
+function setAge(file: string, ageMs: number): void {
   const then = (Date.now() - ageMs) / 1_000;
-  utimesSync(join(place.directory, file), then, then);
+  utimesSync(join(storage.directory, file), then, then);
 }
 
 describe("an interrupted rebuild", () => {
   test("changes nothing for readers, and the next one resumes it", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
-    await followOnce(place, store, [counter]);
+    await followOnce(storage, store, [counter]);
     await interrupted(store, [tally, counter]);
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
     expect(savedFiles()).toEqual(["counter.1.3.db.saved", "tally.1.2.db.saved"]);
     await append(store, "s-1", erased(), added(1));
     const progress: ReadingProgress[] = [];
@@ -81,31 +85,31 @@ describe("an interrupted rebuild", () => {
     expect(resumedFrom).not.toBeNull();
     expect(progress[0]?.from).toBe(resumedFrom as never);
     expect(progress.at(-1)?.events).toBeLessThan(3_100);
-    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_001 }] });
-    expect(databaseFiles(place)).toEqual(["counter.1.3.db", "tally.1.2.db"]);
+    expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 5_001 }] });
+    expect(databaseFiles(storage)).toEqual(["counter.1.3.db", "tally.1.2.db"]);
     expect(savedFiles()).toEqual([]);
   });
 
   test("resumes from its saved file, whatever a kill left of the file being written", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
-    for (const torn of ["", "SQLite format 3\0 and then nothing of the kind"]) {
+    for (const content of ["", "SQLite format 3\0 and then nothing of the kind"]) {
       await interrupted(store, [tally]);
       const [file = ""] = savedFiles().map((saved) => saved.replace(".saved", ""));
-      writeFileSync(join(place.directory, file), torn);
+      writeFileSync(join(storage.directory, file), content);
       const [result] = await rebuild(store, [tally]);
       expect(result).toMatchObject({ outcome: "current", file });
       expect(result?.resumedFrom).not.toBeNull();
-      expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+      expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
     }
   });
 
   test("resumes after the store was away, and beside a service", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
-    await followOnce(place, store, [counter]);
-    const goesAway: EventStore = {
+    await followOnce(storage, store, [counter]);
+    const failingStore: EventStore = {
       ...store,
       head: () => store.head(),
       async *readAll(...args: Parameters<EventStore["readAll"]>) {
@@ -117,12 +121,12 @@ describe("an interrupted rebuild", () => {
         }
       },
     };
-    await expect(rebuild(goesAway, [counter], { owner: false })).rejects.toThrow("unavailable");
+    await expect(rebuild(failingStore, [counter], { owner: false })).rejects.toThrow("unavailable");
     const [result] = await rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
     expect(result).toMatchObject({ outcome: "ready", file: "counter.1.2.db" });
     expect(result?.resumedFrom).not.toBeNull();
-    await followOnce(place, store, [counter]);
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
+    await followOnce(storage, store, [counter]);
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
   });
 
   test("starts from scratch on request", async () => {
@@ -131,7 +135,7 @@ describe("an interrupted rebuild", () => {
     await interrupted(store, [counter, tally]);
     const [result] = await rebuild(store, [counter], { fresh: true });
     expect(result).toMatchObject({ outcome: "current", resumedFrom: null });
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
+    expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
     expect(savedFiles()).toEqual(["tally.1.2.db.saved"]);
   });
 
@@ -159,36 +163,36 @@ describe("an interrupted rebuild", () => {
     await append(store, "bad-1", added(1, "break"));
     const [failed] = await rebuild(store, [brittle]);
     expect(failed?.outcome).toBe("failed");
-    expect([...savedFiles(), ...databaseFiles(place)]).toEqual([]);
+    expect([...savedFiles(), ...databaseFiles(storage)]).toEqual([]);
   });
 
   test("leaves no files when saving fails, which does not stop an uninterrupted rebuild", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     const databases: ReadDatabases = {
-      ...place.databases,
+      ...storage.databases,
       open: (...args) => ({
-        ...place.databases.open(...args),
+        ...storage.databases.open(...args),
         save: () => Promise.reject(new ReadDatabaseError("unavailable", "database or disk is full")),
       }),
     };
     await interrupted(store, [tally], { databases });
-    expect(databaseFiles(place)).toEqual([]);
+    expect(databaseFiles(storage)).toEqual([]);
     const [built] = await rebuild(store, [tally], { databases });
     expect(built?.outcome).toBe("current");
-    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+    expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
   });
 
   test("is not taken from a live builder", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
-    const catalog = openCatalog(place.databases, place.directory);
-    const living = createGeneration(place, catalog, counter, "build");
-    await living.db.save();
+    const catalog = openCatalog(storage.databases, storage.directory);
+    const active = createGeneration(storage, catalog, counter, "build");
+    await active.db.save();
     const [result] = await rebuild(store, [counter]);
     expect(result).toMatchObject({ resumedFrom: null, file: "counter.1.2.db" });
     expect(catalog.generations().map(({ status }) => status)).toEqual(["current", "building"]);
-    living.db.close();
+    active.db.close();
     catalog.close();
   });
 });
@@ -198,26 +202,26 @@ describe("the saved file of an interrupted rebuild is kept", () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     await interrupted(store, [counter]);
-    makeOld("counter.1.1.db.saved", DAY_MS - 60_000);
-    await followOnce(place, store, [counter]);
+    setAge("counter.1.1.db.saved", DAY_MS - 60_000);
+    await followOnce(storage, store, [counter]);
     expect(savedFiles()).toEqual(["counter.1.1.db.saved"]);
-    makeOld("counter.1.1.db.saved", DAY_MS + 60_000);
-    await followOnce(place, store, [counter]);
+    setAge("counter.1.1.db.saved", DAY_MS + 60_000);
+    await followOnce(storage, store, [counter]);
     expect(savedFiles()).toEqual([]);
-    expect(databaseFiles(place)).toEqual([currentFile(place, "counter")]);
+    expect(databaseFiles(storage)).toEqual([currentFile(storage, "counter")]);
   });
 
   test("only in its newest version for each read model", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
-    const catalog = openCatalog(place.databases, place.directory);
-    const older = createGeneration(place, catalog, counter, "build");
+    const catalog = openCatalog(storage.databases, storage.directory);
+    const older = createGeneration(storage, catalog, counter, "build");
     await older.db.save();
     await interrupted(store, [counter]);
     older.db.close();
     catalog.close();
     expect(savedFiles()).toHaveLength(2);
-    await followOnce(place, store, [counter]);
+    await followOnce(storage, store, [counter]);
     expect(savedFiles()).toEqual(["counter.1.2.db.saved"]);
   });
 
@@ -226,14 +230,14 @@ describe("the saved file of an interrupted rebuild is kept", () => {
     await appendMany(store, 5_000);
     await interrupted(store, [counter]);
     for (const ending of ["", "-wal", "-shm"])
-      rmSync(join(place.directory, `catalog.db${ending}`), { force: true });
-    await followOnce(place, store, [counter]);
+      rmSync(join(storage.directory, `catalog.db${ending}`), { force: true });
+    await followOnce(storage, store, [counter]);
     expect(savedFiles()).toEqual([]);
   });
 });
 
 /** Copies the files as they are now, which is what a kill at this moment would leave on disk. */
-function killed(from: Place): Place {
+function killed(from: Storage): Storage {
   const directory = mkdtempSync(join(tmpdir(), "read-models-killed-"));
   cpSync(from.directory, directory, { recursive: true });
   return { ...from, directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
@@ -263,13 +267,13 @@ test("however often a rebuild is killed, and wherever, its rows are the fold of 
   const kills = fc.array(fc.integer({ min: 1, max: 7_000 }), { minLength: 1, maxLength: 3 });
   await fc.assert(
     fc.asyncProperty(kills, async (counts) => {
-      let current = newPlace();
+      let current = newStorage();
       for (const count of counts) {
-        let left: Place | undefined;
-        const dying = killedAt(tally, count, () => {
+        let left: Storage | undefined;
+        const killedBuild = killedAt(tally, count, () => {
           left = killed(current);
         });
-        await rebuild(store, [dying], { at: current });
+        await rebuild(store, [killedBuild], { at: current });
         if (!left) break;
         current.remove();
         current = left;

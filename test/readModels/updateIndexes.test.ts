@@ -8,16 +8,16 @@ import {
   databaseFiles,
   foldTally,
   followOnce,
-  newPlace,
+  newStorage,
   rowsOf,
   tally,
 } from "./followFixtures.ts";
 
-let place: ReturnType<typeof newPlace>;
+let storage: ReturnType<typeof newStorage>;
 beforeEach(() => {
-  place = newPlace();
+  storage = newStorage();
 });
-afterEach(() => place.remove());
+afterEach(() => storage.remove());
 
 /** The projection with other indexes on its first table, at the same version. */
 function withIndexes(projection: Projection, indexes: readonly string[]): Projection {
@@ -27,7 +27,7 @@ function withIndexes(projection: Projection, indexes: readonly string[]): Projec
 }
 
 function indexesOf(projection: Projection): readonly string[] {
-  const db = place.databases.open(join(place.directory, currentFile(place, projection.name)), "read");
+  const db = storage.databases.open(join(storage.directory, currentFile(storage, projection.name)), "read");
   const rows = db.all("SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name");
   db.close();
   return rows.map(({ sql }) => String(sql));
@@ -44,27 +44,27 @@ test.each([
 ] as const)("%s in the file that is there", async (_name, before, after) => {
   const store = memoryEventStore();
   await appendMany(store, 25);
-  await followOnce(place, store, [withIndexes(tally, before)]);
-  const files = databaseFiles(place);
-  await followOnce(place, store, [withIndexes(tally, after)]);
-  expect(databaseFiles(place)).toEqual(files);
+  await followOnce(storage, store, [withIndexes(tally, before)]);
+  const files = databaseFiles(storage);
+  await followOnce(storage, store, [withIndexes(tally, after)]);
+  expect(databaseFiles(storage)).toEqual(files);
   expect(indexesOf(tally)).toEqual(after);
-  expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+  expect(rowsOf(storage, tally)).toEqual(await foldTally(store));
 });
 
 test("indexes that match their declaration are left alone", async () => {
   const store = memoryEventStore();
   await appendMany(store, 5);
-  const spread = withIndexes(tally, ["CREATE INDEX tally_by_sum\n   ON tally (sum)"]);
-  await followOnce(place, store, [spread]);
-  const path = join(place.directory, currentFile(place, tally.name));
+  const reformatted = withIndexes(tally, ["CREATE INDEX tally_by_sum\n   ON tally (sum)"]);
+  await followOnce(storage, store, [reformatted]);
+  const path = join(storage.directory, currentFile(storage, tally.name));
   const schemaVersion = () => {
-    const db = place.databases.open(path, "read");
+    const db = storage.databases.open(path, "read");
     const row = db.get("PRAGMA schema_version");
     db.close();
     return row?.schema_version;
   };
   const before = schemaVersion();
-  await followOnce(place, store, [spread]);
+  await followOnce(storage, store, [reformatted]);
   expect(schemaVersion()).toBe(before);
 });

@@ -23,20 +23,20 @@ import {
   erased,
   follow,
   followOnce,
-  newPlace,
+  newStorage,
   tally,
 } from "./followFixtures.ts";
 
-let place: ReturnType<typeof newPlace>;
+let storage: ReturnType<typeof newStorage>;
 beforeEach(() => {
-  place = newPlace();
+  storage = newStorage();
 });
-afterEach(() => place.remove());
+afterEach(() => storage.remove());
 
 async function verify(store: EventStore, projections: Projection[], options: Partial<VerifyOptions> = {}) {
   const found: Difference[] = [];
   const results = await verifyReadModels({
-    ...place,
+    ...storage,
     store,
     projections,
     signal: new AbortController().signal,
@@ -48,7 +48,7 @@ async function verify(store: EventStore, projections: Projection[], options: Par
 
 /** Changes the rows behind the follower's back. */
 function tamper(name: string, ...statements: string[]): void {
-  const db = place.databases.open(join(place.directory, currentFile(place, name)), "write");
+  const db = storage.databases.open(join(storage.directory, currentFile(storage, name)), "write");
   for (const statement of statements) db.run(statement);
   db.close();
 }
@@ -57,21 +57,21 @@ describe("verify", () => {
   test("finds no difference in sound rows, and reports how much it compared", async () => {
     const store = memoryEventStore();
     await appendMany(store, 40);
-    await followOnce(place, store, [tally, counter]);
-    const files = databaseFiles(place);
+    await followOnce(storage, store, [tally, counter]);
+    const files = databaseFiles(storage);
     const { results, found } = await verify(store, [tally, counter]);
     expect(found).toEqual([]);
     expect(results).toMatchObject([
       { name: "tally", rows: 50, differences: 0, failure: null, position: await store.head() },
       { name: "counter", rows: 1, differences: 0, failure: null },
     ]);
-    expect(databaseFiles(place)).toEqual(files);
+    expect(databaseFiles(storage)).toEqual(files);
   });
 
   test("finds a changed cell, a missing row and an extra one", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     tamper(
       "tally",
       "UPDATE tally SET sum = sum + 1 WHERE stream = 's-3'",
@@ -100,7 +100,7 @@ describe("verify", () => {
   test("compares at the live checkpoint, however far ahead the log is", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     const checkpoint = await store.head();
     await appendMany(store, 20);
     const { results } = await verify(store, [tally]);
@@ -110,7 +110,7 @@ describe("verify", () => {
   test("finds no false difference beside a running service while events keep coming", async () => {
     const store = memoryEventStore({ batchEventsMax: 50 });
     await appendMany(store, 2_500);
-    const following = follow(place, store, [tally, counter]);
+    const following = follow(storage, store, [tally, counter]);
     await following.caughtUp();
     let isDone = false;
     const write = async () => {
@@ -134,7 +134,7 @@ describe("verify", () => {
     await append(store, "s-2", added(1), added(0), added(5));
     await append(store, "s-3", added(1), erased(), added(2));
     await append(store, "s-4", added(4), added(0));
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     tamper(
       "tally",
       "INSERT INTO notes VALUES ('s-1', 0, 'note 1')",
@@ -157,7 +157,7 @@ describe("verify", () => {
   test("lists a hundred differences and counts all of them", async () => {
     const store = memoryEventStore();
     await appendMany(store, 1_500);
-    await followOnce(place, store, [tally, counter]);
+    await followOnce(storage, store, [tally, counter]);
     tamper("tally", "UPDATE notes SET note = note || '!'");
     const { results, found } = await verify(store, [tally, counter]);
     expect(results.map(({ differences }) => differences)).toEqual([1_500, 0]);
@@ -168,9 +168,9 @@ describe("verify", () => {
   test("its result is kept until the next verification or rebuild", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
-    await followOnce(place, store, [tally, counter]);
+    await followOnce(storage, store, [tally, counter]);
     const kept = () =>
-      lastVerifications(place.databases, place.directory).map(({ name, differences, rows }) => [
+      lastVerifications(storage.databases, storage.directory).map(({ name, differences, rows }) => [
         name,
         differences,
         rows,
@@ -183,7 +183,7 @@ describe("verify", () => {
       ["tally", 10, 30],
     ]);
     const { signal } = new AbortController();
-    await rebuildReadModels({ ...place, store, projections: [tally], owner: true, signal });
+    await rebuildReadModels({ ...storage, store, projections: [tally], owner: true, signal });
     expect(kept()).toEqual([["counter", 0, 1]]);
     await verify(store, [tally]);
     expect(kept()).toEqual([
@@ -195,25 +195,25 @@ describe("verify", () => {
   test("its findings about rows that a rebuild replaces meanwhile are not kept for the new rows", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     tamper("tally", "DELETE FROM notes WHERE revision = 0");
-    let rests = 0;
+    let pauses = 0;
     const rest = async () => {
-      rests += 1;
+      pauses += 1;
       // The second one: the rows are open by then.
-      if (rests !== 2) return;
+      if (pauses !== 2) return;
       const { signal } = new AbortController();
-      await rebuildReadModels({ ...place, store, projections: [tally], owner: true, signal });
+      await rebuildReadModels({ ...storage, store, projections: [tally], owner: true, signal });
     };
     const { results } = await verify(store, [tally], { rest });
     expect(results).toMatchObject([{ differences: 10 }]);
-    expect(lastVerifications(place.databases, place.directory)).toEqual([]);
+    expect(lastVerifications(storage.databases, storage.directory)).toEqual([]);
   });
 
   test("a row that makes later events fail is still found", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     tamper("tally", "INSERT INTO notes VALUES ('s-1', 2, 'in the way')");
     await append(store, "s-1", added(1));
     const { results, found } = await verify(store, [tally]);
@@ -224,9 +224,9 @@ describe("verify", () => {
   test("erased and truncated data is no difference", async () => {
     const store = memoryEventStore();
     await append(store, "s-1", added(1), added(2));
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     await append(store, "s-1", erased(), added(3));
-    await followOnce(place, store, [tally]);
+    await followOnce(storage, store, [tally]);
     await store.truncateBefore("s-1", 2);
     const { results } = await verify(store, [tally]);
     expect(results[0]).toMatchObject({ rows: 2, differences: 0, failure: null });
@@ -234,22 +234,22 @@ describe("verify", () => {
 
   test("reports why it could not compare", async () => {
     const store = memoryEventStore();
-    const never = "it has never been built";
-    expect((await verify(store, [tally])).results[0]?.failure).toBe(never);
+    const neverBuilt = "it has never been built";
+    expect((await verify(store, [tally])).results[0]?.failure).toBe(neverBuilt);
     await appendMany(store, 5);
-    await followOnce(place, store, [counter, brittle]);
+    await followOnce(storage, store, [counter, brittle]);
     const signalled = await verify(store, [
       tally,
       { ...counter, version: 2 },
       { ...brittle, apply: () => fail() },
     ]);
     expect(signalled.results.map(({ failure }) => failure)).toEqual([
-      never,
+      neverBuilt,
       "its rows are of version 1, this program's projection is version 2",
       "projection brittle stopped at Added, stream s-0, revision 0: RangeError: thrown by the test",
     ]);
-    const foreign = await verify(store, [counter], { logId: "log-2" });
-    expect(foreign.results[0]?.failure).toBe("its rows were made from another log");
+    const ofOtherLog = await verify(store, [counter], { logId: "log-2" });
+    expect(ofOtherLog.results[0]?.failure).toBe("its rows were made from another log");
     const shorter = await verify(memoryEventStore(), [counter]);
     expect(shorter.results[0]?.failure).toBe("its rows go further than the log");
   });
@@ -257,7 +257,7 @@ describe("verify", () => {
   test("an interrupted verification leaves nothing behind", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
-    await followOnce(place, store, [counter]);
+    await followOnce(storage, store, [counter]);
     const stopping = new AbortController();
     const options = {
       signal: stopping.signal,
@@ -265,7 +265,7 @@ describe("verify", () => {
     };
     await expect(verify(store, [counter], options)).rejects.toThrow("stopped by the test");
     await verify(store, [counter], options).catch(() => {});
-    expect(databaseFiles(place)).toEqual(["counter.1.1.db"]);
+    expect(databaseFiles(storage)).toEqual(["counter.1.1.db"]);
   });
 });
 
@@ -289,7 +289,7 @@ test("two tables are walked in the same order, whatever the types and letters of
   fc.assert(
     fc.property(fc.array(row), fc.array(row), (live, rebuilt) => {
       const sides = [live, rebuilt].map((rows) => {
-        const db = place.databases.open(":memory:", "build");
+        const db = storage.databases.open(":memory:", "build");
         db.run(`CREATE TABLE t (${table.columns})`);
         const unique = new Map(rows.map(([a, b, c]) => [idOf([a, b]), [a, b, c] as const]));
         for (const values of unique.values()) db.run("INSERT INTO t VALUES (?, ?, ?)", ...values);

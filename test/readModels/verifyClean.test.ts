@@ -9,19 +9,19 @@ import type { EventStore } from "../../src/ports/eventStore.ts";
 import { verifyReadModels } from "../../src/readModels/verifyReadModels.ts";
 import { ACCEPTED_AT, play, stepsArbitrary } from "../support/emailHistories.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
-import { append, followOnce, newPlace, unsynced } from "./followFixtures.ts";
+import { append, followOnce, newStorage, unsynced } from "./followFixtures.ts";
 
 const RUNS = 100;
 /** Those that the stories of messages move. */
 const MOVED = new Set(["emails", "attachment-use", "webhook-deliveries", "webhook-endpoints"]);
 const moved = projections.filter(({ name }) => MOVED.has(name));
 
-const stories = fc.array(fc.tuple(fc.uuid(), stepsArbitrary), { minLength: 1, maxLength: 6, size: "max" });
+const histories = fc.array(fc.tuple(fc.uuid(), stepsArbitrary), { minLength: 1, maxLength: 6, size: "max" });
 
 /** Appends interleaved histories of some messages, after two endpoints that subscribe to them. */
 async function writeStories(
   store: EventStore,
-  messages: typeof stories extends fc.Arbitrary<infer Of> ? Of : never,
+  messages: typeof histories extends fc.Arbitrary<infer Of> ? Of : never,
 ) {
   const newEvent = (at: number, type: string, data: object) => {
     const metadata = metadataOf({ at, correlationId: "test", actor: "test", workspaceId: "workspace" });
@@ -49,16 +49,16 @@ describe("verify", () => {
   test(`finds no difference after following ${RUNS} logs`, async () => {
     let rows = 0;
     await fc.assert(
-      fc.asyncProperty(stories, async (messages) => {
-        const place = { ...newPlace(), databases: unsynced };
+      fc.asyncProperty(histories, async (messages) => {
+        const storage = { ...newStorage(), databases: unsynced };
         const store = memoryEventStore();
         await writeStories(store, messages);
-        await followOnce(place, store, [...moved]);
+        await followOnce(storage, store, [...moved]);
         const { signal } = new AbortController();
-        const results = await verifyReadModels({ ...place, store, projections: moved, signal });
+        const results = await verifyReadModels({ ...storage, store, projections: moved, signal });
         expect(results.filter(({ differences, failure }) => differences > 0 || failure !== null)).toEqual([]);
         rows += results.reduce((sum, result) => sum + result.rows, 0);
-        place.remove();
+        storage.remove();
       }),
       { numRuns: RUNS },
     );

@@ -30,24 +30,24 @@ type Statement = readonly [sql: string, ...values: SqlValue[]];
 
 let service: TestService;
 let store: EventStore;
-let place: ReadModelStorage;
+let storage: ReadModelStorage;
 beforeAll(async () => {
   service = await startService({ name: "SQLite", env: {}, isShared: false }, FULL_WORKSPACE_ENV);
   for (let workspaces = 0; workspaces < 2; workspaces += 1)
     await fillWorkspace(service, await service.tenant());
   const { dataDir } = service.app;
   const directory = join(dataDir, "projections");
-  place = { databases: unsynced, directory, logId: "" };
+  storage = { databases: unsynced, directory, logId: "" };
   const head = await service.log.store.head();
   await until(
     () => projections.every(({ name }) => live(name, (db) => readMeta(db).checkpoint >= head)),
     "all read models to catch up",
   );
-  place = { ...place, logId: live("emails", (db) => readMeta(db).logId) };
+  storage = { ...storage, logId: live("emails", (db) => readMeta(db).logId) };
   await service.app.app.stop();
   store = await openStore({ storeUrl: `file:${dataDir}`, storeTimeoutMs: 5_000 });
   // What the service writes while it stops would repair a planted row.
-  await followOnce(place, store, [...projections]);
+  await followOnce(storage, store, [...projections]);
 }, 60_000);
 afterAll(async () => {
   await store.close();
@@ -57,7 +57,7 @@ afterAll(async () => {
 
 /** Opens the current rows of a read model for one read or one change. */
 function live<Result>(name: string, work: (db: ReadDatabaseFile) => Result): Result {
-  const db = place.databases.open(join(place.directory, currentFile({ ...place }, name)), "write");
+  const db = storage.databases.open(join(storage.directory, currentFile({ ...storage }, name)), "write");
   try {
     return work(db);
   } finally {
@@ -74,7 +74,7 @@ function change(name: string, statements: readonly Statement[]): void {
 async function verify(projection: Projection) {
   const found: Difference[] = [];
   const [result] = await verifyReadModels({
-    ...place,
+    ...storage,
     store,
     projections: [projection],
     onDifference: (difference) => found.push(difference),
@@ -132,17 +132,17 @@ function plantsOn(projection: Projection, table: ProjectionTable, row: SqlRow): 
 
 /** Plants on the first and the last row of every table. */
 function allPlants(): readonly Plant[] {
-  const leftEmptyByFillWorkspace: string[] = [];
+  const emptyTables: string[] = [];
   const plants = projections.flatMap((projection) =>
     projection.tables.flatMap((table) => {
       const rows = live(projection.name, (db) =>
         db.all(`SELECT * FROM ${table.name} ORDER BY ${table.key.join()}`),
       );
-      if (rows.length === 0) leftEmptyByFillWorkspace.push(table.name);
+      if (rows.length === 0) emptyTables.push(table.name);
       return [rows[0], rows.at(-1)].flatMap((row) => (row ? plantsOn(projection, table, row) : []));
     }),
   );
-  expect({ leftEmptyByFillWorkspace }).toEqual({ leftEmptyByFillWorkspace: [] });
+  expect({ leftEmptyByFillWorkspace: emptyTables }).toEqual({ leftEmptyByFillWorkspace: [] });
   return plants;
 }
 
@@ -184,5 +184,5 @@ test("each event that verify names is in the log, in that stream and at that rev
     expect(`${event?.type} ${event?.at}`).toBe(events.get(`${event?.stream} ${event?.revision}`) ?? "");
     expect(event?.at).toBe(String(rebuilt?.updated_at));
   }
-  expect(readdirSync(place.directory).filter((file) => file.startsWith("scratch"))).toEqual([]);
+  expect(readdirSync(storage.directory).filter((file) => file.startsWith("scratch"))).toEqual([]);
 });

@@ -5,11 +5,11 @@ import { verifyReadModels } from "../../src/readModels/verifyReadModels.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { tallyOf, typed, writeTallyLog } from "../faults/rebuild/rebuildLog.ts";
 import { testStores } from "../support/stores/stores.ts";
-import { added, append, erased, follow, newPlace, rowsOf } from "./followFixtures.ts";
+import { added, append, erased, follow, newStorage, rowsOf } from "./followFixtures.ts";
 
 const EVENTS_BEFORE = 2_000;
 /** Of forty streams the first half is erased continuously, the others at the worst moments. */
-const RACED_FROM = 20;
+const RACE_FROM = 20;
 const ERASED_AT_ONCE = 3;
 const TEST_MS_MAX = 180_000;
 
@@ -17,17 +17,17 @@ describe.each(await testStores())("truncation that races a verification, on $nam
   // Where a server is asked, every turn takes a second.
   const verifications = isShared ? 2 : 10;
   const run = crypto.randomUUID();
-  const place = newPlace();
+  const storage = newStorage();
   const projection = tallyOf(run);
   let store: EventStore;
   beforeAll(async () => {
-    const storeUrl = env.STORE_URL ?? `file:${place.directory}/log`;
+    const storeUrl = env.STORE_URL ?? `file:${storage.directory}/log`;
     store = await openStore({ storeUrl, storeTimeoutMs: 5_000 });
     await writeTallyLog(store, run, EVENTS_BEFORE);
   }, TEST_MS_MAX);
   afterAll(async () => {
     await store.close();
-    place.remove();
+    storage.remove();
   });
 
   /** Writes to a stream, erases all of its content, and truncates it at once. */
@@ -39,11 +39,11 @@ describe.each(await testStores())("truncation that races a verification, on $nam
   }
 
   /** The log for a reader before whose every reading and batch some streams are erased that it would have read. */
-  function raced(): EventStore {
+  function racingStore(): EventStore {
     let erasures = 0;
     const eraseSome = async () => {
       for (let count = 0; count < ERASED_AT_ONCE; count += 1) {
-        await eraseOne(RACED_FROM + (erasures % RACED_FROM));
+        await eraseOne(RACE_FROM + (erasures % RACE_FROM));
         erasures += 1;
       }
     };
@@ -72,14 +72,14 @@ describe.each(await testStores())("truncation that races a verification, on $nam
   test(
     "is no difference, and a rebuild beside it ends with the same rows",
     async () => {
-      const following = follow(place, store, [projection]);
+      const following = follow(storage, store, [projection]);
       await following.caughtUp();
       let isDone = false;
       const erasing = (async () => {
-        for (let index = 0; !isDone; index += 1) await eraseOne(index % RACED_FROM);
+        for (let index = 0; !isDone; index += 1) await eraseOne(index % RACE_FROM);
       })();
       const { signal } = new AbortController();
-      const reading = { ...place, store: raced(), projections: [projection], signal };
+      const reading = { ...storage, store: racingStore(), projections: [projection], signal };
       const results = [];
       for (let turn = 0; turn < verifications; turn += 1) results.push(...(await verifyReadModels(reading)));
       const [rebuilt] = await rebuildReadModels({ ...reading, owner: false });
@@ -87,13 +87,13 @@ describe.each(await testStores())("truncation that races a verification, on $nam
       await erasing;
       await following.caughtUp();
       await following.stop();
-      const wrong = results.filter(({ differences, failure }) => differences > 0 || failure !== null);
-      expect(wrong).toEqual([]);
+      const failures = results.filter(({ differences, failure }) => differences > 0 || failure !== null);
+      expect(failures).toEqual([]);
       expect(results).toHaveLength(verifications);
       expect(rebuilt?.outcome).toBe("current");
-      const before = rowsOf(place, projection);
+      const before = rowsOf(storage, projection);
       await rebuildReadModels({ ...reading, store, owner: true });
-      expect(rowsOf(place, projection)).toEqual(before);
+      expect(rowsOf(storage, projection)).toEqual(before);
     },
     TEST_MS_MAX,
   );

@@ -21,14 +21,14 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-interface Begun {
+interface OpenRequest {
   readonly answer: () => string;
   readonly isClosed: () => boolean;
   write(bytes: string | Uint8Array): void;
 }
 
 /** A send over a connection of its own: its headers, and as much of its body as the test likes. */
-function begin(url: string, apiKey: string, ...framing: readonly string[]): Begun {
+function begin(url: string, apiKey: string, ...framing: readonly string[]): OpenRequest {
   const { hostname, port } = new URL(url);
   let answer = "";
   let isClosed = false;
@@ -55,7 +55,7 @@ function begin(url: string, apiKey: string, ...framing: readonly string[]): Begu
 }
 
 const announced = `Content-Length: ${LARGE_BYTES}`;
-const statusOf = ({ answer }: Begun) => Number(answer().split(" ", 2)[1] ?? 0);
+const statusOf = ({ answer }: OpenRequest) => Number(answer().split(" ", 2)[1] ?? 0);
 
 describe.each(sqlite)("bodies on $name", (store) => {
   let service: TestService;
@@ -66,19 +66,19 @@ describe.each(sqlite)("bodies on $name", (store) => {
   });
   afterAll(() => service.remove());
 
-  const whole = () => JSON.stringify(message()).padEnd(LARGE_BYTES);
-  const large = (of: Tenant) =>
-    of.call("POST", "/api/v1/emails", { body: whole(), headers: { "idempotency-key": newKey() } });
+  const fullBody = () => JSON.stringify(message()).padEnd(LARGE_BYTES);
+  const large = (sender: Tenant) =>
+    sender.call("POST", "/api/v1/emails", { body: fullBody(), headers: { "idempotency-key": newKey() } });
 
   test("that are announced but never arrive take no room from other workspaces", async () => {
     const other = await service.tenant();
-    const held = Array.from({ length: 136 }, () => begin(service.url, tenant.apiKey, announced));
-    for (const one of held) one.write(" ".repeat(1_000));
+    const openRequests = Array.from({ length: 136 }, () => begin(service.url, tenant.apiKey, announced));
+    for (const one of openRequests) one.write(" ".repeat(1_000));
     // All of them have started before the next request comes.
     for (const _ of [1, 2, 3]) await tenant.call("GET", "/webhooks");
     const statuses: number[] = [];
     for (let round = 0; round < 100; round += 1) {
-      for (const one of held) one.write(" ");
+      for (const one of openRequests) one.write(" ");
       statuses.push((await other.send(newKey(), message())).status);
       if (round % 25 === 0) statuses.push((await large(other)).status);
     }
@@ -121,8 +121,8 @@ describe.each(sqlite)("bodies on $name", (store) => {
 
   test("free their room when their clients disconnect", async () => {
     for (let round = 0; round < 3; round += 1) {
-      const gone = begin(service.url, tenant.apiKey, announced);
-      gone.write(" ".repeat(15_000_000));
+      const abandoned = begin(service.url, tenant.apiKey, announced);
+      abandoned.write(" ".repeat(15_000_000));
       await tenant.call("GET", "/webhooks");
       for (const socket of sockets.splice(0)) socket.destroy();
     }
@@ -163,12 +163,12 @@ describe("a bound that became NaN", () => {
   };
 
   test("holds after two equal Content-Length headers: 150 bodies of 16 MB at once stay within memory", async () => {
-    const twice = begin(service.url, service.apiKey, "Content-Length: 12", "Content-Length: 12");
-    twice.write('{"a":"abcd"}');
-    await until(() => statusOf(twice) > 0, "the answer");
-    expect(twice.answer()).toStartWith("HTTP/1.1 400");
-    expect(twice.answer()).toContain('"code":"INVALID_REQUEST"');
-    expect(twice.answer()).toContain("Content-Length");
+    const duplicateLength = begin(service.url, service.apiKey, "Content-Length: 12", "Content-Length: 12");
+    duplicateLength.write('{"a":"abcd"}');
+    await until(() => statusOf(duplicateLength) > 0, "the answer");
+    expect(duplicateLength.answer()).toStartWith("HTTP/1.1 400");
+    expect(duplicateLength.answer()).toContain('"code":"INVALID_REQUEST"');
+    expect(duplicateLength.answer()).toContain("Content-Length");
 
     const before = await memoryBytesMax();
     const body = Buffer.from(JSON.stringify(message({ from: "hello@example.com" })).padEnd(LARGE_BYTES));
@@ -183,9 +183,9 @@ describe("a bound that became NaN", () => {
 
 describe("room for bodies", () => {
   const BYTES_MAX = 64_000_000;
-  const refusalOf = (act: () => void): Problem | null => {
+  const refusalOf = (read: () => void): Problem | null => {
     try {
-      act();
+      read();
       return null;
     } catch (error) {
       if (error instanceof Problem) return error;

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
 
-const ROOM_BYTES = 20_000_000;
+const BUDGET_BYTES = 20_000_000;
 const FORM_BYTES = 65_000;
 const NOTIFICATION_BYTES = 900_000;
 /** More than all room there is. */
-const FORMS = Math.ceil((1.2 * ROOM_BYTES) / FORM_BYTES);
-const NOTIFICATIONS = Math.ceil((1.2 * ROOM_BYTES) / NOTIFICATION_BYTES);
+const FORMS = Math.ceil((1.2 * BUDGET_BYTES) / FORM_BYTES);
+const NOTIFICATIONS = Math.ceil((1.2 * BUDGET_BYTES) / NOTIFICATION_BYTES);
 
 describe("the room for bodies sent without a key", () => {
   let app: TestApp;
   beforeAll(async () => {
     app = await startTestApp({
       env: {
-        BODY_BYTES_IN_FLIGHT_MAX: String(ROOM_BYTES),
+        BODY_BYTES_IN_FLIGHT_MAX: String(BUDGET_BYTES),
         SES_TOPIC_ARNS: "arn:aws:sns:eu-west-1:123456789012:ses-events",
       },
     });

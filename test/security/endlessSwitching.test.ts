@@ -24,56 +24,56 @@ describe.each(await testStores())("what is switched on and off without end, on $
   });
   afterAll(() => service.remove());
 
-  const senderId = (of: Tenant) => {
+  const senderId = (caller: Tenant) => {
     const address = parseAddress(SENDER);
     if ("invalid" in address) throw new Error(address.invalid);
-    return senderIdOf(service.log.keys, of.workspaceId, { kind: "address", address });
+    return senderIdOf(service.log.keys, caller.workspaceId, { kind: "address", address });
   };
-  type Switch = (of: Tenant) => ReturnType<Tenant["call"]>;
+  type Switch = (caller: Tenant) => ReturnType<Tenant["call"]>;
   const switches: readonly (readonly [name: string, most: number, off: Switch, on: Switch])[] = [
     [
       "a suppression",
       100,
-      (of) => of.call("POST", "/api/v1/suppressions", { body: { address: RECIPIENT } }),
-      (of) => of.call("DELETE", `/api/v1/suppressions/${RECIPIENT}`),
+      (caller) => caller.call("POST", "/api/v1/suppressions", { body: { address: RECIPIENT } }),
+      (caller) => caller.call("DELETE", `/api/v1/suppressions/${RECIPIENT}`),
     ],
     [
       "a workspace",
       200,
-      (of) => of.call("POST", "/api/v1/workspace/pause"),
-      (of) => of.call("POST", "/api/v1/workspace/resume"),
+      (caller) => caller.call("POST", "/api/v1/workspace/pause"),
+      (caller) => caller.call("POST", "/api/v1/workspace/resume"),
     ],
     [
       "a sender",
       200,
-      (of) => of.call("POST", `/api/v1/senders/${senderId(of)}/disable`),
-      (of) => of.call("POST", `/api/v1/senders/${senderId(of)}/enable`),
+      (caller) => caller.call("POST", `/api/v1/senders/${senderId(caller)}/disable`),
+      (caller) => caller.call("POST", `/api/v1/senders/${senderId(caller)}/enable`),
     ],
   ];
 
-  test.each(switches)("%s is refused eventually, and others are not", async (_, most, off, on) => {
+  test.each(switches)("%s is refused eventually, and others are not", async (_, limit, turnOff, turnOn) => {
     let changes = 0;
-    let last = await off(tenant);
-    for (; changes <= most && last.status < 400; changes += 1) {
-      last = await (changes % 2 === 0 ? on(tenant) : off(tenant));
+    let last = await turnOff(tenant);
+    for (; changes <= limit && last.status < 400; changes += 1) {
+      last = await (changes % 2 === 0 ? turnOn(tenant) : turnOff(tenant));
     }
     expect(last.json).toMatchObject({ status: 429, code: "RATE_LIMITED", retryable: true });
     const retryAfterSeconds = Number(last.headers.get("retry-after"));
     expect(retryAfterSeconds).toBeGreaterThan(DAY_SECONDS - 600);
     expect(retryAfterSeconds).toBeLessThanOrEqual(DAY_SECONDS);
-    expect(changes).toBeGreaterThanOrEqual(most - 2);
+    expect(changes).toBeGreaterThanOrEqual(limit - 2);
     // What stops mail is still done, and its repeat changes nothing.
-    expect((await off(tenant)).status).toBeLessThan(300);
-    expect((await on(tenant)).status).toBe(429);
-    expect((await off(tenant)).status).toBeLessThan(300);
+    expect((await turnOff(tenant)).status).toBeLessThan(300);
+    expect((await turnOn(tenant)).status).toBe(429);
+    expect((await turnOff(tenant)).status).toBeLessThan(300);
     const other = await service.tenant();
-    expect((await off(other)).status).toBeLessThan(300);
-    expect((await on(other)).status).toBeLessThan(300);
+    expect((await turnOff(other)).status).toBeLessThan(300);
+    expect((await turnOn(other)).status).toBeLessThan(300);
   });
 
   test("erasures of people are limited per day, and other workspaces are unaffected", async () => {
-    const erase = (of: Tenant, nth: number) =>
-      of.call("POST", "/api/v1/erasures", { body: { address: `p${nth}@example.com` } });
+    const erase = (caller: Tenant, nth: number) =>
+      caller.call("POST", "/api/v1/erasures", { body: { address: `p${nth}@example.com` } });
     for (let first = 0; first < 1_000; first += 50) {
       await Promise.all(Array.from({ length: 50 }, (_, nth) => erase(tenant, first + nth)));
     }
@@ -129,9 +129,9 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
 
   test("testing a webhook endpoint is limited per day, and it can still be disabled", async () => {
     const [owner, other] = [await service.tenant(), await service.tenant()];
-    const endpointOf = async (of: Tenant) => {
-      await service.addEndpoints(of.workspaceId, ["https://hooks.example.com/a"]);
-      return (await of.call("GET", "/webhooks")).json.data[0].id;
+    const endpointOf = async (caller: Tenant) => {
+      await service.addEndpoints(caller.workspaceId, ["https://hooks.example.com/a"]);
+      return (await caller.call("GET", "/webhooks")).json.data[0].id;
     };
     const path = `/webhooks/${await endpointOf(owner)}`;
     for (let first = 0; first < 1_000; first += 50)
@@ -145,7 +145,7 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
     const { id } = (await tenant.send(newKey(), message())).json;
     const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
     const byKey = { ...context, actor: `api-key:${tenant.keyId}` };
-    const resumeAfterAttempt = async (attempt: number, by: typeof context) => {
+    const resumeAfterAttempt = async (attempt: number, commandContext: typeof context) => {
       const started = { attempt, worker: newId(), transport: "smtp", leaseMs: MINUTE_MS };
       const reply = { reason: "greylisted", attemptBurnt: true, ambiguous: false };
       await service.addEmailEvents(
@@ -156,7 +156,7 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
           data: { attempt, ...reply, nextAttemptAt: rfc3339(Date.now() + MINUTE_MS) },
         },
       );
-      return resumeEmail(service.log.store, id, by);
+      return resumeEmail(service.log.store, id, commandContext);
     };
     for (let attempt = 1; attempt <= 100; attempt += 1) await resumeAfterAttempt(attempt, byKey);
     expect(resumeAfterAttempt(101, byKey)).rejects.toThrow("as often as it may be in a day");
@@ -175,8 +175,8 @@ describe.each([sqliteStore])("a delivery that is asked for without end, on $name
     const tenant = await world.service.tenant();
     const body = { url: world.urlOf("shop"), description: null };
     const { json: endpoint } = await tenant.call("POST", "/webhooks", { body });
-    const { json: asked } = await tenant.call("POST", `/webhooks/${endpoint.id}/test`);
-    const path = `/webhooks/${endpoint.id}/deliveries/${asked.delivery_id}`;
+    const { json: requested } = await tenant.call("POST", `/webhooks/${endpoint.id}/test`);
+    const path = `/webhooks/${endpoint.id}/deliveries/${requested.delivery_id}`;
     const isDelivered = async () => (await tenant.call("GET", path)).json.status === "delivered";
     let last = 0;
     let retries = 0;

@@ -19,7 +19,7 @@ const folder = mkdtempSync(join(tmpdir(), "postledger-forged-erasures-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A sealed log, and ways for an attacker to append to it. */
-interface Desk {
+interface ForgedLog {
   readonly store: EventStore;
   readonly workspaceId: string;
   /** A message that was delivered, and one that waits. */
@@ -36,7 +36,7 @@ interface Desk {
 
 const ANOTHER = "00000000-0000-4000-8000-000000000000";
 
-async function onSealedLog<Result>(work: (desk: Desk) => Promise<Result>): Promise<Result> {
+async function onSealedLog<Result>(work: (log: ForgedLog) => Promise<Result>): Promise<Result> {
   const path = join(folder, `${crypto.randomUUID()}.db`);
   const store = openSqliteEventStore({ path });
   try {
@@ -50,23 +50,23 @@ async function onSealedLog<Result>(work: (desk: Desk) => Promise<Result>): Promi
       { kind: "key", at: 1 },
     ]);
     await log.seal();
-    return await work(deskOf(path, store, log.workspaceId));
+    return await work(forgedLogAt(path, store, log.workspaceId));
   } finally {
     await store.close();
   }
 }
 
-function deskOf(path: string, store: EventStore, workspaceId: string): Desk {
+function forgedLogAt(path: string, store: EventStore, workspaceId: string): ForgedLog {
   const names = [...new Set(rowsOf(path).map(({ name }) => name))];
   const first = (prefix: string, at = 0) => names.filter((name) => name.startsWith(prefix))[at] ?? "";
-  const append = async (stream: string, type: string, data: object, more: object = {}) => {
+  const append = async (stream: string, type: string, data: object, metadata: object = {}) => {
     const context = {
       at: Date.parse("2026-01-01T00:00:30Z"),
       correlationId: "test",
       actor: "worker:1",
       workspaceId,
     };
-    const event = { id: newId(), type, data, metadata: { ...metadataOf(context), ...more } };
+    const event = { id: newId(), type, data, metadata: { ...metadataOf(context), ...metadata } };
     const last = await store.lastRevision(stream);
     const result = await store.append(stream, [event], last ?? "noStream");
     if (result.outcome !== "appended") throw new Error("another append won");
@@ -96,18 +96,18 @@ async function foundIn(store: EventStore): Promise<ReadonlyMap<string, string>> 
 }
 
 /** Each erases what it must not; the places that have to be named, the erasing event's own last. */
-const FORGERIES: Readonly<Record<string, (desk: Desk) => Promise<readonly string[]>>> = {
+const FORGERIES: Readonly<Record<string, (log: ForgedLog) => Promise<readonly string[]>>> = {
   "content's erasure that names acceptance, claim and outcome": ({ sent, eraseBelow }) =>
     eraseBelow(sent, "EmailContentErased", 4, { reason: "retention" }),
-  "address's erasure that names the suppression": (desk) => withRequest(desk, desk.suppression, 2),
+  "address's erasure that names the suppression": (log) => withRequest(log, log.suppression, 2),
   "address's erasure without a request": ({ suppression, workspaceId, eraseBelow }) =>
     eraseBelow(suppression, "SuppressionAddressErased", 1, {
       ...{ workspaceId, cutsHistory: false, erasureId: newId() },
       recipientHash: suppression.slice("suppression-".length),
     }),
-  "address's erasure on another person's request": async (desk) => {
-    const { workspaceId, suppression, eraseBelow } = desk;
-    const erasureId = await request(desk, "somebody-else");
+  "address's erasure on another person's request": async (log) => {
+    const { workspaceId, suppression, eraseBelow } = log;
+    const erasureId = await request(log, "somebody-else");
     const recipientHash = suppression.slice("suppression-".length);
     const data = { workspaceId, recipientHash, cutsHistory: false, erasureId };
     return eraseBelow(suppression, "SuppressionAddressErased", 1, data);
@@ -116,34 +116,32 @@ const FORGERIES: Readonly<Record<string, (desk: Desk) => Promise<readonly string
     eraseBelow(sent, "SuppressionAddressErased", 4, {
       ...{ workspaceId, recipientHash: "x", cutsHistory: true, erasureId: newId() },
     }),
-  "upload's erasure for somebody whom it was never sent to": async (desk) => {
-    const erasureId = await request(desk, "somebody-else");
-    return desk.eraseBelow(desk.upload, "AttachmentErased", 2, uploadLeft(desk, erasureId));
+  "upload's erasure for somebody whom it was never sent to": async (log) => {
+    const erasureId = await request(log, "somebody-else");
+    return log.eraseBelow(log.upload, "AttachmentErased", 2, uploadLeft(log, erasureId));
   },
-  "upload's erasure without a request": (desk) =>
-    desk.eraseBelow(desk.upload, "AttachmentErased", 2, uploadLeft(desk, newId())),
-  "content's erasure of a message that waits": (desk) =>
-    contentErased(desk, desk.waiting, { reason: "retention" }),
-  "content's erasure by retention, too soon": (desk) =>
-    contentErased(desk, desk.sent, { reason: "retention" }),
-  "content's erasure that nobody asked for": (desk) =>
-    contentErased(desk, desk.sent, { reason: "requested" }),
-  "content's erasure by a key that was never issued": (desk) =>
-    contentErased(desk, desk.sent, { reason: "requested" }, { actor: `api-key:${newId()}` }),
-  "content's erasure by a key of another workspace": async (desk) => {
+  "upload's erasure without a request": (log) =>
+    log.eraseBelow(log.upload, "AttachmentErased", 2, uploadLeft(log, newId())),
+  "content's erasure of a message that waits": (log) =>
+    contentErased(log, log.waiting, { reason: "retention" }),
+  "content's erasure by retention, too soon": (log) => contentErased(log, log.sent, { reason: "retention" }),
+  "content's erasure that nobody asked for": (log) => contentErased(log, log.sent, { reason: "requested" }),
+  "content's erasure by a key that was never issued": (log) =>
+    contentErased(log, log.sent, { reason: "requested" }, { actor: `api-key:${newId()}` }),
+  "content's erasure by a key of another workspace": async (log) => {
     const id = newId();
     const issued = { workspaceId: ANOTHER, name: "a key", hash: "x", scopes: [] };
-    await desk.append(apiKeyStream(id), "ApiKeyIssued", issued, { workspaceId: ANOTHER });
-    return contentErased(desk, desk.sent, { reason: "requested" }, { actor: `api-key:${id}` });
+    await log.append(apiKeyStream(id), "ApiKeyIssued", issued, { workspaceId: ANOTHER });
+    return contentErased(log, log.sent, { reason: "requested" }, { actor: `api-key:${id}` });
   },
-  "content's erasure for a person, without a request": (desk) =>
-    contentErased(desk, desk.sent, { reason: "person", erasureId: newId() }),
-  "content's erasure for another person": async (desk) =>
-    contentErased(desk, desk.sent, { reason: "person", erasureId: await request(desk, "somebody-else") }),
-  "content's erasure for a reason that there is not": (desk) =>
-    contentErased(desk, desk.sent, { reason: "tidying" }, { actor: "cli" }),
-  "content's erasure of another workspace": (desk) =>
-    contentErased(desk, desk.sent, { reason: "requested" }, { actor: "cli", workspaceId: ANOTHER }),
+  "content's erasure for a person, without a request": (log) =>
+    contentErased(log, log.sent, { reason: "person", erasureId: newId() }),
+  "content's erasure for another person": async (log) =>
+    contentErased(log, log.sent, { reason: "person", erasureId: await request(log, "somebody-else") }),
+  "content's erasure for a reason that there is not": (log) =>
+    contentErased(log, log.sent, { reason: "tidying" }, { actor: "cli" }),
+  "content's erasure of another workspace": (log) =>
+    contentErased(log, log.sent, { reason: "requested" }, { actor: "cli", workspaceId: ANOTHER }),
   "content's erasure before there is a message": async ({ append }) => {
     const stream = `email-${newId()}`;
     return [`${stream}@${await append(stream, "EmailContentErased", { reason: "requested" })}`];
@@ -151,61 +149,61 @@ const FORGERIES: Readonly<Record<string, (desk: Desk) => Promise<readonly string
 };
 
 /** Erasing events that erase nothing by their kind, and name leaves all the same: what they name is missing. */
-const PRETENDERS: Readonly<Record<string, (desk: Desk) => Promise<readonly string[]>>> = {
+const FALSE_REQUESTERS: Readonly<Record<string, (log: ForgedLog) => Promise<readonly string[]>>> = {
   "a deferral": ({ sent, eraseBelow }) => eraseBelow(sent, "EmailDeferred", 4, {}),
   "a new suppression": ({ suppression, eraseBelow }) => eraseBelow(suppression, "RecipientSuppressed", 2, {}),
   "a check of an upload": ({ upload, eraseBelow }) => eraseBelow(upload, "AttachmentValidated", 2, {}),
   "a revocation": ({ key, eraseBelow }) => eraseBelow(apiKeyStream(key), "ApiKeyRevoked", 1, {}),
 };
 
-async function request({ append, workspaceId, key }: Desk, recipientHash: string): Promise<string> {
+async function request({ append, workspaceId, key }: ForgedLog, recipientHash: string): Promise<string> {
   const id = newId();
   const actor = { actor: `api-key:${key}` };
   await append(erasureStream(id), "ErasureRequested", { workspaceId, recipientHash }, actor);
   return id;
 }
 
-async function withRequest(desk: Desk, suppression: string, below: number): Promise<readonly string[]> {
-  const { workspaceId, eraseBelow } = desk;
+async function withRequest(log: ForgedLog, suppression: string, below: number): Promise<readonly string[]> {
+  const { workspaceId, eraseBelow } = log;
   const recipientHash = suppression.slice("suppression-".length);
-  const erasureId = await request(desk, recipientHash);
+  const erasureId = await request(log, recipientHash);
   const data = { workspaceId, recipientHash, cutsHistory: true, erasureId };
   return eraseBelow(suppression, "SuppressionAddressErased", below, data);
 }
 
-function uploadLeft({ workspaceId }: Desk, erasureId: string): object {
+function uploadLeft({ workspaceId }: ForgedLog, erasureId: string): object {
   const at = "2026-01-01T00:00:00.000Z";
   return { workspaceId, contentType: "text/plain", bytes: 1, uploadedAt: at, expiresAt: at, erasureId };
 }
 
-async function contentErased(desk: Desk, stream: string, data: object, metadata: object = {}) {
-  const revision = await desk.append(stream, "EmailContentErased", data, metadata);
-  await desk.store.truncateBefore(stream, 1);
+async function contentErased(log: ForgedLog, stream: string, data: object, metadata: object = {}) {
+  const revision = await log.append(stream, "EmailContentErased", data, metadata);
+  await log.store.truncateBefore(stream, 1);
   return [`${stream}@0`, `${stream}@${revision}`];
 }
 
 describe("a forged erasure", () => {
   test.each(Object.entries(FORGERIES))("a %s is detected, with all that it hides", async (_, forge) => {
-    await onSealedLog(async (desk) => {
-      const planted = await forge(desk);
-      const found = await foundIn(desk.store);
+    await onSealedLog(async (log) => {
+      const planted = await forge(log);
+      const found = await foundIn(log.store);
       expect([...found.keys()]).toEqual(expect.arrayContaining([...planted]));
       expect(["unfounded", "unknown"]).toContain(found.get(planted.at(-1) ?? "") ?? "");
     });
   });
 
-  test.each(Object.entries(PRETENDERS))("%s that names leaves hides nothing", async (_, forge) => {
-    await onSealedLog(async (desk) => {
-      const hidden = (await forge(desk)).slice(0, -1);
-      const found = await foundIn(desk.store);
+  test.each(Object.entries(FALSE_REQUESTERS))("%s that names leaves hides nothing", async (_, forge) => {
+    await onSealedLog(async (log) => {
+      const hidden = (await forge(log)).slice(0, -1);
+      const found = await foundIn(log.store);
       expect([...found.keys()]).toEqual(expect.arrayContaining(hidden));
     });
   });
 
   test("is told apart from a real one, which erases only the suppression's address on the person's request", async () => {
-    await onSealedLog(async (desk) => {
-      await withRequest(desk, desk.suppression, 1);
-      expect(await foundIn(desk.store)).toEqual(new Map());
+    await onSealedLog(async (log) => {
+      await withRequest(log, log.suppression, 1);
+      expect(await foundIn(log.store)).toEqual(new Map());
     });
   });
 });

@@ -39,7 +39,7 @@ async function foundIn(path: string): Promise<readonly string[]> {
 }
 
 /** Everything that a log may hold, so that every kind of forgery finds something to forge. */
-const ALL_OF_IT: readonly LogAction[] = [
+const ALL_ACTIONS: readonly LogAction[] = [
   { kind: "key", at: 1 },
   { kind: "send", length: 10, suppressed: false },
   { kind: "send", length: 10, suppressed: true },
@@ -60,9 +60,9 @@ async function generated(seed: number): Promise<Log> {
   const path = fresh();
   await withLogAt(path, async (store) => {
     const log = new AuditedLog(store);
-    await log.play(ALL_OF_IT);
+    await log.play(ALL_ACTIONS);
     for (const history of fc.sample(logActions, { numRuns: 3, seed })) {
-      await log.play(history.filter((deed) => deed.kind !== "send" || deed.length < 100_000));
+      await log.play(history.filter((action) => action.kind !== "send" || action.length < 100_000));
     }
     await log.seal();
   });

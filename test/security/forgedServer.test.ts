@@ -53,7 +53,7 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behin
     });
     return result.shown.map((finding) => `${finding.kind} ${locationOfFault(finding)}`);
   }
-  const tell = (stream: string, type: string, data: Record<string, unknown>) =>
+  const appendEvent = (stream: string, type: string, data: Record<string, unknown>) =>
     client.appendToStream(stream, [jsonEvent({ type, data })]);
 
   test("is not reported where there was none", async () => {
@@ -70,7 +70,7 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behin
       stream,
       [1, 2, 3].map((n) => jsonEvent({ type: "EmailDeferred", data: { n } })),
     );
-    await tell(`$$${stream}`, "a note", { $maxCount: 1 });
+    await appendEvent(`$$${stream}`, "a note", { $maxCount: 1 });
     // The server applies the metadata, whatever the event's type.
     expect(await store.read(stream, 0, 10)).toHaveLength(1);
     expect(await found()).toEqual([
@@ -79,20 +79,20 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behin
       `hidden ${stream}@1`,
       `hidden ${stream}@2`,
     ]);
-    await tell(`$$${stream}`, "a note", { $acl: { $r: "$all" } });
+    await appendEvent(`$$${stream}`, "a note", { $acl: { $r: "$all" } });
     expect(await found()).toEqual([`changed metadata of ${stream}`]);
-    await tell(`$$${stream}`, "a note", { $tb: 2 });
+    await appendEvent(`$$${stream}`, "a note", { $tb: 2 });
     expect(await found()).toEqual([`hidden ${stream}@0`, `hidden ${stream}@1`]);
-    for (const nothing of [{}, null, [], 1])
-      await tell(`$$${stream}`, "a note", nothing as Record<string, unknown>);
+    for (const noEvent of [{}, null, [], 1])
+      await appendEvent(`$$${stream}`, "a note", noEvent as Record<string, unknown>);
     await client.appendToStream(`$$${stream}`, [binaryEvent({ type: "a note", data: Buffer.from("{}") })]);
     expect(await found()).toEqual([`changed ${stream}@0`, `changed ${stream}@1`]);
-    await tell(`$$${stream}`, "a note", { $maxAge: 1 });
+    await appendEvent(`$$${stream}`, "a note", { $maxAge: 1 });
     expect(await found()).toContain(`changed metadata of ${stream}`);
   });
 
   test("and makes truncated events of a stream visible again is detected", async () => {
-    await tell(`$$${erased}`, "$metadata", {});
+    await appendEvent(`$$${erased}`, "$metadata", {});
     expect(await store.read(erased, 0, 1)).toMatchObject([{ revision: 0 }]);
     expect(await found()).toContain(`changed ${erased}@0`);
   });
@@ -100,7 +100,7 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behin
   test.each(["$settings", "update-default-acl", "anything"])(
     "and changes the default access rights by %s is detected, and reported once",
     async (type) => {
-      await tell("$settings", type, { $userStreamAcl: { $r: "$all", $w: "$all" } });
+      await appendEvent("$settings", type, { $userStreamAcl: { $r: "$all", $w: "$all" } });
       const settings = (await found()).filter((finding) => finding === "changed $settings");
       expect(settings).toHaveLength(1);
     },

@@ -25,9 +25,9 @@ const folder = mkdtempSync(join(tmpdir(), "postledger-copies-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const ids = () => [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()] as const;
-const place = ids().join("/");
+const contentPath = ids().join("/");
 const bytes = Buffer.from("what was sent");
-const file = `${place}/${sha256Of(bytes)}`;
+const file = `${contentPath}/${sha256Of(bytes)}`;
 
 function makePipe(path: string): void {
   expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
@@ -52,22 +52,24 @@ function rewriteList(
 
 describe("a backup that somebody has changed", () => {
   const dataDir = join(folder, "data");
-  const made = join(folder, "made");
+  const created = join(folder, "made");
   const secret = join(folder, "secret");
   let backup = "";
   let target = "";
 
   beforeAll(async () => {
     expect((await runCommand(["workspace", "create", "Acme"], dataDir)).exitCode).toBe(0);
-    mkdirSync(join(dataDir, "content", place), { recursive: true });
+    mkdirSync(join(dataDir, "content", contentPath), { recursive: true });
     writeFileSync(join(dataDir, "content", file), bytes);
     writeFileSync(secret, "of another user of the machine");
-    expect((await runCommand(["backup", "create", "--out", made, "--with-key"], dataDir)).exitCode).toBe(0);
+    expect((await runCommand(["backup", "create", "--out", created, "--with-key"], dataDir)).exitCode).toBe(
+      0,
+    );
   }, 60_000);
   beforeEach(() => {
     backup = join(folder, crypto.randomUUID());
     target = join(folder, crypto.randomUUID());
-    cpSync(made, backup, { recursive: true });
+    cpSync(created, backup, { recursive: true });
   });
 
   const verify = () => runCommand(["backup", "verify", backup], join(folder, "none"));
@@ -94,11 +96,11 @@ describe("a backup that somebody has changed", () => {
   test.each(["events.db", `content/${file}`])(
     "and has a link in place of %s does not lead to another file",
     async (name) => {
-      const bytesThere = readFileSync(join(backup, name));
-      const elsewhere = join(folder, crypto.randomUUID());
-      writeFileSync(elsewhere, bytesThere);
+      const original = readFileSync(join(backup, name));
+      const copyDirectory = join(folder, crypto.randomUUID());
+      writeFileSync(copyDirectory, original);
       rmSync(join(backup, name));
-      symlinkSync(elsewhere, join(backup, name));
+      symlinkSync(copyDirectory, join(backup, name));
       expect((await verify()).exitCode).toBe(1);
       expect((await restore()).exitCode).toBe(1);
       expect(existsSync(join(target, "events.db"))).toBe(false);
@@ -126,7 +128,7 @@ describe("a backup that somebody has changed", () => {
     symlinkSync(dirname(dirname(real)), join(backup, "content", linkedFolder[0]));
     expect((await restore()).exitCode).toBe(0);
     expect(readdirSync(join(target, "content")).toSorted()).toEqual(
-      ["identity", "log", place.split("/")[0] ?? ""].toSorted(),
+      ["identity", "log", contentPath.split("/")[0] ?? ""].toSorted(),
     );
   });
 
@@ -165,28 +167,28 @@ describe("links and pipes in the content directory", () => {
     const root = join(folder, crypto.randomUUID());
     const [workspaceId, ownerId, folderId] = ids();
     const store = directoryContentStore(root);
-    const place = { workspaceId, ownerId, folderId };
-    const sha256 = await store.put(place, bytes);
+    const contentFolder = { workspaceId, ownerId, folderId };
+    const sha256 = await store.put(contentFolder, bytes);
     const path = join(root, workspaceId, ownerId, folderId, sha256);
     renameSync(path, join(root, "moved"));
     symlinkSync(join(root, "moved"), path);
-    await expect(store.get(place, sha256)).rejects.toThrow(StoreError);
+    await expect(store.get(contentFolder, sha256)).rejects.toThrow(StoreError);
     rmSync(path);
     makePipe(path);
-    await expect(store.get(place, sha256)).rejects.toThrow(StoreError);
+    await expect(store.get(contentFolder, sha256)).rejects.toThrow(StoreError);
   });
 
   test("are not copied into a backup", async () => {
     const dataDir = join(folder, crypto.randomUUID());
     const out = join(folder, crypto.randomUUID());
     expect((await runCommand(["workspace", "create", "Acme"], dataDir)).exitCode).toBe(0);
-    const path = join(dataDir, "content", place);
+    const path = join(dataDir, "content", contentPath);
     mkdirSync(path, { recursive: true });
     const secret = join(folder, "another secret");
     writeFileSync(secret, "of another user of the machine");
     symlinkSync(secret, join(path, "a".repeat(64)));
     expect((await runCommand(["backup", "create", "--out", out], dataDir)).exitCode).not.toBe(0);
-    expect(existsSync(join(out, "content", place))).toBe(false);
+    expect(existsSync(join(out, "content", contentPath))).toBe(false);
   });
 });
 

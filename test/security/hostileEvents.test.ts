@@ -25,8 +25,12 @@ describe("an event written to the store behind the service's back", () => {
 
   test("has no leaf when it is nested deeper than the stack allows, which is reported", () => {
     const deep = JSON.parse(`{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`);
-    const salted = { salt: crypto.randomUUID(), content: deep };
-    for (const one of [event(deep), event(salted, "EmailContentStored"), { ...event({}), metadata: deep }])
+    const saltedContent = { salt: crypto.randomUUID(), content: deep };
+    for (const one of [
+      event(deep),
+      event(saltedContent, "EmailContentStored"),
+      { ...event({}), metadata: deep },
+    ])
       expect(() => eventHash(one)).toThrow(UnreadableEventError);
   });
 

@@ -5,17 +5,17 @@ import { dashboardFixture } from "../support/dashboardFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 
 /** More than may wait for their turn over all workspaces. */
-const ASKED = 2_500;
+const READS = 2_500;
 
 describe("lists of one workspace requested faster than they are answered", () => {
-  const here = dashboardFixture(sqliteStore);
+  const fixture = dashboardFixture(sqliteStore);
 
   test("are refused eventually, and another workspace's are answered meanwhile", async () => {
-    const other = await here.service.tenant();
-    const { hostname, port } = new URL(here.service.url);
-    const ask = `GET /api/v1/emails HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${here.tenant.apiKey}\r\n\r\n`;
+    const other = await fixture.service.tenant();
+    const { hostname, port } = new URL(fixture.service.url);
+    const ask = `GET /api/v1/emails HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${fixture.tenant.apiKey}\r\n\r\n`;
     // On separate sockets: `fetch` sends at most 256 requests at once.
-    const flood = Array.from({ length: ASKED }, () => {
+    const requests = Array.from({ length: READS }, () => {
       const answered = Promise.withResolvers<string>();
       const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(ask));
       socket.once("error", answered.reject);
@@ -28,20 +28,20 @@ describe("lists of one workspace requested faster than they are answered", () =>
     const others = await Promise.all(
       Array.from({ length: 20 }, async () => (await other.call("GET", "/api/v1/emails")).status),
     );
-    const statuses = new Set(await Promise.all(flood));
+    const statuses = new Set(await Promise.all(requests));
     expect(new Set(others)).toEqual(new Set([200]));
     expect([...statuses].sort()).toEqual(["200", "429"]);
-    expect((await here.tenant.call("GET", "/api/v1/emails")).status).toBe(200);
+    expect((await fixture.tenant.call("GET", "/api/v1/emails")).status).toBe(200);
   });
 });
 
 test("an answered request frees its room once, however often its end is reported", () => {
   const reads = new ReadsInFlight();
-  const ends = Array.from({ length: READS_OF_WORKSPACE_MAX }, () => reads.begin("a"));
+  const finishReads = Array.from({ length: READS_OF_WORKSPACE_MAX }, () => reads.begin("a"));
   expect(() => reads.begin("a")).toThrow("too many lists and pages");
   reads.begin("b")();
-  ends[0]?.();
-  ends[0]?.();
+  finishReads[0]?.();
+  finishReads[0]?.();
   reads.begin("a");
   expect(() => reads.begin("a")).toThrow("too many lists and pages");
 });

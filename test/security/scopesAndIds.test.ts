@@ -63,19 +63,19 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
       updateWebhook: { description: "x" },
       recoverWebhook: { since: new Date(Date.now() - 60_000).toISOString() },
     };
-    let foreign: Ids;
+    let otherIds: Ids;
 
     beforeAll(async () => {
       const owner = await service.tenant();
-      const made = async (path: string, body: object): Promise<string> => {
+      const create = async (path: string, body: object): Promise<string> => {
         const { status, json } = await owner.call("POST", path, { body });
         if (status >= 300) throw new Error(`${path}: ${JSON.stringify(json)}`);
         return json.id;
       };
       const suppressed = `ana-${crypto.randomUUID()}@example.com`;
       await owner.call("POST", "/api/v1/suppressions", { body: { address: suppressed } });
-      const template = await made("/api/v1/templates", { name: "a" });
-      const endpoint = await made("/webhooks", { url: "https://hooks.example.com/" });
+      const template = await create("/api/v1/templates", { name: "a" });
+      const endpoint = await create("/webhooks", { url: "https://hooks.example.com/" });
       const file = {
         filename: "a.txt",
         content_type: "text/plain",
@@ -85,16 +85,16 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
       const deliveries = `/webhooks/${endpoint}/deliveries`;
       const delivery = async () => (await owner.call("GET", deliveries)).json.data[0]?.id ?? "";
       await until(async () => (await delivery()) !== "", "a delivery to be created");
-      foreign = {
+      otherIds = {
         emails: [email],
         templates: [
           template,
-          await made(`/api/v1/templates/${template}/versions`, bodies.draftTemplateVersion ?? {}),
+          await create(`/api/v1/templates/${template}/versions`, bodies.draftTemplateVersion ?? {}),
         ],
-        attachments: [await made("/api/v1/attachments", file)],
+        attachments: [await create("/api/v1/attachments", file)],
         suppressions: [suppressed],
-        senders: [await made("/api/v1/senders", { domain: "one.example" })],
-        erasures: [await made("/api/v1/erasures", { address: "somebody@example.com" })],
+        senders: [await create("/api/v1/senders", { domain: "one.example" })],
+        erasures: [await create("/api/v1/erasures", { address: "somebody@example.com" })],
         "api-keys": [owner.keyId],
         webhooks: [endpoint, await delivery()],
       };
@@ -117,7 +117,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
           const known = Object.values(ids).flat();
           return { status: answer.status, text: known.reduce((all, id) => all.replaceAll(id, "ID"), text) };
         };
-        const [ofOther, ofNobody] = [await answered(foreign), await answered(unknown)];
+        const [ofOther, ofNobody] = [await answered(otherIds), await answered(unknown)];
         expect(ofOther).toEqual(ofNobody);
         expect(ofOther.status).toBe(404);
       },

@@ -26,7 +26,7 @@ function fresh(): string {
 }
 
 /** Removes every seal from a log's file, and every trace of that. */
-function takeSealsOut(path: string): void {
+function removeSeals(path: string): void {
   const db = new DatabaseSync(path);
   const audit = "(SELECT id FROM streams WHERE name = ?)";
   db.prepare(`DELETE FROM events WHERE stream = ${audit}`).run(AUDIT_STREAM);
@@ -49,7 +49,7 @@ describe("seals that somebody has removed from the log", () => {
     const log = new AuditedLog(store, signingKey);
     await log.play([SEND, SEND]);
     await log.seal();
-    takeSealsOut(path);
+    removeSeals(path);
     await log.play([SEND]);
     await expect(log.seal()).rejects.toThrow(TamperedLogError);
     // Nor is it forgotten.
@@ -66,7 +66,7 @@ describe("seals that somebody has removed from the log", () => {
     await log.seal();
     const { chain: before } = await verify(store);
     expect(before.signedSince).not.toBeNull();
-    takeSealsOut(path);
+    removeSeals(path);
     await log.play([SEND]);
     await log.seal(1);
     const { chain, findings } = await verify(store);

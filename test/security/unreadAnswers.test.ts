@@ -14,7 +14,7 @@ const READERS = 150;
 const GROWTH_BYTES_MAX = 500 * MEGABYTE;
 
 /** Requests a page, reads the beginning of the answer, and then stops reading. */
-async function askAndStop(url: string, path: string, cookie: string): Promise<Socket> {
+async function requestWithoutReading(url: string, path: string, cookie: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
   socket.write(`GET /dashboard${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nCookie: ${cookie}\r\n\r\n`);
@@ -30,12 +30,12 @@ async function askAndStop(url: string, path: string, cookie: string): Promise<So
 }
 
 describe("answers that nobody reads", () => {
-  const here = dashboardFixture(sqliteStore);
+  const fixture = dashboardFixture(sqliteStore);
 
   const messageWithFile = async () => {
     const content = Buffer.alloc(FILE_BYTES, "text that is one line\n").toString("base64");
     const attachments = [{ filename: "a.txt", content_type: "text/plain", content }];
-    const { json } = await here.tenant.send(newKey(), message({ attachments }));
+    const { json } = await fixture.tenant.send(newKey(), message({ attachments }));
     return json.id;
   };
 
@@ -44,18 +44,18 @@ describe("answers that nobody reads", () => {
     const before = process.memoryUsage().rss;
     const sockets: Socket[] = [];
     for (let nth = 0; nth < READERS; nth += 1)
-      sockets.push(await askAndStop(here.service.url, path, here.visitor.cookie));
+      sockets.push(await requestWithoutReading(fixture.service.url, path, fixture.visitor.cookie));
     expect(process.memoryUsage().rss - before).toBeLessThan(GROWTH_BYTES_MAX);
-    const whole = await here.visitor.get(path);
-    expect(whole.status).toBe(200);
-    expect(whole.html.length).toBeGreaterThan(FILE_BYTES);
+    const complete = await fixture.visitor.get(path);
+    expect(complete.status).toBe(200);
+    expect(complete.html.length).toBeGreaterThan(FILE_BYTES);
     for (const socket of sockets) socket.destroy();
   });
 
   test("HEAD waits for no stream, and leaves none open", async () => {
     const head = async (path: string) => {
-      const headers = { cookie: here.visitor.cookie };
-      const answer = await fetch(`${here.service.url}/dashboard${path}`, { method: "HEAD", headers });
+      const headers = { cookie: fixture.visitor.cookie };
+      const answer = await fetch(`${fixture.service.url}/dashboard${path}`, { method: "HEAD", headers });
       return { status: answer.status, length: answer.headers.get("content-length") };
     };
     expect(await head("/live?shown=")).toMatchObject({ status: 200 });
@@ -63,41 +63,43 @@ describe("answers that nobody reads", () => {
   });
 
   test("live pages of one workspace leave room for another one's", async () => {
-    const other = await logIn(here.service.url, (await here.service.tenant()).apiKey);
-    const sockets: Socket[] = [await askAndStop(here.service.url, "/live?shown=", other.cookie)];
-    let isOthersOver = false;
+    const other = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
+    const sockets: Socket[] = [
+      await requestWithoutReading(fixture.service.url, "/live?shown=", other.cookie),
+    ];
+    let hasOtherEnded = false;
     sockets[0]?.once("close", () => {
-      isOthersOver = true;
+      hasOtherEnded = true;
     });
     for (let opened = 0; opened < STREAMS_MAX + 12; ) {
-      const { cookie } = await logIn(here.service.url, here.tenant.apiKey);
+      const { cookie } = await logIn(fixture.service.url, fixture.tenant.apiKey);
       for (let nth = 0; nth < 6; nth += 1, opened += 1)
-        sockets.push(await askAndStop(here.service.url, "/live?shown=", cookie));
+        sockets.push(await requestWithoutReading(fixture.service.url, "/live?shown=", cookie));
     }
     sockets[0]?.resume();
-    const next = await askAndStop(here.service.url, "/live?shown=", other.cookie);
-    expect(isOthersOver).toBe(false);
+    const next = await requestWithoutReading(fixture.service.url, "/live?shown=", other.cookie);
+    expect(hasOtherEnded).toBe(false);
     for (const socket of [...sockets, next]) socket.destroy();
   });
 });
 
 describe("messages with large files", () => {
-  const here = dashboardFixture(sqliteStore, { BODY_BYTES_IN_FLIGHT_MAX: "20000000" });
+  const fixture = dashboardFixture(sqliteStore, { BODY_BYTES_IN_FLIGHT_MAX: "20000000" });
 
   test("that short requests ask for take room for bodies, and free it", async () => {
     const content = Buffer.alloc(FILE_BYTES, "text that is one line\n").toString("base64");
     const attachments = [{ filename: "a.txt", content_type: "text/plain", content }];
-    const { json } = await here.tenant.send(newKey(), message({ attachments }));
+    const { json } = await fixture.tenant.send(newKey(), message({ attachments }));
     const path = `/messages/${json.id}/source.eml`;
     const statuses = await Promise.all(
-      Array.from({ length: 40 }, async () => (await here.visitor.get(path)).status),
+      Array.from({ length: 40 }, async () => (await fixture.visitor.get(path)).status),
     );
     expect([...new Set(statuses)].sort()).toEqual([200, 503]);
     for (const one of ["source.eml", "files/0"])
-      expect((await here.visitor.get(`/messages/${json.id}/${one}`)).status).toBe(200);
+      expect((await fixture.visitor.get(`/messages/${json.id}/${one}`)).status).toBe(200);
     for (let nth = 0; nth < 6; nth += 1) {
       const fields = { to: "bo@example.com", nonce: crypto.randomUUID() };
-      expect((await here.visitor.post(`/messages/${json.id}/send-again`, fields)).status).toBe(303);
+      expect((await fixture.visitor.post(`/messages/${json.id}/send-again`, fields)).status).toBe(303);
     }
   });
 });
@@ -105,19 +107,19 @@ describe("messages with large files", () => {
 describe("a fair share", () => {
   test("is taken from the largest holder, longest-held first", () => {
     const share = new FairShareBudget(10);
-    const given: string[] = [];
-    const take = (owner: string, amount: number, name: string) =>
-      share.take(owner, amount, () => given.push(name));
-    take("a", 3, "a1");
-    const giveBackA2 = take("a", 3, "a2");
-    take("b", 4, "b1");
-    take("b", 1, "b2");
-    expect(given).toEqual(["a1"]);
+    const admitted: string[] = [];
+    const request = (owner: string, amount: number, name: string) =>
+      share.take(owner, amount, () => admitted.push(name));
+    request("a", 3, "a1");
+    const giveBackA2 = request("a", 3, "a2");
+    request("b", 4, "b1");
+    request("b", 1, "b2");
+    expect(admitted).toEqual(["a1"]);
     giveBackA2();
     giveBackA2();
-    take("c", 5, "c1");
-    expect(given).toEqual(["a1"]);
-    take("c", 12, "c2");
-    expect(given).toEqual(["a1", "b1", "c1", "b2"]);
+    request("c", 5, "c1");
+    expect(admitted).toEqual(["a1"]);
+    request("c", 12, "c2");
+    expect(admitted).toEqual(["a1", "b1", "c1", "b2"]);
   });
 });

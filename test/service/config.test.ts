@@ -480,11 +480,11 @@ describe("settings", () => {
   test("that are wrong stop the command with status 2 and a line for each", async () => {
     const env = { ...process.env, PORT: "http", LOG_LEVEL: "verbose", STORE_URL: ESDB };
     const { exitCode, err } = await runProcess([...COMMAND_LINE, "serve"], { env });
-    const told = err.trim().split("\n");
+    const lines = err.trim().split("\n");
     expect(exitCode).toBe(2);
-    expect(told).toHaveLength(3);
+    expect(lines).toHaveLength(3);
     for (const name of ["PORT", "LOG_LEVEL", "MASTER_KEY"])
-      expect(told.some((line) => line.startsWith(`postledger: ${name} `))).toBeTrue();
+      expect(lines.some((line) => line.startsWith(`postledger: ${name} `))).toBeTrue();
   });
 });
 
@@ -495,12 +495,12 @@ test.each([
   ["WEBHOOK_SCHEDULE_MS", "0,soon,5,later", '"soon", "later"'],
   ["WEBHOOK_SCHEDULE_MS", "a,b,c,d,e,f,g", '"a", "b", "c", "d", "e" and 2 more'],
 ])("of the list %s = %p it is said which entries are wrong", (name, value, wrong) => {
-  let told = "";
+  let message = "";
   try {
     readConfig({ [name]: value });
   } catch (error) {
-    told = (error as Error).message;
+    message = (error as Error).message;
   }
-  expect(told).toContain(`${name} must be `);
-  expect(told).toContain(`; wrong: ${wrong}`);
+  expect(message).toContain(`${name} must be `);
+  expect(message).toContain(`; wrong: ${wrong}`);
 });

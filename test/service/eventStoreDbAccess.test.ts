@@ -33,7 +33,7 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
   let folder: string;
   let strangersFile: string;
   /** Where a server has a certificate of the right authority for another name. */
-  let elsewhere: Server;
+  let otherServer: Server;
   let elsewherePort: number;
 
   beforeAll(async () => {
@@ -42,9 +42,9 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
     await writeFile(strangersFile, certificateAuthority("somebody else's authority").certificate);
     [server, insecure] = await Promise.all([startSecuredEventStoreDb(), startEventStoreDb()]);
     const { certificate: cert, key } = server.authority.issue("elsewhere", ["elsewhere.example.org"]);
-    elsewhere = createServer({ cert, key, ALPNProtocols: ["h2"] });
+    otherServer = createServer({ cert, key, ALPNProtocols: ["h2"] });
     elsewherePort = await freePort();
-    await new Promise<void>((resolve) => elsewhere.listen(elsewherePort, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => otherServer.listen(elsewherePort, "127.0.0.1", resolve));
     for (const [name, groups] of [
       ["eraser", ["$ops"]],
       ["plain", []],
@@ -58,7 +58,7 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
     await client.dispose();
   }, TEST_MS_MAX);
   afterAll(async () => {
-    elsewhere?.close();
+    otherServer?.close();
     await Promise.all([server?.process.kill(), insecure?.process.kill()]);
     await rm(folder, { recursive: true });
   });
@@ -67,73 +67,75 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
 
   describe("is not started on, and one line says why and what to do,", () => {
     const swapFile = (url: string, file: string) => url.replace(/tlsCAFile=[^&]*/, `tlsCAFile=${file}`);
-    const cases: Readonly<Record<string, () => { url: string; says: readonly RegExp[]; status?: number }>> = {
+    const cases: Readonly<
+      Record<string, () => { url: string; patterns: readonly RegExp[]; status?: number }>
+    > = {
       "with a wrong password": () => ({
         url: server.urlFor({ name: ADMIN.name, password: "guess" }),
-        says: [/refuses the user name or the password/, /esdb:\/\/user:password@host:2113/],
+        patterns: [/refuses the user name or the password/, /esdb:\/\/user:password@host:2113/],
       }),
       "with an unknown user": () => ({
         url: server.urlFor({ name: "nobody", password: "guess" }),
-        says: [/refuses the user name or the password/],
+        patterns: [/refuses the user name or the password/],
       }),
       "without a user": () => ({
         url: server.urlFor(null),
-        says: [/requires a user/, /esdb:\/\/user:password@host:2113/],
+        patterns: [/requires a user/, /esdb:\/\/user:password@host:2113/],
       }),
       "with a password that is not percent-encoded": () => ({
         url: `esdb://admin:gu/e@ss@localhost:${server.port}`,
-        says: [/percent-encode/, /%2F/, /%40/],
+        patterns: [/percent-encode/, /%2F/, /%40/],
       }),
       "as a user who may not read the log": () => ({
         status: 1,
         url: urlAs("unlisted"),
-        says: [/denies its user access/, /docs\/eventstoredb\.md/],
+        patterns: [/denies its user access/, /docs\/eventstoredb\.md/],
       }),
       "without the authority of its certificate": () => ({
         url: server.url.replace(/\?.*/, ""),
-        says: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
+        patterns: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
       }),
       "with another authority": () => ({
         url: swapFile(server.url, strangersFile),
-        says: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
+        patterns: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
       }),
       "with another authority, as a cluster": () => ({
         url: swapFile(server.urlFor(ADMIN, `localhost:${server.port},127.0.0.1`), strangersFile),
-        says: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
+        patterns: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
       }),
       "with a file of the authority that is not there": () => ({
         url: swapFile(server.url, join(folder, "none.crt")),
-        says: [/tlsCAFile names a file that does not exist/],
+        patterns: [/tlsCAFile names a file that does not exist/],
       }),
       "with a file of the authority that is no certificate": () => ({
         url: swapFile(server.url, import.meta.path),
-        says: [/holds no certificate/],
+        patterns: [/holds no certificate/],
       }),
       "by TLS where there is none": () => ({
         url: `esdb://127.0.0.1:${insecure.port}`,
-        says: [/speaks no TLS/, /tls=false/],
+        patterns: [/speaks no TLS/, /tls=false/],
       }),
       "without TLS": () => ({
         status: 1,
         url: `esdb://localhost:${server.port}?tls=false`,
-        says: [/does not answer as it should/, /tls=false for a node without TLS/],
+        patterns: [/does not answer as it should/, /tls=false for a node without TLS/],
       }),
       "by a name that its certificate does not have": () => ({
         url: urlThrough(server, elsewherePort),
-        says: [/certificate for other hosts/],
+        patterns: [/certificate for other hosts/],
       }),
     };
 
     test.each(Object.entries(cases))(
       "%s",
-      async (_name, of) => {
-        const { url, says, status = 2 } = of();
+      async (_name, testCase) => {
+        const { url, patterns, status = 2 } = testCase();
         const env = { PORT: "0", STORE_URL: url, MASTER_KEY, STORE_TIMEOUT_MS: "1500" };
         const { exitCode, out, err } = await runCommand(["serve"], await mkdtemp(join(folder, "data-")), env);
         expect({ err, exitCode, out }).toEqual({ err, exitCode: status, out: "" });
         expect(err.trim().split("\n")).toHaveLength(1);
         expect(err).not.toMatch(/guess|gu.e.ss/);
-        for (const pattern of says) expect(err).toMatch(pattern);
+        for (const pattern of patterns) expect(err).toMatch(pattern);
       },
       TEST_MS_MAX,
     );
@@ -141,16 +143,16 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
     test(
       "nor is a command, with the same line",
       async () => {
-        const strangers = swapFile(server.url, strangersFile);
-        for (const [url, says] of [
+        const withOtherAuthority = swapFile(server.url, strangersFile);
+        for (const [url, patterns] of [
           [server.urlFor({ name: ADMIN.name, password: "guess" }), /refuses the user name or the password/],
-          [strangers, /certificate from an authority that this machine does not know/],
+          [withOtherAuthority, /certificate from an authority that this machine does not know/],
         ] as const) {
           const env = { STORE_URL: url, MASTER_KEY, STORE_TIMEOUT_MS: "1500" };
           const { exitCode, err } = await runCommand(["workspace", "list"], folder, env);
           expect({ err, exitCode }).toEqual({ err, exitCode: 2 });
           expect(err.trim().split("\n")).toHaveLength(1);
-          expect(err).toMatch(says);
+          expect(err).toMatch(patterns);
         }
       },
       TEST_MS_MAX,
@@ -188,12 +190,12 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
   test(
     "is scavenged for a user of $ops alone, who needs no other right for it",
     async () => {
-      const remains = async (name: string) => {
+      const countRemaining = async (name: string) => {
         const store = await connectEventStoreDb({ url: urlAs(name) });
         return (await store.purge().finally(() => store.close())).remains;
       };
-      expect(await remains("eraser")).toEqual([]);
-      expect(await remains("plain")).toEqual([
+      expect(await countRemaining("eraser")).toEqual([]);
+      expect(await countRemaining("plain")).toEqual([
         expect.stringMatching(/the user of STORE_URL is not in \$ops/),
       ]);
     },

@@ -223,9 +223,9 @@ describe("the master key", () => {
       const dataDir = await temporaryDirectory();
       try {
         await (await startTestApp({ dataDir })).app.stop();
-        const why = await refusal(dataDir, { MASTER_KEY: newMasterKey() });
-        expect(why).toContain("MASTER_KEY");
-        expect(why).toContain("MASTER_KEY_PREVIOUS");
+        const refusalMessage = await refusal(dataDir, { MASTER_KEY: newMasterKey() });
+        expect(refusalMessage).toContain("MASTER_KEY");
+        expect(refusalMessage).toContain("MASTER_KEY_PREVIOUS");
         const command = await run(serve, { DATA_DIR: dataDir, PORT: "0", MASTER_KEY: newMasterKey() });
         expect(command.status).toBe(2);
         expect(command.err).toStartWith("postledger: MASTER_KEY ");
@@ -268,12 +268,12 @@ describe("the master key", () => {
     const dataDir = await temporaryDirectory();
     try {
       await (await startTestApp({ dataDir })).app.stop();
-      const made = await readFile(join(dataDir, "master.key"), "utf8");
+      const generated = await readFile(join(dataDir, "master.key"), "utf8");
       const app = await startTestApp({ dataDir });
       expect((await app.call("GET", "/api/v1/emails")).status).toBe(200);
       await app.app.stop();
-      expect(await readFile(join(dataDir, "master.key"), "utf8")).toBe(made);
-      expect(Uint8Array.fromBase64(made.trim())).toHaveLength(32);
+      expect(await readFile(join(dataDir, "master.key"), "utf8")).toBe(generated);
+      expect(Uint8Array.fromBase64(generated.trim())).toHaveLength(32);
     } finally {
       await rm(dataDir, { recursive: true });
     }

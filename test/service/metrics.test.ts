@@ -16,14 +16,14 @@ beforeAll(async () => {
 });
 afterAll(() => app.remove());
 
-async function asked(path = "/metrics", options: RequestInit = {}) {
+async function fetchMetrics(path = "/metrics", options: RequestInit = {}) {
   const answer = await fetch(new URL(path, app.app.metrics ?? "none:"), options);
   return { answer, text: await answer.text() };
 }
 
 /** The value of a metric; null where it is not there. */
-async function figure(metric: string): Promise<number | null> {
-  const { text } = await asked();
+async function metricValue(metric: string): Promise<number | null> {
+  const { text } = await fetchMetrics();
   const line = text.split("\n").find((one) => one.startsWith(`${metric} `));
   return line === undefined ? null : Number(line.slice(metric.length));
 }
@@ -31,19 +31,19 @@ async function figure(metric: string): Promise<number | null> {
 const BOOTSTRAP_SENDER = "hello@example.com";
 
 test("metrics count what was accepted, what became of it, and what was answered", async () => {
-  expect(await figure('postledger_events_appended_total{type="EmailSent"}')).toBeNull();
+  expect(await metricValue('postledger_events_appended_total{type="EmailSent"}')).toBeNull();
   const body = message({ from: BOOTSTRAP_SENDER });
   for (const status of [202, 202, 400]) {
     const sent = status === 202 ? body : {};
     expect((await app.send(newKey(), sent)).status).toBe(status);
   }
-  const counted = async () => (await figure('postledger_events_appended_total{type="EmailSent"}')) === 2;
+  const counted = async () => (await metricValue('postledger_events_appended_total{type="EmailSent"}')) === 2;
   await until(counted, "both to be sent");
-  expect(await figure('postledger_events_appended_total{type="EmailQueued"}')).toBe(2);
-  expect(await figure('postledger_http_responses_total{status="202"}')).toBe(2);
-  expect(await figure('postledger_http_responses_total{status="400"}')).toBe(1);
+  expect(await metricValue('postledger_events_appended_total{type="EmailQueued"}')).toBe(2);
+  expect(await metricValue('postledger_http_responses_total{status="202"}')).toBe(2);
+  expect(await metricValue('postledger_http_responses_total{status="400"}')).toBe(1);
   // The read models follow.
-  await until(async () => (await figure("postledger_messages_due")) === 0, "no message to be due");
+  await until(async () => (await metricValue("postledger_messages_due")) === 0, "no message to be due");
 });
 
 test("an append that loses is not counted", async () => {
@@ -58,25 +58,25 @@ test("an append that loses is not counted", async () => {
 });
 
 test("metrics say how the service is, in the format of Prometheus", async () => {
-  const { answer, text } = await asked();
+  const { answer, text } = await fetchMetrics();
   expect(answer.status).toBe(200);
   expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
   for (const check of ["store", "read_models", "disk", "relay"])
-    expect(await figure(`postledger_check_ok{check="${check}"}`)).toBe(1);
-  expect(await figure('postledger_read_model_caught_up{name="emails"}')).not.toBeNull();
-  expect(await figure("postledger_disk_free_bytes")).toBeGreaterThan(0);
+    expect(await metricValue(`postledger_check_ok{check="${check}"}`)).toBe(1);
+  expect(await metricValue('postledger_read_model_caught_up{name="emails"}')).not.toBeNull();
+  expect(await metricValue("postledger_disk_free_bytes")).toBeGreaterThan(0);
   const comment = /^# (?:HELP [a-z_]+ .+|TYPE [a-z_]+ (?:counter|gauge))$/;
   const sample = /^[a-z_]+(?:\{[a-z_]+="[^"]*"\})? [\d.e+]+$/;
-  const odd = text
+  const invalidLines = text
     .trimEnd()
     .split("\n")
     .filter((line) => !comment.test(line) && !sample.test(line));
-  expect(odd).toEqual([]);
+  expect(invalidLines).toEqual([]);
 });
 
 test("nothing else is answered there, and no metrics on the port of the API", async () => {
-  expect((await asked("/api/v1/emails")).answer.status).toBe(404);
-  expect((await asked("/metrics", { method: "POST" })).answer.status).toBe(405);
+  expect((await fetchMetrics("/api/v1/emails")).answer.status).toBe(404);
+  expect((await fetchMetrics("/metrics", { method: "POST" })).answer.status).toBe(405);
   expect((await fetch(`${app.url}/metrics`)).status).toBe(404);
 });
 

@@ -32,13 +32,13 @@ test("nobody is told at which message a read model stopped", async () => {
   });
 });
 
-const behind = { name: "emails", state: "behind", isCaughtUp: false, failure: null };
-const level = { ...behind, state: "live", isCaughtUp: true };
+const lagging = { name: "emails", state: "behind", isCaughtUp: false, failure: null };
+const level = { ...lagging, state: "live", isCaughtUp: true };
 
 test("read models that are being built make the service unready from the first moment", async () => {
   const build = { done: 0.427, lagMs: 60_000 };
   const readiness = readinessWith({
-    readers: { status: () => [level, behind] },
+    readers: { status: () => [level, lagging] },
     readModelBuild: async () => build,
   });
   const { read_models: readModels } = await readiness();
@@ -46,7 +46,7 @@ test("read models that are being built make the service unready from the first m
 });
 
 test("read models that were not opened yet make the service unready, however new the log is", async () => {
-  const absent = { ...behind, state: "absent" };
+  const absent = { ...lagging, state: "absent" };
   const { read_models: readModels } = await readinessWith({ readers: { status: () => [level, absent] } })();
   expect(readModels).toMatchObject({ ok: false, detail: "emails: not opened yet" });
 });
@@ -58,22 +58,22 @@ test("what a read model lacks for some seconds makes a service that was ready no
     readers: { status: () => [model] },
     readModelBuild: async () => build,
   });
-  const look = async () => (await readiness()).read_models;
-  expect(await look()).toMatchObject({ ok: true, detail: "caught up" });
-  model = behind;
-  expect(await look()).toMatchObject({ ok: true, detail: "caught up" });
+  const readModelsCheck = async () => (await readiness()).read_models;
+  expect(await readModelsCheck()).toMatchObject({ ok: true, detail: "caught up" });
+  model = lagging;
+  expect(await readModelsCheck()).toMatchObject({ ok: true, detail: "caught up" });
   build = { done: 0.99, lagMs: 7_000 };
-  expect(await look()).toMatchObject({ ok: true, detail: "being built: 99% of the log is read" });
+  expect(await readModelsCheck()).toMatchObject({ ok: true, detail: "being built: 99% of the log is read" });
   build = { done: 0.98, lagMs: 11_000 };
-  expect(await look()).toMatchObject({ ok: false, detail: "being built: 98% of the log is read" });
+  expect(await readModelsCheck()).toMatchObject({ ok: false, detail: "being built: 98% of the log is read" });
 });
 
 test("many who ask at once whether the service is ready ask the store once", async () => {
-  let asked = 0;
+  let reads = 0;
   const answer = Promise.withResolvers<void>();
   const store = {
     head() {
-      asked += 1;
+      reads += 1;
       return answer.promise;
     },
   };
@@ -85,10 +85,10 @@ test("many who ask at once whether the service is ready ask the store once", asy
       instanceStatus: { get: async () => ({ instance: null }) },
     },
   });
-  const looks = Array.from({ length: 100 }, () => readiness());
+  const answers = Array.from({ length: 100 }, () => readiness());
   answer.resolve();
-  for (const checks of await Promise.all(looks)) expect(checks.store?.ok).toBe(true);
-  expect(asked).toBe(1);
+  for (const checks of await Promise.all(answers)) expect(checks.store?.ok).toBe(true);
+  expect(reads).toBe(1);
   await readiness();
-  expect(asked).toBe(2);
+  expect(reads).toBe(2);
 });

@@ -63,11 +63,11 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
   async function sent(to: string): Promise<{ readonly id: string; readonly returnPath: string }> {
     const { json } = await tenant.send(newKey(), message({ to }));
     await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
-    const taken = sink.record.messages.find((one) => one.to.includes(to));
-    return { id: json.id, returnPath: taken?.from ?? "" };
+    const accepted = sink.record.messages.find((one) => one.to.includes(to));
+    return { id: json.id, returnPath: accepted?.from ?? "" };
   }
 
-  async function comesBack(to: string, raw: string): Promise<string> {
+  async function returnMail(to: string, raw: string): Promise<string> {
     const transport = nodemailer.createTransport({ host: "127.0.0.1", port, ignoreTLS: true });
     try {
       const { response } = await transport.sendMail({ envelope: { from: "", to }, raw });
@@ -84,14 +84,14 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     const { id, returnPath } = await sent(to);
     expect(returnPath).toMatch(/^[a-z2-7]{48}@bounce\.shop\.example$/);
     const raw = report("5.1.1", "550 5.1.1 user unknown");
-    expect(await comesBack(returnPath.toUpperCase(), raw)).toBe("250 2.0.0 taken");
+    expect(await returnMail(returnPath.toUpperCase(), raw)).toBe("250 2.0.0 taken");
     const email = await emailOf(id);
     expect(email.status).toBe("bounced");
     expect(email.timeline.at(-1)).toMatchObject({ type: "bounced", source: "return_path", code: 550 });
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({ email_id: id });
     expect((await tenant.call("GET", "/api/v1/suppressions/somebody.else@example.org")).status).toBe(404);
     // The same report once more changes nothing.
-    expect(await comesBack(returnPath, raw)).toBe("250 2.0.0 taken");
+    expect(await returnMail(returnPath, raw)).toBe("250 2.0.0 taken");
     expect((await emailOf(id)).timeline).toHaveLength(email.timeline.length);
   });
 
@@ -99,7 +99,7 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     const { id, returnPath } = await sent("away@example.net");
     const reply =
       "From: away@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1";
-    expect(await comesBack(returnPath, reply)).toBe("250 2.0.0 taken");
+    expect(await returnMail(returnPath, reply)).toBe("250 2.0.0 taken");
     expect((await emailOf(id)).status).toBe("sent");
   });
 
@@ -108,16 +108,16 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     const [local = ""] = returnPath.split("@");
     const forged = local.slice(0, -1) + (local.endsWith("a") ? "b" : "a");
     for (const to of [`${forged}@${DOMAIN}`, `nobody@${DOMAIN}`, `${local}@else.example`, "ana@example.net"])
-      expect(await comesBack(to, report("5.1.1", "550"))).toBe("550 5.1.1 no such address");
-    expect(await comesBack(`postmaster@${DOMAIN}`, "Subject: hello\r\n\r\nhello")).toBe("250 2.0.0 taken");
+      expect(await returnMail(to, report("5.1.1", "550"))).toBe("550 5.1.1 no such address");
+    expect(await returnMail(`postmaster@${DOMAIN}`, "Subject: hello\r\n\r\nhello")).toBe("250 2.0.0 taken");
   });
 
   test("is believed as a complaint with a signed address of ours alone", async () => {
     const to = "annoyed@example.net";
     const { id, returnPath } = await sent(to);
-    expect(await comesBack(COMPLAINTS, complaint("someone@else.example"))).toBe("250 2.0.0 taken");
+    expect(await returnMail(COMPLAINTS, complaint("someone@else.example"))).toBe("250 2.0.0 taken");
     expect((await emailOf(id)).status).toBe("sent");
-    expect(await comesBack(COMPLAINTS, complaint(returnPath))).toBe("250 2.0.0 taken");
+    expect(await returnMail(COMPLAINTS, complaint(returnPath))).toBe("250 2.0.0 taken");
     expect((await emailOf(id)).timeline.at(-1)).toMatchObject({
       type: "complained",
       source: "complaint_address",

@@ -39,8 +39,8 @@ test("a port in use is reported with the name of its setting", async () => {
   const start = startService(sqliteStore, { SUBMISSION_PORT: String(port) });
   await expect(start).rejects.toThrow(`SUBMISSION_PORT ${port} on 127.0.0.1 is in use by another program`);
   other.close();
-  const gone = Object.assign(new Error("x"), { code: "EADDRNOTAVAIL" });
-  expect(String(listenError("SUBMISSION_", { host: "192.0.2.1", port }, gone))).toContain(
+  const unavailable = Object.assign(new Error("x"), { code: "EADDRNOTAVAIL" });
+  expect(String(listenError("SUBMISSION_", { host: "192.0.2.1", port }, unavailable))).toContain(
     "SUBMISSION_HOST 192.0.2.1 is not an address of this machine",
   );
 });

@@ -80,14 +80,14 @@ describe("sessions over raw sockets", () => {
     });
 
     test("the end of content is found wherever its bytes are split", async () => {
-      const whole = `${HEADER}..one dot, and a line with one:\r\n..\r\n.\r\n`;
+      const content = `${HEADER}..one dot, and a line with one:\r\n..\r\n.\r\n`;
       for (let at = 1; at <= 12; at += 1) {
         const client = await loggedIn();
         client.write(ENVELOPE);
         for (const code of ["250", "250", "354"]) expect(await client.reply()).toStartWith(code);
-        client.write(whole.slice(0, -at));
+        client.write(content.slice(0, -at));
         await new Promise((resolve) => setImmediate(resolve));
-        client.write(whole.slice(-at));
+        client.write(content.slice(-at));
         const id = (await client.reply()).split(" ").at(-1);
         const { text } = (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
         expect({ at, text: text.trimEnd() }).toEqual({ at, text: ".one dot, and a line with one:\n." });
@@ -131,10 +131,10 @@ describe("sessions over raw sockets", () => {
   test("one workspace cannot take the connections of the others", async () => {
     const [greedy, other] = [await service.tenant(), await service.tenant()];
     const clients: Awaited<ReturnType<typeof smtpClient>>[] = [];
-    const open = async (by: Tenant) => {
+    const open = async (sender: Tenant) => {
       const client = await smtpClient(port);
       clients.push(client);
-      return client.logIn(by.apiKey);
+      return client.logIn(sender.apiKey);
     };
     for (let opened = 0; opened < 100; opened += 20) {
       const replies = await Promise.all(Array.from({ length: 20 }, () => open(greedy)));

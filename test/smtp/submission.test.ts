@@ -16,7 +16,7 @@ function mail(fields: Readonly<Record<string, string>> = {}, text = "It works.")
 }
 
 /** The id in a reply of 250. */
-function idIn(reply: string): string {
+function idFromReply(reply: string): string {
   const [, id = ""] = /^250 2\.6\.0 accepted as (\S+)$/.exec(reply) ?? [];
   expect({ reply, hasId: id !== "" }).toEqual({ reply, hasId: true });
   return id;
@@ -70,7 +70,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
         ],
       });
       client.close();
-      expect(await read(idIn(response))).toMatchObject({
+      expect(await read(idFromReply(response))).toMatchObject({
         from: SENDER,
         to: "ana@example.com",
         reply_to: "support@example.com",
@@ -123,7 +123,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       });
       const { response } = await large;
       client.close();
-      expect((await read(idIn(response))).attachments).toEqual([
+      expect((await read(idFromReply(response))).attachments).toEqual([
         { filename: "one.png", content_type: "image/png", size_bytes: content.byteLength, expired: false },
         { filename: "two.png", content_type: "image/png", size_bytes: content.byteLength, expired: false },
       ]);
@@ -140,7 +140,10 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       attachments,
     });
     client.close();
-    expect(await read(idIn(response))).toMatchObject({ text: "\n", attachments: [{ filename: "note.txt" }] });
+    expect(await read(idFromReply(response))).toMatchObject({
+      text: "\n",
+      attachments: [{ filename: "note.txt" }],
+    });
   });
 
   test("names and headers arrive with the mail, and headers meant for others do not", async () => {
@@ -165,7 +168,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       },
     });
     client.close();
-    const { to, from_name, to_name, reply_to_name, headers } = await read(idIn(response));
+    const { to, from_name, to_name, reply_to_name, headers } = await read(idFromReply(response));
     expect({ to, from_name, to_name, reply_to_name }).toEqual({
       to: "Ana@example.com",
       from_name: "Bücher & Söhne",
@@ -231,7 +234,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     for (const line of ["MAIL FROM:<a@example.com> BODY=8BITMIME", "RCPT TO:<ana@example.com>", "DATA"])
       expect(await client.command(line)).toMatch(/^(250|354)/);
     client.write(Buffer.from(lines.join("\r\n")));
-    expect(await read(idIn(await client.command(".")))).toMatchObject({
+    expect(await read(idFromReply(await client.command(".")))).toMatchObject({
       from_name: "Shop, Inc.",
       to_name: "Ana Größe",
       reply_to: "help@example.com",
@@ -254,7 +257,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
   describe("a recipient", () => {
     test("comes from the envelope, whatever the header says", async () => {
       const reply = await replyTo(mail({ To: "other@example.com", Bcc: "hidden@example.com" }));
-      expect(await read(idIn(reply))).toMatchObject({ to: "ana@example.com" });
+      expect(await read(idFromReply(reply))).toMatchObject({ to: "ana@example.com" });
     });
 
     test("that is no address is refused without the others", async () => {
@@ -266,7 +269,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(await client.command("RCPT TO:<ana@xn--bcher-kva.example>")).toStartWith("250");
       await client.command("DATA");
       client.write(mail());
-      expect(await read(idIn(await client.command(".")))).toMatchObject({
+      expect(await read(idFromReply(await client.command(".")))).toMatchObject({
         to: "ana@xn--bcher-kva.example",
       });
       client.destroy();
@@ -276,7 +279,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       await service.suppress(tenant.workspaceId, "gone@example.com");
       await until(async () => {
         const reply = await replyTo(mail(), ["gone@example.com"]);
-        return (await read(idIn(reply))).status === "suppressed";
+        return (await read(idFromReply(reply))).status === "suppressed";
       }, "the suppression to take effect");
     });
   });
@@ -287,12 +290,12 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       const first = await replyTo(mail({ "X-Idempotency-Key": key }));
       expect(await replyTo(mail({ "X-Idempotency-Key": key, Date: "now" }))).toBe(first);
       const found = await tenant.call("GET", `/api/v1/emails?idempotency_key=${key}`);
-      expect(found.json.data[0].id).toBe(idIn(first));
+      expect(found.json.data[0].id).toBe(idFromReply(first));
     });
 
     test("with other content is refused", async () => {
       const key = newKey();
-      idIn(await replyTo(mail({ "X-Idempotency-Key": key })));
+      idFromReply(await replyTo(mail({ "X-Idempotency-Key": key })));
       const reply = await replyTo(mail({ "X-Idempotency-Key": key, Subject: "Other" }));
       expect(reply).toMatch(/^554 5\.6\.0 .*IDEMPOTENCY_CONFLICT/);
     });
@@ -321,7 +324,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     });
 
     test("without either is a new message", async () => {
-      expect(idIn(await replyTo(mail()))).not.toBe(idIn(await replyTo(mail())));
+      expect(idFromReply(await replyTo(mail()))).not.toBe(idFromReply(await replyTo(mail())));
     });
 
     test("continues after the recipients that a limit has let through", async () => {
@@ -377,7 +380,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     test("that was revoked ends the session within a second", async () => {
       const other = await tenant.withKey({ scopes: ["email:send"] });
       const client = await loggedIn(other.apiKey);
-      idIn(await client.send(["ana@example.com"], mail()));
+      idFromReply(await client.send(["ana@example.com"], mail()));
       const { status } = await tenant.call("POST", `/api/v1/api-keys/${other.keyId}/revoke`);
       expect(status).toBeLessThan(300);
       const lastMs = await lastAcceptedMs(async () => {

@@ -110,7 +110,7 @@ describe.each([false, true])("with a certificate, TLS from the beginning: %p", (
     const silent = Array.from({ length: 700 }, () => connect({ host: "127.0.0.1", port }));
     for (const socket of silent) socket.on("error", () => {});
     await Promise.all(silent.map((socket) => once(socket, "connect")));
-    const others = createTransport({
+    const otherTransport = createTransport({
       host: "127.0.0.1",
       port,
       localAddress: "127.0.0.2",
@@ -119,13 +119,13 @@ describe.each([false, true])("with a certificate, TLS from the beginning: %p", (
       auth: { user: "any", pass: tenant.apiKey },
       tls: { servername: NAME, ca: [authority.certificate] },
     });
-    const sent = await others.sendMail({
+    const sent = await otherTransport.sendMail({
       from: SENDER,
       to: "bo@example.com",
       subject: "Room",
       text: "Hello",
     });
-    others.close();
+    otherTransport.close();
     for (const socket of silent) socket.destroy();
     expect(sent.response).toStartWith("250 2.6.0 accepted as ");
   });

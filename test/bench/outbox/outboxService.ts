@@ -47,14 +47,14 @@ async function makeTables(sql: SQL, apiKey: string): Promise<void> {
 
 /** The workspace of an Authorization header; null for nobody's key. */
 function keyCheck(sql: SQL): (authorization: string | undefined) => Promise<string | null> {
-  const known = new Map<string, { readonly workspaceId: string; readonly freshUntil: number }>();
+  const known = new Map<string, { readonly workspaceId: string; readonly expiresAt: number }>();
   return async (authorization) => {
     const hash = hashOf(/^Bearer (\S+)$/.exec(authorization ?? "")?.[1] ?? "");
     const cached = known.get(hash);
-    if (cached !== undefined && performance.now() < cached.freshUntil) return cached.workspaceId;
+    if (cached !== undefined && performance.now() < cached.expiresAt) return cached.workspaceId;
     const [row] = await sql`SELECT hash, workspace_id FROM api_keys WHERE hash = ${hash}`;
     if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return null;
-    known.set(hash, { workspaceId: row.workspace_id, freshUntil: performance.now() + KEY_AGE_MS_MAX });
+    known.set(hash, { workspaceId: row.workspace_id, expiresAt: performance.now() + KEY_AGE_MS_MAX });
     return row.workspace_id;
   };
 }

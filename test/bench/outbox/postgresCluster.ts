@@ -52,9 +52,9 @@ export async function startPostgres(programs: string): Promise<PostgresCluster> 
       stderr: "pipe",
     });
   const account = [`--username=${USER}`, `--pwfile=${passwordFile}`, "--auth=scram-sha-256"];
-  const made = run("initdb", ...account, "--encoding=UTF8", "--locale=C", `--pgdata=${data}`);
-  const trouble = await new Response(made.stderr).text();
-  if ((await made.exited) !== 0) throw new Error(`initdb failed: ${trouble}`);
+  const initialised = run("initdb", ...account, "--encoding=UTF8", "--locale=C", `--pgdata=${data}`);
+  const errorOutput = await new Response(initialised.stderr).text();
+  if ((await initialised.exited) !== 0) throw new Error(`initdb failed: ${errorOutput}`);
   const port = await freePort();
   const settings = { port, listen_addresses: "127.0.0.1", unix_socket_directories: folder, fsync: "on" };
   const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);

@@ -194,7 +194,7 @@ const stopped: Instance = {
 describe("sealing", () => {
   test("waits for its interval, and reports what prevents it", async () => {
     let isUnavailable = false;
-    const store = memoryEventStore({ isAway: () => isUnavailable });
+    const store = memoryEventStore({ isUnavailable: () => isUnavailable });
     const failures: unknown[] = [];
     const sealer = sealerOn(store);
     const intervalMs = 10;

@@ -82,7 +82,7 @@ describe("the registry of services", () => {
 
   test("records once that a service has left, and again if that failed", async () => {
     let isUnavailable = false;
-    const store = memoryEventStore({ isAway: () => isUnavailable });
+    const store = memoryEventStore({ isUnavailable: () => isUnavailable });
     await openInstance(store, claims, context);
     const service = await join(store, A);
     isUnavailable = true;

@@ -8,7 +8,7 @@ const refused = (stage: MailStage, reply: string): MailOutcome => {
 };
 
 /** What matters of a result, in a line. */
-function told(outcome: MailOutcome): string {
+function describeOutcome(outcome: MailOutcome): string {
   const result = classifyMailOutcome(outcome);
   switch (result.kind) {
     case "sent":
@@ -36,7 +36,7 @@ describe("the recipient's side", () => {
     ["data", "451 4.2.0 not now"],
     ["final", "450 4.2.1 the user gets mail at too high a rate"],
   ] as const)("%s: %s is deferred and burns an attempt", (stage, reply) => {
-    expect(told(refused(stage, reply))).toBe("deferred, burns");
+    expect(describeOutcome(refused(stage, reply))).toBe("deferred, burns");
   });
 
   test.each(
@@ -44,28 +44,28 @@ describe("the recipient's side", () => {
       ["550 no", "552 5.2.2 full", "554 5.6.0 bad", "550 5.4.1 no"].map((reply) => [stage, reply] as const),
     ),
   )("%s: %s bounces and suppresses nobody", (stage, reply) => {
-    expect(told(refused(stage, reply))).toBe("bounced");
+    expect(describeOutcome(refused(stage, reply))).toBe("bounced");
   });
 
   test.each(["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"])(
     "%s bounces, and suppresses at RCPT only",
     (code) => {
-      expect(told(refused("rcpt", `550 ${code} no such mailbox`))).toBe("bounced, suppresses");
-      expect(told(refused("rcpt", `556-${code} no such mailbox`))).toBe("bounced, suppresses");
-      expect(told(refused("data", `550 ${code} no such mailbox`))).toBe("bounced");
-      expect(told(refused("final", `550 ${code} no such mailbox`))).toBe("bounced");
+      expect(describeOutcome(refused("rcpt", `550 ${code} no such mailbox`))).toBe("bounced, suppresses");
+      expect(describeOutcome(refused("rcpt", `556-${code} no such mailbox`))).toBe("bounced, suppresses");
+      expect(describeOutcome(refused("data", `550 ${code} no such mailbox`))).toBe("bounced");
+      expect(describeOutcome(refused("final", `550 ${code} no such mailbox`))).toBe("bounced");
     },
   );
 
   test.each(["5.1.0", "5.1.4", "5.1.5", "5.1.9", "5.1.11", "5.1.100", "5.2.1"])(
     "%s suppresses nobody",
     (code) => {
-      expect(told(refused("rcpt", `550 ${code} no`))).toBe("bounced");
+      expect(describeOutcome(refused("rcpt", `550 ${code} no`))).toBe("bounced");
     },
   );
 
   test("a code in the middle of the text suppresses nobody", () => {
-    expect(told(refused("rcpt", "550 see 5.1.1 in our manual"))).toBe("bounced");
+    expect(describeOutcome(refused("rcpt", "550 see 5.1.1 in our manual"))).toBe("bounced");
   });
 });
 
@@ -81,7 +81,7 @@ describe("a refusal of us or our sender fails and never suppresses:", () => {
     ["rcpt", "553 5.1.8 sender's domain does not exist"],
     ["final", "550 5.1.8 sender's domain does not exist"],
   ] as const)("%s: %s", (stage, reply) => {
-    expect(told(refused(stage, reply))).toBe("failed");
+    expect(describeOutcome(refused(stage, reply))).toBe("failed");
   });
 });
 
@@ -106,11 +106,11 @@ describe("the relay's fault burns no attempt:", () => {
     ["rcpt", "535 5.7.8 wrong password"],
     ["data", "535 wrong password"],
   ] as const)("%s: %s", (stage, reply) => {
-    expect(told(refused(stage, reply))).toBe("deferred, relay fault");
+    expect(describeOutcome(refused(stage, reply))).toBe("deferred, relay fault");
   });
 
   test.each(["connect", "mail", "rcpt", "data", "final"] as const)("no connection at %s", (stage) => {
-    expect(told({ kind: "broken", stage, reason: "ECONNRESET" })).toBe("deferred, relay fault");
+    expect(describeOutcome({ kind: "broken", stage, reason: "ECONNRESET" })).toBe("deferred, relay fault");
   });
 });
 
@@ -123,11 +123,13 @@ describe("the rest", () => {
   });
 
   test("no answer to the final dot is ambiguous: the relay may have it", () => {
-    expect(told({ kind: "unknown", reason: "timeout" })).toBe("deferred, burns, ambiguous, relay fault");
+    expect(describeOutcome({ kind: "unknown", reason: "timeout" })).toBe(
+      "deferred, burns, ambiguous, relay fault",
+    );
   });
 
   test("out of time is nobody's fault: nothing left this machine", () => {
-    expect(told({ kind: "outOfTime" })).toBe("deferred");
+    expect(describeOutcome({ kind: "outOfTime" })).toBe("deferred");
   });
 
   test.each([

@@ -30,7 +30,7 @@ const policy = DELIVERY_POLICY;
 const hold: DeliveryPolicy = { ...policy, onAmbiguous: "hold" };
 const NOW = ACCEPTED_AT + HOUR_MS;
 const input: DecisionInput = { now: NOW, random: 0, pausedMs: 0 };
-const on = { policy, input, transport: "smtp" };
+const context = { policy, input, transport: "smtp" };
 const END = ACCEPTED_AT + policy.lifetimeMs;
 
 const queued = acceptance();
@@ -130,7 +130,7 @@ describe("startDelivery", () => {
 
 describe("recordOutcome", () => {
   const record =
-    (result: RecordedAttemptResult, attempt = 1, settings = on) =>
+    (result: RecordedAttemptResult, attempt = 1, settings = context) =>
     (state: Parameters<typeof recordOutcome>[0]) =>
       recordOutcome(state, attempt, result, settings);
   const sentResult: RecordedAttemptResult = { kind: "sent", codes: "250" };
@@ -143,7 +143,7 @@ describe("recordOutcome", () => {
     code: 450,
     sealedReply: "sealed 450 busy",
   };
-  const busyEvent = (attempt: number, delayMs: number) =>
+  const busyDeferral = (attempt: number, delayMs: number) =>
     deferred(attempt, { code: 450, sealedReply: "sealed 450 busy", nextAttemptAt: rfc3339(NOW + delayMs) });
   const unknown: RecordedAttemptResult = {
     ...busy,
@@ -184,7 +184,7 @@ describe("recordOutcome", () => {
   test("a deferral, with the time of the next attempt", () => {
     given(...queued, started(1))
       .when(record(busy))
-      .then("recorded", busyEvent(1, MINUTE_MS))
+      .then("recorded", busyDeferral(1, MINUTE_MS))
       .again("alreadyRecorded");
   });
 
@@ -203,13 +203,13 @@ describe("recordOutcome", () => {
         deferred(index + 1),
       ]).flat();
       const attempt = burnt + 1;
-      const decide = (random: number) => record(busy, attempt, { ...on, input: { ...input, random } });
+      const decide = (random: number) => record(busy, attempt, { ...context, input: { ...input, random } });
       given(...queued, ...past, started(attempt))
         .when(decide(0))
-        .then("recorded", busyEvent(attempt, minutes * MINUTE_MS));
+        .then("recorded", busyDeferral(attempt, minutes * MINUTE_MS));
       given(...queued, ...past, started(attempt))
         .when(decide(0.5))
-        .then("recorded", busyEvent(attempt, Math.ceil(minutes * MINUTE_MS * (1 + 0.2 * 0.5))));
+        .then("recorded", busyDeferral(attempt, Math.ceil(minutes * MINUTE_MS * (1 + 0.2 * 0.5))));
     }
   });
 
@@ -237,10 +237,10 @@ describe("recordOutcome", () => {
     const late = { now: END - 10, random: 0.9, pausedMs: 0 };
     const facts = { code: 450, sealedReply: "sealed 450 busy" };
     given(...queued, started(1))
-      .when(record(busy, 1, { ...on, input: late }))
+      .when(record(busy, 1, { ...context, input: late }))
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END) }));
     given(...queued, started(1))
-      .when(record(busy, 1, { ...on, input: { ...late, pausedMs: 20 } }))
+      .when(record(busy, 1, { ...context, input: { ...late, pausedMs: 20 } }))
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END + 20) }));
   });
 
@@ -252,20 +252,20 @@ describe("recordOutcome", () => {
       sealedReply: "sealed 450 busy",
     };
     given(...queued, started(1))
-      .when(record(unknown, 1, { ...on, policy: hold }))
+      .when(record(unknown, 1, { ...context, policy: hold }))
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END) }));
   });
 
   test("late, after the lease, after another claim, or after the end: no outcome is dropped", () => {
-    const pasts: readonly (readonly EmailEvent[])[] = [
+    const histories: readonly (readonly EmailEvent[])[] = [
       [...queued, started(1), leaseExpired(1)],
       [...queued, started(1), leaseExpired(1), started(2)],
       [...queued, started(1), leaseExpired(1), started(2), sent(2)],
       [...queued, started(1), leaseExpired(1), canceled],
       [...queued, started(1), leaseExpired(1), expired(1)],
     ];
-    for (const past of pasts)
-      given(...past)
+    for (const history of histories)
+      given(...history)
         .when(record(sentResult))
         .then("recorded", sent(1))
         .again("alreadyRecorded");
@@ -325,42 +325,43 @@ describe("expireLease", () => {
 });
 
 describe("releaseLease", () => {
-  const giveBack = (why: Parameters<typeof releaseLease>[2]) => (state: Parameters<typeof releaseLease>[0]) =>
-    releaseLease(state, 1, why, on);
+  const release =
+    (reason: Parameters<typeof releaseLease>[2]) => (state: Parameters<typeof releaseLease>[0]) =>
+      releaseLease(state, 1, reason, context);
 
   test.each([
     ["sending_paused", 0],
     ["sender_unavailable", 0],
     ["store_unavailable", 30],
-  ] as const)("%s: waits for as long as that holds and %d s, and burns nothing", (why, seconds) => {
+  ] as const)("%s: waits for as long as that holds and %d s, and burns nothing", (reason, seconds) => {
     const nextAttemptAt = rfc3339(NOW + seconds * SECOND_MS);
     given(...queued, started(1))
-      .when(giveBack(why))
-      .then("released", deferred(1, { reason: why, attemptBurnt: false, nextAttemptAt }))
+      .when(release(reason))
+      .then("released", deferred(1, { reason, attemptBurnt: false, nextAttemptAt }))
       .again("notClaimed");
   });
 
   test("ends a message whose content is gone", () => {
     given(...queued, started(1))
-      .when(giveBack("content_unavailable"))
+      .when(release("content_unavailable"))
       .then("released", { type: "EmailFailed", data: { attempt: 1, reason: "content_unavailable" } })
       .again("notClaimed");
   });
 
   test("ends a message to a recipient who was suppressed since", () => {
     given(...queued, started(1))
-      .when(giveBack("suppressed"))
+      .when(release("suppressed"))
       .then("released", { type: "EmailSuppressed", data: { attempt: 1, reason: "suppressed_since" } })
       .again("notClaimed");
   });
 
   test("refuses another attempt's claim, and a message that has ended or does not exist", () => {
     given(...queued, started(1), leaseExpired(1), started(2))
-      .when(giveBack("suppressed"))
+      .when(release("suppressed"))
       .then("notClaimed");
     for (const [, events] of [...ENDED, ["never", []] as const])
       given(...events)
-        .when(giveBack("sending_paused"))
+        .when(release("sending_paused"))
         .then("notClaimed");
   });
 });
@@ -433,8 +434,8 @@ describe("resumeHeld", () => {
 
 describe("nextDeliveryAction", () => {
   const at = (now: number, paused = 0): DecisionInput => ({ now, random: 0, pausedMs: paused });
-  const action = (events: readonly EmailEvent[], when: DecisionInput, settings = policy) =>
-    nextDeliveryAction(foldOf(emailAggregate, events), when, settings);
+  const action = (events: readonly EmailEvent[], decisionInput: DecisionInput, settings = policy) =>
+    nextDeliveryAction(foldOf(emailAggregate, events), decisionInput, settings);
 
   test("delivers a message that is due, and waits for one that is not", () => {
     expect(action(queued, at(ACCEPTED_AT))).toEqual({ kind: "deliver" });
@@ -506,13 +507,13 @@ describe("redactRelayReply", () => {
     const address = fc
       .tuple(local, fc.constantFrom("example.com", "a.co", "mail.example.co.uk"))
       .map((parts) => parts.join("@"));
-    const piece = fc.oneof(
+    const part = fc.oneof(
       fc.constantFrom("sender", "recipient", "both"),
       fc.string({ maxLength: 12 }).filter((text) => !text.includes("@")),
     );
-    const pieces = fc.array(fc.tuple(piece, fc.infiniteStream(fc.boolean())), { maxLength: 8 });
+    const replies = fc.array(fc.tuple(part, fc.infiniteStream(fc.boolean())), { maxLength: 8 });
     fc.assert(
-      fc.property(address, address, pieces, (sender, recipient, parts) => {
+      fc.property(address, address, replies, (sender, recipient, parts) => {
         const words = new Map(Object.entries({ sender, recipient, both: sender + recipient }));
         const reply = parts.map(([word, upper]) => {
           const letters = [...(words.get(word) ?? word)];

@@ -16,7 +16,7 @@ const given = givenWhenThen(emailAggregate);
 const policy = DELIVERY_POLICY;
 const NOW = ACCEPTED_AT + HOUR_MS;
 const input = { now: NOW, random: 0, pausedMs: 0 };
-const on = { policy, input, transport: "smtp" };
+const context = { policy, input, transport: "smtp" };
 
 const accepted = acceptance();
 const claimed: EmailEvent = {
@@ -54,55 +54,55 @@ const bouncedEvent: EmailEvent = {
   data: { attempt: 1, reason: "mailbox_full", code: 552, enhancedCode: "5.2.2", source: "ses" },
 };
 
-const tell = (told: Feedback) => (state: EmailState) => recordFeedback(state, told, "ses");
+const give = (feedback: Feedback) => (state: EmailState) => recordFeedback(state, feedback, "ses");
 
 describe("feedback on a message that the relay accepted", () => {
   test("is recorded once, with its source", () => {
     given(...accepted, claimed, sent)
-      .when(tell(DELIVERED))
+      .when(give(DELIVERED))
       .then("recorded", deliveredEvent)
       .again("superseded");
     given(...accepted, claimed, sent)
-      .when(tell(BOUNCED))
+      .when(give(BOUNCED))
       .then("recorded", bouncedEvent)
       .again("superseded");
     given(...accepted, claimed, sent)
-      .when(tell(COMPLAINED))
+      .when(give(COMPLAINED))
       .then("recorded", complainedEvent)
       .again("superseded");
   });
 
   test("may follow a delivery: servers forward, and people complain", () => {
     given(...accepted, claimed, sent, deliveredEvent)
-      .when(tell(BOUNCED))
+      .when(give(BOUNCED))
       .then("recorded", bouncedEvent);
     given(...accepted, claimed, sent, deliveredEvent)
-      .when(tell(COMPLAINED))
+      .when(give(COMPLAINED))
       .then("recorded", complainedEvent);
   });
 
   test("reverts neither a bounce nor a complaint", () => {
     for (const last of [bouncedEvent, complainedEvent])
-      for (const told of FEEDBACK)
+      for (const feedback of FEEDBACK)
         given(...accepted, claimed, sent, last)
-          .when(tell(told))
+          .when(give(feedback))
           .then("superseded");
   });
 
   test("is ignored for a message that never left", () => {
-    for (const told of FEEDBACK) {
-      given().when(tell(told)).then("notFound");
+    for (const feedback of FEEDBACK) {
+      given().when(give(feedback)).then("notFound");
       given(...accepted)
-        .when(tell(told))
+        .when(give(feedback))
         .then("superseded");
       given(...accepted, claimed, deferred(false))
-        .when(tell(told))
+        .when(give(feedback))
         .then("superseded");
       given(...accepted, claimed, refused)
-        .when(tell(told))
+        .when(give(feedback))
         .then("superseded");
       given(...accepted, { type: "EmailCanceled", data: {} })
-        .when(tell(told))
+        .when(give(feedback))
         .then("superseded");
     }
   });
@@ -118,37 +118,37 @@ describe("feedback on a message that ended otherwise, although an attempt may ha
   test("is recorded once if it is a bounce or a complaint, and changes no status", () => {
     for (const ending of endings) {
       const past = [...accepted, claimed, deferred(true), ending] as const;
-      for (const told of [BOUNCED, COMPLAINED])
+      for (const feedback of [BOUNCED, COMPLAINED])
         given(...past)
-          .when(tell(told))
-          .then("recorded", ...eventsOf(told))
+          .when(give(feedback))
+          .then("recorded", ...eventsOf(feedback))
           .again("superseded");
       given(...past)
-        .when(tell(DELIVERED))
+        .when(give(DELIVERED))
         .then("superseded");
-      const told = [...past, bouncedEvent, complainedEvent].reduce(emailDecider.evolve, null as EmailState);
+      const state = [...past, bouncedEvent, complainedEvent].reduce(emailDecider.evolve, null as EmailState);
       const before = past.reduce(emailDecider.evolve, null as EmailState);
-      expect(told).toEqual({ ...(before as Email), feedback: ["bounced", "complained"] });
+      expect(state).toEqual({ ...(before as Email), feedback: ["bounced", "complained"] });
     }
   });
 });
 
 describe("feedback before the outcome of the attempt is known", () => {
   test("ends a message that the relay may have: it is not sent again", () => {
-    for (const told of FEEDBACK) {
-      const events = [...accepted, claimed, deferred(true), ...eventsOf(told)];
+    for (const feedback of FEEDBACK) {
+      const events = [...accepted, claimed, deferred(true), ...eventsOf(feedback)];
       const state = events.reduce(emailDecider.evolve, emailDecider.initialState);
       expect(nextDeliveryAction(state, input, policy)).toEqual({ kind: "none" });
       given(...accepted, claimed, deferred(true))
-        .when(tell(told))
-        .then("recorded", ...eventsOf(told));
+        .when(give(feedback))
+        .then("recorded", ...eventsOf(feedback));
     }
   });
 
   test("ends a claimed one; the worker's own outcome is still recorded, and its lease expires without effect", () => {
     const past = [...accepted, claimed, bouncedEvent] as const;
     given(...past)
-      .when((state) => recordOutcome(state, 1, { kind: "sent", codes: "250" }, on))
+      .when((state) => recordOutcome(state, 1, { kind: "sent", codes: "250" }, context))
       .then("recorded", sent)
       .again("alreadyRecorded");
     given(...past)
@@ -160,7 +160,7 @@ describe("feedback before the outcome of the attempt is known", () => {
 
   test("lets an erasure proceed that waited for the claim", () => {
     given(...accepted, claimed, { type: "EmailContentErasureRequested", data: { reason: "requested" } })
-      .when(tell(DELIVERED))
+      .when(give(DELIVERED))
       .then("recorded", deliveredEvent, { type: "EmailContentErased", data: { reason: "requested" } });
     given(...accepted, claimed, sent, deliveredEvent)
       .when((state) => eraseContent(state, { reason: "requested" }))
@@ -168,49 +168,49 @@ describe("feedback before the outcome of the attempt is known", () => {
   });
 });
 
-function eventsOf(told: Feedback): readonly EmailEvent[] {
-  if (told.kind === "delivered") return [deliveredEvent];
-  return told.kind === "bounced" ? [bouncedEvent] : [complainedEvent];
+function eventsOf(feedback: Feedback): readonly EmailEvent[] {
+  if (feedback.kind === "delivered") return [deliveredEvent];
+  return feedback.kind === "bounced" ? [bouncedEvent] : [complainedEvent];
 }
 
 describe("any feedback in any order (properties):", () => {
-  const tellings = fc.array(fc.constantFrom(...FEEDBACK), { minLength: 1, maxLength: 5 });
+  const feedbackLists = fc.array(fc.constantFrom(...FEEDBACK), { minLength: 1, maxLength: 5 });
   /** What was told last is never weaker than what is known. */
   const RANK = { sent: 0, delivered: 1, bounced: 2, complained: 2 } as const;
 
   /** Tells it, and checks what came of it. */
-  function toldTo(before: EmailState, told: Feedback): EmailState {
-    const { outcome, events } = recordFeedback(before, told, "ses");
+  function afterFeedback(before: EmailState, feedback: Feedback): EmailState {
+    const { outcome, events } = recordFeedback(before, feedback, "ses");
     const after = events.reduce(emailDecider.evolve, before);
     expect(events.length > 0).toBe(outcome === "recorded");
-    expect(recordFeedback(after, told, "ses").events).toEqual([]);
+    expect(recordFeedback(after, feedback, "ses").events).toEqual([]);
     if (outcome !== "recorded") {
       expect(after).toBe(before);
       return after;
     }
     expect(after?.claim).toBeNull();
-    expect(after?.feedback).toEqual([...(before?.feedback ?? []), told.kind]);
+    expect(after?.feedback).toEqual([...(before?.feedback ?? []), feedback.kind]);
     if (after?.status === before?.status) {
-      expect({ isAmbiguous: after?.ambiguous, isBad: told.kind !== "delivered" }).toEqual({
+      expect({ isAmbiguous: after?.ambiguous, isBad: feedback.kind !== "delivered" }).toEqual({
         isAmbiguous: true,
         isBad: true,
       });
       return after;
     }
-    expect(after?.status).toBe(told.kind);
+    expect(after?.status).toBe(feedback.kind);
     const known = before?.status ?? "";
-    if (known in RANK) expect(RANK[told.kind]).toBeGreaterThan(RANK[known as keyof typeof RANK]);
+    if (known in RANK) expect(RANK[feedback.kind]).toBeGreaterThan(RANK[known as keyof typeof RANK]);
     return after;
   }
 
   test("a message that has ended stays so, each kind is recorded at most once, and nothing is reverted", () => {
     fc.assert(
-      fc.property(stepsArbitrary, tellings, (steps, told) => {
+      fc.property(stepsArbitrary, feedbackLists, (steps, feedbackList) => {
         let { state } = play(steps, policy);
         let hasEnded = false;
-        for (const one of told) {
+        for (const one of feedbackList) {
           hasEnded ||= isTerminal(state?.status ?? "queued");
-          state = toldTo(state, one);
+          state = afterFeedback(state, one);
           expect(isTerminal(state?.status ?? "queued")).toBe(hasEnded || state?.status === one.kind);
         }
       }),

@@ -26,20 +26,24 @@ const RUNS = { numRuns: 400 };
 const HOLD: DeliveryPolicy = { ...DELIVERY_POLICY, onAmbiguous: "hold" };
 const policies = fc.constantFrom(DELIVERY_POLICY, HOLD, { ...DELIVERY_POLICY, lifetimeMs: HOUR_MS });
 
-const acceptings = fc.constantFrom<AcceptanceOptions>({}, {}, { as: "scheduled", dueInMs: 10 * HOUR_MS });
+const acceptanceOptions = fc.constantFrom<AcceptanceOptions>(
+  {},
+  {},
+  { as: "scheduled", dueInMs: 10 * HOUR_MS },
+);
 
 /** Checks something of every random history. */
 function forEveryHistory(check: (history: History, policy: DeliveryPolicy) => void): void {
   fc.assert(
-    fc.property(stepsArbitrary, policies, acceptings, (steps, policy, accepting) =>
-      check(play(steps, policy, accepting), policy),
+    fc.property(stepsArbitrary, policies, acceptanceOptions, (steps, policy, options) =>
+      check(play(steps, policy, options), policy),
     ),
     RUNS,
   );
 }
 
 const isOutcome = ({ step, attempt }: AppliedStep) => step.action.kind === "outcome" && attempt > 0;
-const tellsOfAttempt = (taken: AppliedStep) => isOutcome(taken) || taken.step.action.kind === "releaseLease";
+const concernsAttempt = (step: AppliedStep) => isOutcome(step) || step.step.action.kind === "releaseLease";
 const facts = { reply: "250 ok", transport: "smtp" };
 
 describe("whatever several workers do and however late (properties):", () => {
@@ -80,9 +84,9 @@ describe("whatever several workers do and however late (properties):", () => {
     forEveryHistory(({ steps }) => {
       const settled = new Set<number>();
       const isNew = ({ attempt }: AppliedStep) => !settled.has(attempt);
-      for (const taken of steps.filter(tellsOfAttempt)) {
-        if (isOutcome(taken)) expect(taken.events.length > 0).toBe(isNew(taken));
-        if (taken.events.length > 0) settled.add(taken.attempt);
+      for (const step of steps.filter(concernsAttempt)) {
+        if (isOutcome(step)) expect(step.events.length > 0).toBe(isNew(step));
+        if (step.events.length > 0) settled.add(step.attempt);
       }
     });
   });
@@ -90,8 +94,8 @@ describe("whatever several workers do and however late (properties):", () => {
   test("a recorded outcome gives no second event, whatever the repeat says", () => {
     forEveryHistory(({ steps }, policy) => {
       for (const { after, attempt, input } of steps.filter(isOutcome)) {
-        const on = { policy, input, transport: "smtp" };
-        expect(recordOutcome(after, attempt, { kind: "sent", codes: "250" }, on).events).toEqual([]);
+        const context = { policy, input, transport: "smtp" };
+        expect(recordOutcome(after, attempt, { kind: "sent", codes: "250" }, context).events).toEqual([]);
       }
     });
   });
@@ -128,21 +132,22 @@ describe("whatever several workers do and however late (properties):", () => {
 describe("whenever content is erased (properties):", () => {
   const isErasure = ({ before, after }: AppliedStep) =>
     after?.contentErased === true && !before?.contentErased;
-  const asks = ({ step }: AppliedStep) => step.action.kind === "erase";
+  const isErasureRequest = ({ step }: AppliedStep) => step.action.kind === "erase";
 
   test("it is erased once, as soon as no worker has the message claimed, and never before", () => {
     const seen = { afterClaim: 0, atOnce: 0 };
-    const check = (taken: AppliedStep, wasAsked: boolean) => {
-      const { before, after, events } = taken;
-      const isDue = wasAsked && after?.claim === null;
+    const check = (applied: AppliedStep, wasRequested: boolean) => {
+      const { before, after, events } = applied;
+      const isDue = wasRequested && after?.claim === null;
       expect(after?.contentErased).toBe(before?.contentErased === true || isDue);
-      const written = events.filter(({ type }) => type === "EmailContentErased").length;
-      expect(written).toBe(isErasure(taken) ? 1 : 0);
-      if (written > 0) seen[asks(taken) ? "atOnce" : "afterClaim"] += 1;
+      const erasures = events.filter(({ type }) => type === "EmailContentErased").length;
+      expect(erasures).toBe(isErasure(applied) ? 1 : 0);
+      if (erasures > 0) seen[isErasureRequest(applied) ? "atOnce" : "afterClaim"] += 1;
     };
     forEveryHistory(({ steps }) => {
-      const asked = steps.findIndex(asks);
-      for (const [index, taken] of steps.entries()) check(taken, asked >= 0 && index >= asked);
+      const firstRequest = steps.findIndex(isErasureRequest);
+      for (const [index, applied] of steps.entries())
+        check(applied, firstRequest >= 0 && index >= firstRequest);
     });
     expect(Math.min(seen.afterClaim, seen.atOnce)).toBeGreaterThan(10);
   });
@@ -237,11 +242,11 @@ describe("nextDeliveryAction (properties)", () => {
     fc.assert(
       fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
         const history = play([...steps, { action: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
-        const wasInDoubt = history.state?.status === "deferred" && history.state.isDeliveryUnknown;
+        const wasAmbiguous = history.state?.status === "deferred" && history.state.isDeliveryUnknown;
         const { state } = drive(history, policy, (attempt) => [
           { type: "EmailSent", data: { attempt, ...facts } },
         ]);
-        if (policy.onAmbiguous === "hold" && wasInDoubt) expect(state?.status).toBe("failed");
+        if (policy.onAmbiguous === "hold" && wasAmbiguous) expect(state?.status).toBe("failed");
         else expect(isTerminal(state?.status ?? "queued")).toBe(true);
       }),
       { numRuns: 100 },

@@ -56,20 +56,20 @@ describe("what is recorded of an outcome", () => {
   test("keeps nothing of the reply except codes, the relay's id, and the encrypted text", () => {
     const words = fc.string({ minLength: 1, maxLength: 60, unit: "grapheme" });
     const outcome: fc.Arbitrary<MailOutcome> = fc.oneof(
-      words.map((said): MailOutcome => ({ kind: "accepted", reply: `250 2.0.0 ~${said}~` })),
+      words.map((text): MailOutcome => ({ kind: "accepted", reply: `250 2.0.0 ~${text}~` })),
       fc
         .tuple(words, fc.constantFrom(450, 550), fc.constantFrom("mail", "rcpt", "data", "final"))
-        .map(([said, code, stage]): MailOutcome => {
-          return { kind: "refused", stage: stage as "rcpt", code, reply: `${code} 5.2.0 ~${said}~` };
+        .map(([text, code, stage]): MailOutcome => {
+          return { kind: "refused", stage: stage as "rcpt", code, reply: `${code} 5.2.0 ~${text}~` };
         }),
-      words.map((said): MailOutcome => ({ kind: "broken", stage: "rcpt", reason: `~${said}~` })),
-      words.map((said): MailOutcome => ({ kind: "unknown", reason: `~${said}~` })),
+      words.map((text): MailOutcome => ({ kind: "broken", stage: "rcpt", reason: `~${text}~` })),
+      words.map((text): MailOutcome => ({ kind: "unknown", reason: `~${text}~` })),
     );
     fc.assert(
       fc.property(outcome, (one) => {
-        const kept = toRecordedAttemptResult(classifyMailOutcome(one), seal, ADDRESSES);
-        expect(JSON.stringify(kept)).not.toContain("~");
-        expect(kept).toHaveProperty("sealedReply");
+        const recorded = toRecordedAttemptResult(classifyMailOutcome(one), seal, ADDRESSES);
+        expect(JSON.stringify(recorded)).not.toContain("~");
+        expect(recorded).toHaveProperty("sealedReply");
       }),
     );
   });

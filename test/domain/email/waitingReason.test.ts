@@ -11,7 +11,7 @@ const NOW = Date.parse("2030-01-01T12:00:00Z");
 const LATER = NOW + 60_000;
 const EXPIRY = NOW + 3_600_000;
 
-const nothing: WaitingFacts = {
+const noReason: WaitingFacts = {
   now: NOW,
   isHeld: false,
   isPaused: false,
@@ -102,12 +102,12 @@ describe("a message waits", () => {
     ["for another instance, where none delivers", [queued], { delivers: false }, "delivery_off", null],
     ["for room on the disk", [queued], { hasRoom: false }, "disk_full", null],
   ] as const)("%s", (_name, events, facts, ...[reason, until]) => {
-    const waiting = waitingOf(given(...events), { ...nothing, ...facts });
+    const waiting = waitingOf(given(...events), { ...noReason, ...facts });
     expect(waiting).toMatchObject({ reason, until });
   });
 
   test("and the relay's trouble is named without saying where the relay is", () => {
-    expect(waitingOf(given(queued), { ...nothing, relay: down })?.detail).toBe(
+    expect(waitingOf(given(queued), { ...noReason, relay: down })?.detail).toBe(
       "The relay refuses the service's log-in, or wants one.",
     );
   });
@@ -117,7 +117,7 @@ describe("a message waits", () => {
       fc.property(stepsArbitrary, (steps) => {
         const { state } = play(steps, DELIVERY_POLICY);
         if (state === null) return;
-        expect(waitingOf(state, nothing) === null).toBe(isTerminal(state.status));
+        expect(waitingOf(state, noReason) === null).toBe(isTerminal(state.status));
       }),
     );
   });

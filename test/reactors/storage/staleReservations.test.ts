@@ -7,7 +7,7 @@ import { MINUTE_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { staleReservations } from "../../../src/reactors/storage/staleReservations.ts";
 import type { PeriodicWorker } from "../../../src/reactors/worker/periodicWorker.ts";
-import { follow, newPlace, rowsOf } from "../../readModels/followFixtures.ts";
+import { follow, newStorage, rowsOf } from "../../readModels/followFixtures.ts";
 import { until } from "../../support/until.ts";
 import { type DeliveryWorld, deliveryWorld } from "../email/deliveryFixtures.ts";
 
@@ -15,14 +15,14 @@ import { type DeliveryWorld, deliveryWorld } from "../email/deliveryFixtures.ts"
 const HOLD_MS = 15 * MINUTE_MS;
 
 let world: DeliveryWorld;
-let storage: ReturnType<typeof newPlace>;
+let storage: ReturnType<typeof newStorage>;
 let following: ReturnType<typeof follow>;
 let reaper: PeriodicWorker;
 let failures: unknown[];
 
 beforeEach(async () => {
   world = await deliveryWorld();
-  storage = newPlace();
+  storage = newStorage();
   failures = [];
   following = follow(storage, world.store, [storageReservations]);
   await following.caughtUp();

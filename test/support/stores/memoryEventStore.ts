@@ -19,7 +19,7 @@ const POSITION_DIGITS = 16;
 export interface MemoryEventStoreOptions {
   readonly batchEventsMax?: number;
   /** While it returns true, every call fails as `unavailable` and subscriptions pause. */
-  readonly isAway?: () => boolean;
+  readonly isUnavailable?: () => boolean;
 }
 
 function positionOf(index: number): Position {
@@ -50,7 +50,8 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
   let isClosed = false;
 
   const requireStore = () => {
-    if (isClosed || options.isAway?.()) throw new StoreError("unavailable", "the store is unavailable");
+    if (isClosed || options.isUnavailable?.())
+      throw new StoreError("unavailable", "the store is unavailable");
   };
   const lastOf = (stream: string) => (streams.get(stream)?.length ?? 0) - 1;
   const isReadable = ({ stream, revision }: RecordedEvent) => revision >= (truncations.get(stream) ?? 0);
@@ -142,7 +143,7 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
       let position = from;
       let hasReportedCaughtUp = false;
       while (!signal.aborted && !isClosed) {
-        if (options.isAway?.()) await nextTurn();
+        if (options.isUnavailable?.()) await nextTurn();
         else if (hasReportedCaughtUp && indexAfter(position) >= log.length) await nextChange(changes, signal);
         else {
           const batch = batchAfter(position, log.length, matches);

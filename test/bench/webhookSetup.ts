@@ -11,31 +11,31 @@ import { sampleEvents } from "./append.ts";
 import type { FreshStore } from "./benchStores.ts";
 import { seededRandom } from "./httpLoad.ts";
 import { startLoopbackNames } from "./loopbackNames.ts";
-import { HANGING_PATH, startWebhookSink, WELL_PATH, type WebhookSink } from "./webhookSink.ts";
+import { HANGING_PATH, HEALTHY_PATH, startWebhookSink, type WebhookSink } from "./webhookSink.ts";
 
 /** How many workspaces, endpoints in each, and of these how many never answer. */
-export interface BedSize {
+export interface SetupSize {
   readonly workspaces: number;
   readonly endpoints: number;
   readonly hanging: number;
 }
 
 /** A log with workspaces and endpoints in it, receivers for these, and the settings to call them. */
-export interface WebhookBed {
+export interface WebhookSetup {
   readonly sink: WebhookSink;
   readonly log: Dependencies;
   readonly settings: Readonly<Record<string, string>>;
   readonly workspaceIds: readonly string[];
   readonly hosts: readonly string[];
   /** Appends so many events that endpoints are told of, one workspace after the other, and no mail comes of. */
-  happen(events: number): Promise<void>;
+  addEvents(events: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 const APPENDS_AT_ONCE = 64;
 
 /** Each endpoint has a name of its own; all names are this machine's, and all are one receiver. */
-export async function makeBed(fresh: FreshStore, size: BedSize): Promise<WebhookBed> {
+export async function makeWebhookSetup(fresh: FreshStore, size: SetupSize): Promise<WebhookSetup> {
   const sink = await startWebhookSink();
   const dns = await startLoopbackNames();
   const log = await openLog(fresh.env);
@@ -50,7 +50,7 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
     for (let index = 0; index < size.endpoints; index += 1) {
       const host = hostOf(`e${number}-${index}`);
       hosts.push(host);
-      const path = index < size.hanging ? HANGING_PATH : WELL_PATH;
+      const path = index < size.hanging ? HANGING_PATH : HEALTHY_PATH;
       const url = `https://${host}:${sink.port}${path}`;
       const endpoint = { url, description: null, eventTypes: null };
       const { kind } = await registerWebhookEndpoint(log, endpoint, { ...context, workspaceId });
@@ -60,7 +60,7 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
   await Promise.all(Array.from({ length: size.workspaces }, (_, number) => addWorkspace(number)));
   const random = seededRandom(4);
   let turn = 0;
-  const happenOnce = async () => {
+  const addEvent = async () => {
     const workspaceId = workspaceIds[turn++ % workspaceIds.length] as string;
     const events = sampleEvents(random, { workspaceId, suppressed: true });
     await log.store.append(`email-${crypto.randomUUID()}`, events, "noStream");
@@ -77,10 +77,10 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
     },
     workspaceIds,
     hosts,
-    async happen(events) {
+    async addEvents(events) {
       let left = events;
       const caller = async () => {
-        while (left-- > 0) await happenOnce();
+        while (left-- > 0) await addEvent();
       };
       await Promise.all(Array.from({ length: APPENDS_AT_ONCE }, caller));
     },

@@ -105,18 +105,18 @@ const cases: readonly Case[] = [
   },
 ];
 
-function fillDeliveries(db: ReadDatabaseFile, told: (number: number) => readonly [string, string]): void {
+function fillDeliveries(db: ReadDatabaseFile, originOf: (number: number) => readonly [string, string]): void {
   fill(
     db,
     `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, status, event_type, event_stream, event_revision,
       created_at, state, due_at, attempts, events, lease_ms, updated_at, held)
       VALUES (?, 'w', 'p', 'e', ?, ?, 'email-1', 1, ?, 'done', 0, 1, 1, 0, ?, 0)`,
-    (n, at) => [`d${n}`, ...told(n), at, at],
+    (n, at) => [`d${n}`, ...originOf(n), at, at],
   );
 }
 
 /** What SQLite would do for every query that `ask` makes. */
-function plansOf(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): readonly string[] {
+function queryPlans(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): readonly string[] {
   const plans: string[] = [];
   const explain = (sql: string, values: readonly SqlValue[]) =>
     plans.push(...db.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail)));
@@ -146,8 +146,8 @@ describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) 
         queries += 1;
         found.push(...page.rows);
         // Each query examines its full number of rows, none of them twice.
-        const looked = (page.next ? Date.parse(page.next.createdAt) : START) - START;
-        if (page.next) expect(looked).toBe((ROWS - queries * ROWS_SCANNED_MAX) * 1_000);
+        const scannedMs = (page.next ? Date.parse(page.next.createdAt) : START) - START;
+        if (page.next) expect(scannedMs).toBe((ROWS - queries * ROWS_SCANNED_MAX) * 1_000);
         after = page.next;
       } while (after !== null);
       expect(queries).toBe(Math.ceil(ROWS / ROWS_SCANNED_MAX));
@@ -158,7 +158,7 @@ describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) 
   test("walks an index, without sorting", () => {
     withTables(projection, (db) => {
       const after = { createdAt: rfc3339(START), id: "x" };
-      const plans = plansOf(db, (seen) => list(seen, { limit: LIMIT, after }));
+      const plans = queryPlans(db, (seen) => list(seen, { limit: LIMIT, after }));
       expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
       expect(plans[0]).toMatch(/created_at</);
     });
@@ -169,7 +169,7 @@ test("suppressions of a reason are found by an index", () => {
   withTables(suppressions, (db) => {
     const after = { createdAt: rfc3339(START), id: "s" };
     const query = { workspaceId: "w", reason: "manual", after, limit: LIMIT };
-    const plans = plansOf(db, (seen) => listSuppressions(seen, query));
+    const plans = queryPlans(db, (seen) => listSuppressions(seen, query));
     expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
     expect(plans[0]).toMatch(/suppressions_by_reason .*reason=. AND created_at</);
   });
@@ -178,7 +178,7 @@ test("suppressions of a reason are found by an index", () => {
 test("messages of a recipient are found by an index, also oldest first", () => {
   withTables(emails, (db) => {
     const recipient = { workspaceId: "w", recipientHash: "r" };
-    const plans = plansOf(db, (seen) => {
+    const plans = queryPlans(db, (seen) => {
       listEmails(seen, { ownerId: "w", ...recipient, limit: LIMIT });
       emailsToRecipient(seen, recipient, { createdAt: rfc3339(START), id: "e" }, LIMIT);
     });
@@ -216,7 +216,7 @@ test("failed deliveries are walked in parts, each once", () => {
         .filter((n) => n % 2 === 0)
         .map((n) => `d${n}`),
     );
-    const plans = plansOf(db, (seen) => failedWebhooks(seen, endpoint, found[0] ?? null, LIMIT));
+    const plans = queryPlans(db, (seen) => failedWebhooks(seen, endpoint, found[0] ?? null, LIMIT));
     expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
   });
 });

@@ -15,7 +15,7 @@ export interface GrowthWorkspace {
 }
 
 /** One message from its acceptance to its end, as it stands in its stream. */
-export interface Story {
+export interface MessageHistory {
   readonly id: string;
   readonly events: readonly NewEvent[];
   /** The recipient, when it bounced for good. */
@@ -86,11 +86,11 @@ function rest(share: number, domain: string, at: number): readonly DomainEvent[]
 }
 
 /** Makes the stories of a log of `total` messages: the same numbers give the same ids and the same endings. */
-export function storyMaker(workspace: GrowthWorkspace, total: number, random: () => number) {
+export function historyMaker(workspace: GrowthWorkspace, total: number, random: () => number) {
   const { workspaceId, senderIds, templateIds } = workspace;
   const contents = Array.from({ length: DIFFERENT_CONTENTS }, () => mailBody(random));
   const startedAt = Date.now() - LOG_HOURS * HOUR_MS;
-  return (number: number): Story => {
+  return (number: number): MessageHistory => {
     const id = growthEmailId(workspaceId, number);
     const at = startedAt + Math.floor((number / total) * (LOG_HOURS - 1) * HOUR_MS);
     const domain = DOMAINS[number % DOMAINS.length] as string;
