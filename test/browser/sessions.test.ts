@@ -242,7 +242,7 @@ describeInBrowser("sessions", (browser) => {
 
 describeInBrowser("a service that is restarted underneath", (browser) => {
   test(
-    "is back by itself in a page that is open, and whoever was logged in still is",
+    "reconnects open pages by itself, and keeps sessions logged in",
     async () => {
       const first = await startTestApp();
       const { dataDir, apiKey } = first;

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 test(
-  "a backup's size is told as people read it, and to the byte with --json",
+  "a backup's size is printed in a readable unit, and in bytes with --json",
   async () => {
     const out = join(folder, "backup");
     const call = (dataDir: string, ...words: readonly string[]) => ({

@@ -75,7 +75,7 @@ describe("a mistake", () => {
     told.map(([line]) => ({ words: line.split(" ").filter((word) => word !== ""), cwd: folder })),
   );
   test.each(told.map(([line, message], index) => [line, message, index] as const))(
-    "in %p is told in two lines, and the exit status is 2",
+    "in %p is reported in two lines, and the exit status is 2",
     (_line, message, index) => {
       const { status, out, err } = endOf(index);
       expect({ status, out }).toEqual({ status: 2, out: "" });
@@ -307,7 +307,7 @@ describe("keys and senders on the command line", () => {
   };
 
   test(
-    "are those of the only workspace; of several one is named, and one that is not there is told",
+    "default to the only workspace; of several one must be named, and an unknown one is reported",
     async () => {
       const { run, of } = await started();
       const billing = "billing@acme.example";

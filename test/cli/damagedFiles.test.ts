@@ -27,7 +27,7 @@ async function failedChecks(): Promise<readonly Check[]> {
 const catalog = () => join(dataDir, "projections", "catalog.db");
 
 test(
-  "a damaged catalog of the read models is told apart from the log, and a rebuild makes it anew",
+  "a damaged catalog of the read models is not mistaken for the log, and a rebuild recreates it",
   async () => {
     expect(await run("projection", "rebuild")).toMatchObject({ exitCode: 0 });
     overwriteDatabase(catalog(), SECOND_PAGE);
@@ -68,7 +68,7 @@ test(
 );
 
 test(
-  "a log whose newest events were taken away with its write-ahead log is told of by the next start",
+  "a log that lost its newest events with its write-ahead log is reported by the next start",
   async () => {
     const startHere = () => startTestProcess({ dataDir, env: { DELIVERY: "off" } });
     const before = await startHere();

@@ -24,7 +24,7 @@ test.each([
   [416_000, "7 min"],
   [30 * 3_600_000, "30 h"],
   [9 * 86_400_000, "9 days"],
-])("an age of %p ms is told as %p", (ms, text) => expect(ageText(ms)).toBe(text));
+])("an age of %p ms is shown as %p", (ms, text) => expect(ageText(ms)).toBe(text));
 
 describe.each(await testStores())("doctor, on $name", (store) => {
   let dataDir: string;

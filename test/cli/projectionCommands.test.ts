@@ -77,7 +77,7 @@ function tamper(...statements: string[]): void {
 
 describe("verify and rebuild", () => {
   test(
-    "tell each difference with its event, and mend it; doctor knows of both",
+    "report each difference with its event, and repair it; doctor reports both",
     async () => {
       tamper(
         `UPDATE emails SET status = 'sent' WHERE id = '${first}'`,
@@ -270,7 +270,7 @@ describe("as-of", () => {
 });
 
 test(
-  "diff tells what came, went and changed",
+  "diff shows what was added, removed and changed",
   async () => {
     const times = [rfc3339(NOON), rfc3339(NOON + 60_000)];
     const told = async (from: string, to: string) => {

@@ -38,7 +38,7 @@ describe("signals to stop", () => {
     ]);
   });
 
-  test("after it are told apart: the second Ctrl-C ends at once", () => {
+  test("after it is distinguished: a second Ctrl-C ends the process at once", () => {
     expect(actionsAfter([5, "SIGTERM"], [6, "SIGTERM"], [1_005, "SIGINT"])).toEqual([
       "drain SIGTERM",
       "end SIGINT",
@@ -92,7 +92,7 @@ describe("a service with a message at the relay", () => {
   }
 
   test(
-    "finishes it at one Ctrl-C, which the terminal and the runner both tell it of",
+    "finishes it at one Ctrl-C, which arrives from the terminal and from the runner",
     () =>
       withDelivery(async ({ sink, speak, dataDir, env }) => {
         const service = await startTestProcess({ dataDir, env, wrapper: ["setsid"] });

@@ -141,7 +141,7 @@ describe("the commands", () => {
     expect(JSON.parse(ends[6]?.out ?? "")).toEqual({ added: 0, already_suppressed: 2, skipped: 1 });
   });
 
-  test("a removal holds for every spelling, and is told from one of nobody", () => {
+  test("a removal applies to every spelling, and differs from the removal of an unknown address", () => {
     expect(ends[7]).toMatchObject({ status: 0, out: "removed: new mail to it is delivered\n" });
     expect(ends[8]).toMatchObject({ status: 1, out: "" });
     expect(JSON.parse(ends[9]?.out ?? "")).toMatchObject([{ address: "BO@example.com" }]);

@@ -88,7 +88,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await fresh.claimedBy()).toBe(log);
     }, 20_000);
 
-    test("is the same for all who name theirs at once", async () => {
+    test("is the same for all concurrent claims", async () => {
       const fresh = await harness.openNew();
       const answers = await Promise.all([fresh.claim(newUuid()), fresh.claim(newUuid())]);
       expect(new Set(answers).size).toBe(1);

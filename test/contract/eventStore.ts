@@ -286,7 +286,7 @@ function repeats({ store, it }: Suite): void {
     expect(await store().lastRevision(stream)).toBe(4);
   });
 
-  it("the same append from two callers at once is written once, and both are told so", async () => {
+  it("the same append from two callers at once is written once, and both get its result", async () => {
     const stream = fresh("repeat");
     const events = [newEvent(), newEvent()];
     const results = await Promise.all([1, 2, 3, 4].map(() => store().append(stream, events, "noStream")));

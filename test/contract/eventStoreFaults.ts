@@ -109,7 +109,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     proxy.close();
   });
 
-  it("an append that lost is told so even if the connection dropped meanwhile", async () => {
+  it("an append that lost is reported as such even if the connection dropped meanwhile", async () => {
     const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url)];
     await closing([direct, store], async () => {

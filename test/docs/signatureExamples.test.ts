@@ -68,7 +68,7 @@ const CALLS = [
 const EXPECTED = CALLS.map(({ says }) => says);
 
 describe("the examples that verify a signature without a library", () => {
-  test("in JavaScript let in what we have signed, and nothing else", async () => {
+  test("in JavaScript accept what we have signed, and nothing else", async () => {
     const program = `console.log(JSON.stringify(${JSON.stringify(CALLS)}.map(({ headers, body }) =>
       isSigned(${JSON.stringify(SECRET)}, headers, Buffer.from(body)))))`;
     await writeFile(join(folder, "signed.mjs"), `${example("js", "createHmac")}\n${program}\n`);

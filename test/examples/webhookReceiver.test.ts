@@ -133,7 +133,7 @@ describe.each(await testStores())("the receiver of the example, called by a serv
     expect(events).toHaveLength(1);
   });
 
-  test("is let in by Standard Webhooks' library and Svix's alike, with either secret of a rotation", async () => {
+  test("is accepted by the libraries of Standard Webhooks and Svix, with either secret of a rotation", async () => {
     const isVerified = ({ headers, body }: Processed, secret: string) =>
       [new Webhook(secret), new SvixWebhook(secret)].map((webhook) => {
         try {

@@ -130,7 +130,7 @@ describe.each([
   ["an export that is imported into EventStoreDB, two instances on it", canStartEventStoreDb, imported],
 ])("%s", (_name, isPossible, createCopy) => {
   test.skipIf(!isPossible)(
-    "sends no mail from before until told to, but all new mail",
+    "sends no earlier mail until it is resumed, but all new mail",
     async () => {
       const env = await createCopy();
       const before = left();

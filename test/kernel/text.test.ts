@@ -112,6 +112,6 @@ test.each([
   [268_435_456, "268 MB"],
   [82_385_686_528, "82 GB"],
   [10 ** 18, "1000 PB"],
-])("%p bytes are told as %p", (bytes, expected) => {
+])("%p bytes are shown as %p", (bytes, expected) => {
   expect(bytesText(bytes)).toBe(expected);
 });

@@ -146,7 +146,7 @@ describe("webhook deliveries that were unfinished when the log was restored", ()
     model.restore();
   });
 
-  test("are not due, and do not hide what is owed later", () => {
+  test("are not due, and do not hide later deliveries", () => {
     expect(ready()).toEqual([]);
     expect(nextWebhookReadyAt(model.db, 0)).toBeNull();
     expect(heldWebhooks(model.db)).toBe(2);

@@ -187,7 +187,7 @@ test("messages of a recipient are found by an index, also oldest first", () => {
   });
 });
 
-test("two recipients whose hashes begin alike are told apart", () => {
+test("two recipients whose hashes begin alike are distinguished", () => {
   withTables(emails, (db) => {
     const begin = "0123456789ab";
     for (const [id, hash] of Object.entries({ one: `${begin}c`, other: `${begin}d` })) {

@@ -200,7 +200,7 @@ describe("a forged erasure", () => {
     });
   });
 
-  test("is told apart from a real one, which erases only the suppression's address on the person's request", async () => {
+  test("is distinguished from a real one, which erases only the suppression's address on the person's request", async () => {
     await onSealedLog(async (log) => {
       await withRequest(log, log.suppression, 1);
       expect(await foundIn(log.store)).toEqual(new Map());

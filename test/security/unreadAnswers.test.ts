@@ -39,7 +39,7 @@ describe("answers that nobody reads", () => {
     return json.id;
   };
 
-  test("of one workspace do not fill the memory, and others get theirs", async () => {
+  test("of one workspace do not fill the memory, and other workspaces get answers", async () => {
     const path = `/messages/${await messageWithFile()}/source.eml`;
     const before = process.memoryUsage().rss;
     const sockets: Socket[] = [];

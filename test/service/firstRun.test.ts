@@ -68,7 +68,7 @@ describe("a first run", () => {
     await rm(parent, { recursive: true });
   });
 
-  test("greets whoever sits at the terminal with all that they need next", () => {
+  test("greets the user at the terminal with all that they need next", () => {
     const { origin } = new URL(/listens on (\S+)/.exec(greeting)?.[1] ?? "");
     expect(greeting).toContain(`Postledger ${version} listens on ${origin}`);
     expect(greeting).toContain(`${origin}/docs`);

@@ -21,7 +21,7 @@ function readinessWith(changed: object) {
   return readinessOf(parts as unknown as Parameters<typeof readinessOf>[0]);
 }
 
-test("nobody is told at which message a read model stopped", async () => {
+test("no answer shows at which message a read model stopped", async () => {
   const id = crypto.randomUUID();
   const failure = `stopped at EmailQueued, stream email-${id}, revision 1`;
   const status = () => [{ name: "emails", state: "failed", isCaughtUp: true, failure }];

@@ -346,7 +346,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
   });
 
   describe("a key", () => {
-    test("that is unknown, malformed or missing is not let in", async () => {
+    test("that is unknown, malformed or missing is refused", async () => {
       const client = await smtpClient(port);
       expect(await client.logIn("wrong")).toStartWith("535 5.7.8 ");
       expect((await client.command("EHLO client.example")).split("\n")[0]).toBe("250-[127.0.0.1]");
@@ -356,14 +356,14 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       await until(() => client.isClosed(), "the connection to end");
     });
 
-    test("without the scope email:send is not let in", async () => {
+    test("without the scope email:send is refused", async () => {
       const { apiKey } = await tenant.withKey({ scopes: ["email:read"] });
       const client = await smtpClient(port);
       expect(await client.logIn(apiKey)).toMatch(/^535 5\.7\.8 .*email:send/);
       client.destroy();
     });
 
-    test("that is accepted only from elsewhere is not let in", async () => {
+    test("that is restricted to other addresses is refused", async () => {
       const bound = { name: "b", scopes: ["email:send"], client_ranges: ["192.0.2.0/24"] };
       const { key } = (await tenant.call("POST", "/api/v1/api-keys", { body: bound })).json;
       const client = await smtpClient(port);

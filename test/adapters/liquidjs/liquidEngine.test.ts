@@ -162,7 +162,7 @@ describe("a source", () => {
     }
   });
 
-  test("is told its line", () => {
+  test("names the line", () => {
     const result = engine.compile("a\nb {{ c | nope }}", "html");
     expect(result).toMatchObject({ kind: "invalid", reason: expect.stringContaining("line:2") });
   });
@@ -171,7 +171,7 @@ describe("a source", () => {
     ["Hello {{{NAME}}}", "write {{ name }}, or {{ name | raw }}"],
     ["{{#items}}{{title}}{{/items}}", "write {% for item in name %}"],
     ["{{^ name }}nobody{{/name}}", "{% if name %}"],
-  ])("in another service's syntax, %p, is told what to write", (source, advice) => {
+  ])("in another service's syntax, %p, gets advice what to write", (source, advice) => {
     for (const kind of KINDS)
       expect(engine.compile(source, kind)).toMatchObject({
         kind: "invalid",

@@ -165,7 +165,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect((await issue(issuer, { expires_at: fromNow(HOUR_MS / 2) })).status).toBe(201);
     });
 
-    test("nothing any more once it was revoked, even while it is still let in", async () => {
+    test("nothing after it was revoked, even while a cache still accepts it", async () => {
       const issuer = await tenant.withKey({});
       expect((await list(issuer)).status).toBe(200);
       // This service still has the key in its memory, as a second instance would.
@@ -335,7 +335,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expectProblem(await rotate(own, old.id), 409, "API_KEY_NOT_ACTIVE");
     });
 
-    test("goes on for a day unless told otherwise, and never longer than the key would have", async () => {
+    test("works for another day by default, and never longer than the key would have", async () => {
       const own = await service.tenant({ sender: null });
       const old = (await issue(own)).json;
       await rotate(own, old.id);

@@ -94,12 +94,12 @@ describe.each(await testStores())("API keys on $name", (store) => {
       ["a key that never was", () => `Bearer ${newApiKey().key}`, /does not know/],
       ["a right id with a wrong secret", (key) => `Bearer ${withOtherSecret(key)}`, /does not know/],
     ];
-    test.each(cases)("and told that it is because of %s", async (_, header, message) => {
+    test.each(cases)("because of %s, as the answer says", async (_, header, message) => {
       const { json } = await withHeader(header(tenant.apiKey));
       expect(json.errors).toEqual([{ pointer: "/Authorization", message: expect.stringMatching(message) }]);
     });
 
-    test("and only the owner of a key is told that it was revoked or has expired", async () => {
+    test("and only the owner of a key learns that it was revoked or has expired", async () => {
       const [revoked, expired] = [
         await tenant.withKey({}),
         await tenant.withKey({ expiresAt: Date.now() - 1 }),

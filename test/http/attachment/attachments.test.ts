@@ -724,7 +724,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
     });
 
     test(
-      "that races with the end of its upload is accepted with all bytes, or told 410",
+      "that races with the end of its upload is accepted with all bytes, or answered 410",
       async () => {
         const check = async (answer: Answer, file: SampleFile) => {
           if (answer.status === 202)

@@ -138,7 +138,7 @@ describe("a service with its content on S3", () => {
     await rm(root, { recursive: true });
   });
 
-  test("is told by doctor where its content is, and what is wrong there", async () => {
+  test("is reported by doctor with the place of its content, and what is wrong there", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
     const own = { CONTENT_URL: `s3://${server.bucket}/doctor`, DATA_DIR: dataDir };
     const settings = { ...settingsFor(server), ...own };

@@ -27,7 +27,7 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     return answer;
   };
 
-  test("tells who did what to what, when, and by which request", async () => {
+  test("shows who did what to what, when, and by which request", async () => {
     const tenant = await service.tenant();
     const { json: key, headers } = await perform(tenant, "POST", "/api/v1/api-keys", {
       name: "shop",
@@ -95,7 +95,7 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     expect(JSON.stringify(all)).not.toContain("secret");
   });
 
-  test("tells of messages and uploads only what somebody asked to be taken away", async () => {
+  test("lists messages and uploads only for requested erasures", async () => {
     const tenant = await service.tenant();
     await service.pause(tenant.workspaceId);
     await service.resume(tenant.workspaceId);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 
-describe("what the schema of a body finds and what the rules across its members find is told at once", () => {
+describe("faults from a body's schema and from the rules across its members are reported together", () => {
   let app: TestApp;
   let template: string;
   beforeAll(async () => {

@@ -99,7 +99,7 @@ describe("the file of a multipart body", () => {
     expect((await readFile([complete.subarray(0, end)])).bytes.toString()).toBe("hello");
   });
 
-  test("is not read ahead of whoever takes its bytes", async () => {
+  test("is not read ahead of its consumer", async () => {
     const chunk = new Uint8Array(10_000).fill(0x61);
     const bodies = [Buffer.from(`--${BOUNDARY}\r\n${HEAD}\r\n\r\n`), ...Array<Uint8Array>(100).fill(chunk)];
     const { request, state } = sourceOf([...bodies, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);

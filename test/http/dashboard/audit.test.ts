@@ -44,7 +44,7 @@ describe.each(await testStores())("the audit in the dashboard on $name", (store)
     expect((await fixture.visitor.get("/audit?before=2026-01-01")).html).toContain("Nothing matches");
   });
 
-  test("a filter that means nothing is told, and the form keeps it", async () => {
+  test("an invalid filter is reported, and the form keeps it", async () => {
     const { status, html } = await fixture.visitor.get("/audit?from=yesterday&action=sending.paused");
     expect(status).toBe(422);
     expect(html).toContain("A day is written as 2026-11-22.");

@@ -63,13 +63,13 @@ describe("what a caller sent runs in no page:", () => {
 describe("times", () => {
   const now = Date.UTC(2026, 10, 22, 4, 19, 37);
 
-  test("are told with year, seconds and zone until a script knows better", () => {
+  test("are shown with year, seconds and zone until a script localises them", () => {
     expect(String(<Time at={now} />)).toBe(
       '<time datetime="2026-11-22T04:19:37.000Z" data-local="true">2026-11-22 04:19:37 UTC</time>',
     );
   });
 
-  test("of which only the hour is known are told from its beginning to its end", () => {
+  test("known only to the hour are shown as the hour's start and end", () => {
     expect(String(<Hour from="2026-11-22T23:00:00.000Z" />)).toBe(
       '<time datetime="2026-11-22T23:00:00.000Z" data-local-hour="true">2026-11-22 23:00 to 00:00 UTC</time>',
     );

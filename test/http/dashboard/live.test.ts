@@ -125,7 +125,7 @@ describe.each(await testStores())("pages that are live on $name", (store) => {
   });
 });
 
-test("a page whose subject changes all the time is told of it no sooner than it has rested", async () => {
+test("a page whose subject changes constantly is notified only after a pause", async () => {
   const session = { id: "s", keyId: "k", hasOwnKey: false, startedAt: 0, seenAt: 0 };
   const streams = makeLiveStreams({ isAlive: async () => true });
   let changes = 0;

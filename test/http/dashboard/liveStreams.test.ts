@@ -8,7 +8,7 @@ afterEach(() => void jest.useRealTimers());
 const CHANGES = 1_000;
 const VERSION_CHARS = 100;
 
-test("a stream that nobody reads is ended, and keeps no more than a little of what it was told", async () => {
+test("a stream that nobody reads is ended, and buffers only a little", async () => {
   let changes = 0;
   const version = async () => {
     changes += 1;

@@ -104,7 +104,7 @@ describe.each(await testStores())("logging in on $name", (store) => {
     expect((await ask()).location).toBe("/dashboard/log-in?ended=");
   });
 
-  test("log-out ends a session, also for whoever has a copy of its cookie", async () => {
+  test("log-out ends a session, also for copies of its cookie", async () => {
     for (const secret of [tenant.apiKey, tokenFor()]) {
       const visitor = await logIn(service.url, secret);
       const out = await visitor.post("/log-out");
@@ -154,7 +154,7 @@ describe.each(await testStores())("logging in on $name", (store) => {
     ["half a key", "pl_half", "Was it cut"],
     ["nothing", "", "Paste an API key"],
     ["something else", "let me in", "neither an API key nor a log-in link"],
-  ])("%s is told what to do, and not shown again", async (_name, secret, message) => {
+  ])("%s is refused with advice, and is not shown again", async (_name, secret, message) => {
     const { status, html } = await submitLogIn(service.url, secret);
     expect(status).toBe(401);
     expect(html).toContain(message);
@@ -207,7 +207,7 @@ test("one client that fails without end keeps nobody else out", async () => {
   expect(await attempts.begin("198.51.100.7")).toBeNull();
 });
 
-test("very many clients that fail are all told to wait", async () => {
+test("very many failing clients must all wait", async () => {
   const attempts = makeLogInAttempts();
   for (let nth = 0; nth < FAILURES_MAX; nth += 1)
     expect(await attempts.begin(`192.0.${nth >> 8}.${nth & 255}`)).toBeNull();

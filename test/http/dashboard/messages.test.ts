@@ -82,7 +82,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     ["hello", "does not say what to look for: give a whole address"],
     ["bounced", "did you mean status:bounced?"],
     ["Supressed", "did you mean status:suppressed?"],
-  ])("a search for %s is told what is wrong", async (text, expectedText) => {
+  ])("a search for %s is answered with what is wrong", async (text, expectedText) => {
     const { status, html } = await search(text);
     expect(status).toBe(422);
     expect(html).toContain(expectedText);
@@ -103,7 +103,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(then.html).not.toContain("eager-otter");
   });
 
-  test("that came back or were complained of say so on top, and who has told it", async () => {
+  test("that bounced or were complained about say so at the top, and name the source", async () => {
     const { json } = await tenant.send(newKey(), message());
     const started = { attempt: 1, worker: "eager-otter", leaseMs: 60_000, transport: "smtp" };
     await service.addEmailEvents(
@@ -159,7 +159,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(body.headers.get("content-security-policy")).toContain("img-src data:");
   });
 
-  test("name the key that sent them to whoever may see keys, and lead from a suppression to its list", async () => {
+  test("show the sending key to sessions that may read keys, and link a suppression to its list", async () => {
     const { json } = await tenant.send(newKey(), message({ to: "suppressed@simulator.test" }));
     const { html } = await visitor.get(`/messages/${json.id}`);
     expect(html).toContain("By API key test.");
@@ -170,7 +170,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(seen).not.toContain("/suppressions?");
   });
 
-  test("that are scheduled are moved, sent now, and told what is wrong with a time", async () => {
+  test("that are scheduled can be moved or sent now, and an invalid time is reported", async () => {
     const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 16);
     const { json } = await tenant.send(newKey(), message({ scheduled_at: `${day(2)}:00Z` }));
     const at = `/messages/${json.id}`;

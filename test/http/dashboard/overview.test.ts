@@ -14,7 +14,7 @@ function figureOf(html: string, name: string): string | undefined {
 describe.each(await testStores())("the overview in the dashboard on $name", (store) => {
   const fixture = dashboardFixture(store, { DELIVERY: "on", SMTP_URL: "outbox:" });
 
-  test("a message of which more is told after it was sent still counts as sent", async () => {
+  test("a message with feedback after it was sent still counts as sent", async () => {
     const { tenant, visitor } = fixture;
     for (const name of ["delivered", "complained", "bounced"]) {
       const { status } = await tenant.send(newKey(), message({ to: `${name}@simulator.test` }));
@@ -64,7 +64,7 @@ describe("the overview with several relays", () => {
     SMTP_URL: "smtp://127.0.0.1:1 smtp://127.0.0.1:2?order=2",
   });
 
-  test("says of each whether it takes mail, to whoever looks after the installation", async () => {
+  test("shows the operator whether each relay accepts mail", async () => {
     const operator = await logInAsOperator(fixture.service, fixture.tenant);
     expect((await operator.get("/")).html).toContain(
       '<dt>127.0.0.1:1</dt><dd><span class="status good">taking mail</span></dd>',

@@ -85,7 +85,7 @@ describe.each(await testStores())("senders in the dashboard on $name", (store) =
     );
   });
 
-  test("a domain is verified by the record that its page shows, and told what was found before", async () => {
+  test("a domain is verified by the record that its page shows, which also shows what was found before", async () => {
     const path = await add("verified.example");
     const { dns_record: record } = (await tenant.call("GET", `/api/v1${path}`)).json;
     const { html } = await visitor.get(path);

@@ -78,7 +78,7 @@ describe.each(await testStores())("a message as it was, on $name", (store) => {
     }
   });
 
-  test("an instance whose clock is behind tells no event before the one it followed", async () => {
+  test("an instance whose clock is behind dates no event before the one it followed", async () => {
     const { json } = await tenant.send(newKey(), message());
     const at = Date.parse(json.created_at);
     await later(json.id, at + 5_000, started);

@@ -168,7 +168,7 @@ describe.each(await testStores())("a batch on $name", (store) => {
     });
   }
 
-  test("of a list alone is told where the list goes, and null is no object either", async () => {
+  test("that is a bare list is answered with where the list goes, and null is no object either", async () => {
     const detailOf = async (body: unknown) => (await tenant.call("POST", PATH, { body })).json.detail;
     expect(await detailOf([message()])).toBe('the body must be an object: { "emails": [ … ] }');
     expect(await detailOf(null)).toStartWith("the body must be an object");

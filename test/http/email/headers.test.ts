@@ -79,7 +79,7 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
     });
   }
 
-  test("what tells a provider which message it is is refused: it could name another one", async () => {
+  test("headers that identify the message to a provider are refused, because they could name another one", async () => {
     const id = crypto.randomUUID();
     expect(await faultsOf({ "x-pm-metadata-Postledger_ID": id })).toEqual({
       "/headers/x-pm-metadata-Postledger_ID": "is written by the service",

@@ -101,7 +101,7 @@ describe.each(await testStores())("names beside addresses on $name", (store) => 
   });
 
   for (const member of ["from", "to", "reply_to"]) {
-    test(`${member} with a name beside its address is told which field takes the name`, async () => {
+    test(`${member} with a name next to its address is answered with the field for the name`, async () => {
       for (const address of ["Ana <ana@example.com>", '"Ana" <ana@example.com>', "<ana@example.com>"]) {
         expect(await faultsOf({ [member]: address })).toEqual([
           {

@@ -106,7 +106,7 @@ describe.each(await testStores())("one key that races on $name", (store) => {
       }
     });
 
-    test("is a conflict for whoever races with other content, and for nobody else", async () => {
+    test("is a conflict only for requests with other content", async () => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const tenant = await limited(limits);
         const key = newKey();

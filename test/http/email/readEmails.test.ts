@@ -118,7 +118,7 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect(json).toMatchObject({ from_name: null, to_name: null, reply_to_name: null });
     });
 
-    test("tells its story event by event", async () => {
+    test("shows its history event by event", async () => {
       const id = await accept();
       await service.addEmailEvents(id, started);
       await service.addEmailEvents(id, deferred);
@@ -323,7 +323,7 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect(new Map(data.map(({ id, subject }) => [id, subject]))).toEqual(subjects);
     });
 
-    test("can be told the status", async () => {
+    test("can be filtered by status", async () => {
       const own = await service.tenant();
       const [queued, canceled, sentId] = [
         await accept({}, own),
@@ -339,7 +339,7 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect(await idsOf(own, { status: "bounced" })).toEqual([]);
     });
 
-    test("can be told from and to, in any letter case", async () => {
+    test("can be filtered by from and to, in any letter case", async () => {
       const own = await service.tenant();
       const ana = await accept({ to: "Ana@Example.com" }, own);
       const bob = await accept({ to: "bob@bücher.example" }, own);
@@ -352,7 +352,7 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect(await idsOf(own, { from: SENDER, to: "ana@example.com", status: "queued" })).toEqual([ana]);
     });
 
-    test("can be told a time: from included, before not", async () => {
+    test("can be filtered by time: from inclusive, before exclusive", async () => {
       const own = await service.tenant();
       const { json: first } = await own.send(newKey(), message());
       await until(() => Date.now() > Date.parse(first.created_at), "the clock to advance");
@@ -394,7 +394,7 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect((await list(own, { limit: 2, cursor: cursor ?? "" })).next_cursor).toBeNull();
     });
 
-    test("has 25 messages a page unless it is told 1 to 100", async () => {
+    test("has 25 messages a page by default, and 1 to 100 on request", async () => {
       const own = await service.tenant();
       await Promise.all(Array.from({ length: 27 }, () => accept({}, own)));
       await untilListed(own, 27);

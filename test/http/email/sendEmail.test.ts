@@ -54,7 +54,7 @@ describe.each(await testStores())("sending on $name", (store) => {
       expect((await tenant.call("GET", location ?? "")).json.id).toBe(answer.json.id);
     });
 
-    test("tells the time of acceptance in RFC 3339, UTC", async () => {
+    test("shows the time of acceptance in RFC 3339, UTC", async () => {
       const before = Date.now();
       const { json } = await tenant.send(newKey(), message());
       expect(json.created_at).toMatch(RFC_3339_UTC);

@@ -34,19 +34,26 @@ describe.each(await testStores())("mail to the simulator on $name", (store: Test
     ["complained", "complained", "email.complained"],
     ["deferred", "deferred", "email.delivery_delayed"],
     ["suppressed", "suppressed", "email.suppressed"],
-  ])("%s@ ends as %s, with a label too, each time, and endpoints are told", async (name, status, type) => {
-    for (const to of [`${name}@simulator.test`, `${name}+order-7@Simulator.test`, `${name}@simulator.test`]) {
-      const { id, timeline } = await ended(to, status);
-      const events = () => world.receiver.calls.map(({ body }) => JSON.parse(body));
-      await until(
-        () => events().some((one) => one.type === type && one.data.id === id),
-        `the ${type} webhook`,
-      );
-      const took = timeline.find((one: { type: string }) => one.type === "sent");
-      if (took !== undefined) expect(took).toMatchObject({ transport: "simulator" });
-    }
-    expect((await tenant.call("GET", `/api/v1/suppressions/${name}@simulator.test`)).status).toBe(404);
-  });
+  ])(
+    "%s@ ends as %s, also with a label and repeatedly, and webhooks are sent",
+    async (name, status, type) => {
+      for (const to of [
+        `${name}@simulator.test`,
+        `${name}+order-7@Simulator.test`,
+        `${name}@simulator.test`,
+      ]) {
+        const { id, timeline } = await ended(to, status);
+        const events = () => world.receiver.calls.map(({ body }) => JSON.parse(body));
+        await until(
+          () => events().some((one) => one.type === type && one.data.id === id),
+          `the ${type} webhook`,
+        );
+        const took = timeline.find((one: { type: string }) => one.type === "sent");
+        if (took !== undefined) expect(took).toMatchObject({ transport: "simulator" });
+      }
+      expect((await tenant.call("GET", `/api/v1/suppressions/${name}@simulator.test`)).status).toBe(404);
+    },
+  );
 
   test("never reaches the relay, where other mail does", async () => {
     await ended("ana@example.net", "sent");

@@ -55,7 +55,7 @@ describe.each(await testStores())("mail of a test key on $name", (store: TestSto
     expect(rotated.json.key).toStartWith("pl_test_");
   });
 
-  test("stays inside, ends as named, and endpoints are told that it is test mail", async () => {
+  test("stays inside, ends as named, and webhooks mark it as test mail", async () => {
     const { id, timeline } = await sendUntil(testTenant, "ana@example.net", "delivered");
     expect(timeline.map(({ type }: { type: string }) => type)).toContain("sent");
     expect(timeline.find(({ type }: { type: string }) => type === "sent")).toMatchObject({

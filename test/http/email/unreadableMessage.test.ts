@@ -43,7 +43,7 @@ describe.each(await testStores())("a message of which an event cannot be read, o
     await sink?.close();
   });
 
-  test("is an internal error to whoever asks for it, and nothing of the event is told", async () => {
+  test("is answered as an internal error, which shows nothing of the event", async () => {
     const answers = [
       await tenant.call("GET", path),
       await tenant.call("GET", `/api/v1/emails?idempotency_key=${key}`),

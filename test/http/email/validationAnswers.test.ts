@@ -348,7 +348,7 @@ const queries: readonly Case[] = [
   ["an endpoint's id", ["GET", "/webhooks/main"], { "/id": "must be a UUID" }],
 ];
 
-describe.each(await testStores())("what is wrong is told in words on $name:", (store) => {
+describe.each(await testStores())("faults are reported in words on $name:", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {

@@ -75,7 +75,7 @@ describe("a message", () => {
   );
 
   test(
-    "whose relay refuses the log-in goes when it is let in again, and no line tells user or password",
+    "whose relay refuses the log-in is sent once it accepts it again, and no log line shows user or password",
     async () => {
       let isAccepting = false;
       const sink = await startSmtpSink(
@@ -159,7 +159,7 @@ describe("a message", () => {
   );
 
   test(
-    "that the relay refuses for good for the sender's sake is told in the log and by doctor, with what to do",
+    "that the relay permanently refuses because of the sender is reported in the log and by doctor, with what to do",
     async () => {
       const dataDir = await mkdtemp(join(tmpdir(), "postledger-waiting-"));
       const sink = await startSmtpSink({

@@ -200,7 +200,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       await untilCleared(id);
     });
 
-    test("is finished by the service when whoever began it has died in between", async () => {
+    test("is finished by the service if the process that began it has died", async () => {
       const id = await accept({ attachments: [direct(txt(100))] });
       await service.addEmailEvents(id, started, sent, {
         type: "EmailContentErased",
@@ -216,7 +216,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       );
     });
 
-    test("is told to no webhook endpoint any more", async () => {
+    test("is sent to no webhook endpoint any more", async () => {
       const own = await service.tenant();
       await service.addEndpoints(own.workspaceId, ["https://hooks.example.com/a"]);
       const id = await accept({ metadata: { order: "secret-4711" } }, own);
@@ -247,7 +247,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
   });
 
   describe("of a person", () => {
-    test("takes every message, file and suppression of theirs, and leaves everybody else's", async () => {
+    test("removes all messages, files and suppressions of the person, and leaves everybody else's", async () => {
       const [person, other] = [newPerson(), newPerson()];
       const personsUpload = await upload("for-person.pdf");
       const shared = await upload("for-both.pdf");
@@ -374,7 +374,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       });
     });
 
-    test("is no difference to whoever verifies the read models meanwhile", async () => {
+    test("is no difference to a concurrent verification of the read models", async () => {
       const person = newPerson();
       await upload("verified.pdf");
       for (let count = 0; count < 5; count += 1) await accept({ to: person });

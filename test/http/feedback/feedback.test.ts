@@ -17,7 +17,7 @@ interface WebhookEvent {
   readonly data: Record<string, unknown>;
 }
 
-describe.each(await testStores())("what others tell of messages on $name", (store) => {
+describe.each(await testStores())("feedback about messages on $name", (store) => {
   let sink: Sink;
   let world: WebhookWorld;
   let tenant: Tenant;
@@ -55,7 +55,7 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     return calls().find(isExpected) as WebhookEvent;
   }
 
-  test("a delivery shows in the message and is told to endpoints", async () => {
+  test("a delivery shows in the message and is sent to endpoints", async () => {
     const id = await sent(ADDRESS);
     const { status, json } = await postFeedback({ email_id: id, type: "delivered" });
     expect({ status, json }).toEqual({
@@ -191,7 +191,7 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     });
   });
 
-  test("only a message of the key's workspace is told of", async () => {
+  test("only a message of the key's workspace accepts feedback", async () => {
     const id = await sent(ADDRESS);
     const other = await world.service.tenant();
     const answer = await other.call("POST", "/api/v1/feedback", {

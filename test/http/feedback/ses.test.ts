@@ -255,7 +255,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["unavailable"]));
   });
 
-  test("whoever names certificates without end is not in the way of what Amazon has signed", async () => {
+  test("requests with ever new certificate URLs do not block what Amazon has signed", async () => {
     const { store: log, content, keys } = service.log;
     let hangs = false;
     const sns = {

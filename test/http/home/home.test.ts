@@ -37,7 +37,7 @@ describe("the service's own address", () => {
     expect(headers.get("vary")).toBe("Accept");
   });
 
-  test("does not tell where the relay is, nor anything else from inside", async () => {
+  test("does not show where the relay is, nor anything else internal", async () => {
     const { text } = await getHome({ accept: "application/json" });
     for (const inner of ["127.0.0.1", "ECONNREFUSED", app.dataDir, app.apiKey])
       expect(text).not.toContain(inner);

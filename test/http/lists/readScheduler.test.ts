@@ -38,7 +38,7 @@ describe("the read scheduler:", () => {
     expect(new Set(seen.map((text) => text.split(" ")[1])).size).toBe(3);
   });
 
-  test("too many that wait are told to come again", async () => {
+  test("too many waiting reads are asked to retry", async () => {
     const scheduler = new ReadScheduler();
     const reads = Array.from({ length: 2_001 }, () => scheduler.nextRead());
     const results = await Promise.allSettled(reads);

@@ -192,7 +192,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
     expect(codes[0]).not.toBe(codes[1]);
   });
 
-  test("a workspace's name that would lead somewhere or make lines of its own is told without that", async () => {
+  test("a workspace's name with a link or line breaks is shown without them", async () => {
     const name = "Win: https://evil.example/\r\n\r\nCall <b>0900</b> \u202eAcme & Söhne";
     const workspaceId = await newWorkspace(service.log, name, systemCommandContext("test"));
     const issue = { workspaceId, name: "test", scopes: SCOPES, expiresAt: null };
@@ -208,7 +208,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
     expect(shown.text).toContain("<dd>Win https evil example Call b 0900 b Acme &amp; Söhne</dd>");
   });
 
-  test("pages run no script, go into no cache and tell nobody where the link was", async () => {
+  test("pages run no script, are not cached and send no referrer", async () => {
     const { path } = await requestVerification();
     for (const answer of [
       await page("GET", path),
@@ -436,7 +436,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   );
 });
 
-test("the log lines of a service that tells of every request hold no link", async () => {
+test("the log lines of a service that logs every request contain no link", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
   const child = await startTestProcess({ dataDir, env: { LOG_REQUESTS: "all", LOG_LEVEL: "trace" } });
   const secret = "A".repeat(107);

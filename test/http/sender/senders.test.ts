@@ -55,7 +55,7 @@ describe.each(await testStores())("senders on $name", (store) => {
   };
   const sendFrom = (from: string, as: Tenant) => as.send(newKey(), message({ from }));
 
-  test("a verified domain whose record goes is told of, sends on, and is fine once it is there again", async () => {
+  test("a verified domain whose record disappears is reported, keeps sending, and is fine once the record is back", async () => {
     const own = await service.tenant({ sender: null });
     const sender = await verifiedDomain(`${newKey()}.example`, own);
     const read = async () => (await own.call("GET", `${PATH}/${sender.id}`)).json;
@@ -84,7 +84,7 @@ describe.each(await testStores())("senders on $name", (store) => {
   });
 
   describe("adding", () => {
-    test("an address answers 201, where it is, and all there is to tell", async () => {
+    test("an address answers 201 with its location and all fields", async () => {
       const body = { address: "Shop@Example.COM", display_name: "The Shop" };
       const answer = await tenant.call("POST", PATH, { body });
       expect(answer.status).toBe(201);
@@ -109,7 +109,7 @@ describe.each(await testStores())("senders on $name", (store) => {
       expect((await tenant.call("GET", location ?? "")).json).toEqual(answer.json);
     });
 
-    test("what holds more than an address or a domain is told where the rest goes, or what is wanted", async () => {
+    test("a value that is more than an address or a domain is answered with where the rest goes, or what is expected", async () => {
       const detailOf = async (body: object) => (await tenant.call("POST", PATH, { body })).json.detail;
       expect(await detailOf({ address: "Shop <shop@example.com>" })).toBe(
         "/address: must be one bare address such as ana@example.com: the name goes into display_name",
@@ -285,7 +285,7 @@ describe.each(await testStores())("senders on $name", (store) => {
       });
     }
 
-    test("what the schema and the rules across fields find is told at once", async () => {
+    test("faults from the schema and from the rules across fields are reported together", async () => {
       const body = { address: "a", domain: "example.com", display_name: "\u200b", verified: true };
       const { json } = await tenant.call("POST", PATH, { body });
       const pointers = json.errors.map(({ pointer }: { pointer: string }) => pointer);
@@ -479,7 +479,7 @@ describe.each(await testStores())("senders on $name", (store) => {
       expect(shownDetail).toMatch(/^[\x20-\x7e]+$/);
     });
 
-    test("whose name servers fail is told so, to be tried again, and no fault of ours", async () => {
+    test("whose name servers fail is reported as such, retryable, and not as an internal error", async () => {
       const { id, dns_record } = await add({ domain: "trouble.example" });
       zone.set(dns_record.name, "servfail");
       const answer = await verifyByDns(id);

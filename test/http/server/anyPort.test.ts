@@ -28,7 +28,7 @@ describe.each([
     expect((await service.call("GET", "/docs")).text).toContain(`${service.url}/api/v1/emails`);
   });
 
-  test("is what doctor tells", async () => {
+  test("is what doctor reports", async () => {
     const status = await askRunningService(service.dataDir, "/status", START_MS);
     const checks = (status.kind === "answered" ? status.body : []) as readonly Check[];
     const { detail } = checks.find(({ name }) => name === "configuration") ?? {};

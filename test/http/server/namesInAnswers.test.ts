@@ -88,7 +88,7 @@ describe.each(await testStores())("answers that name a person, on $name", (store
     return found;
   };
 
-  test("are told while the content is there, and stand in no event that outlives it", async () => {
+  test("are shown while the content exists, and are in no event that outlives it", async () => {
     const ids: string[] = [];
     for (const [said] of Object.values(SPELLINGS)) {
       final = { code: 250, text: `2.0.0 ${said}` };

@@ -75,7 +75,7 @@ describe("lines of requests", () => {
     expect(lines.at(-1)).toBe("error 500 failed");
   });
 
-  test("are none of a client that hung up, unless all requests are told", () => {
+  test("omit clients that hung up, unless all requests are logged", () => {
     const some = world();
     some.end(500, 1, true);
     expect(some.lines).toEqual([]);
@@ -116,7 +116,7 @@ async function hangUp(service: TestProcess, head: readonly string[], body: strin
 
 describe("the log of a service", () => {
   test(
-    "tells a hang-up as what it is, and shows no key and no address of any path",
+    "reports a hang-up as such, and shows no key and no address of any path",
     async () => {
       const service = await startTestProcess({ env: { LOG_REQUESTS: "all" } });
       try {
@@ -193,7 +193,7 @@ describe("a batch in the log", () => {
   );
 });
 
-describe("answers to whoever has a key", () => {
+describe("answers to callers with a key", () => {
   test("are kept by nobody on the way, and taken for nothing else", async () => {
     const app = await startTestApp();
     const own = { "cache-control": "no-store", "x-content-type-options": "nosniff" };

@@ -294,7 +294,7 @@ describe.each(await testStores())("templates on $name", (store) => {
       expect((await read(`${PATH}/${id}/versions`)).data).toEqual([]);
     });
 
-    test("with several unsound parts is told all of them", async () => {
+    test("with several faulty parts is answered with all of them", async () => {
       const { id } = await create();
       const unsound = { subject: "{{", html: "{% if %}", text: "{{ a | nope }}" };
       const variables = [{ name: "forloop", type: "string" }];
@@ -302,7 +302,7 @@ describe.each(await testStores())("templates on $name", (store) => {
       expectProblem(await tryDraft(id, { ...unsound, variables }), 400, "INVALID_REQUEST", pointers);
     });
 
-    test("that uses a variable which it does not declare is told its name, its line and the name that is near", async () => {
+    test("that uses an undeclared variable is answered with its name, its line and a similar name", async () => {
       const { id } = await create();
       const parts = {
         subject: "Hello {{ nme }}",
@@ -325,7 +325,7 @@ describe.each(await testStores())("templates on $name", (store) => {
       expect((await tryDraft(id, { text })).status).toBe(201);
     });
 
-    test("is told 20 of its faults at most", async () => {
+    test("is answered with at most 20 of its faults", async () => {
       const { id } = await create();
       const html = Array.from({ length: 30 }, (_, index) => `{{ unknown${index} }}`).join("");
       const answer = await tryDraft(id, { html });
@@ -434,7 +434,7 @@ describe.each(await testStores())("templates on $name", (store) => {
     const wrongValues = { count: "1", isNew: 1, due: "tomorrow", items: {}, shop: [] };
     const all = ["name", "count", "isNew", "due", "items", "shop"].map((name) => `/variables/${name}`);
 
-    test("is told whole, by a send and by a preview", async () => {
+    test("is reported completely, by a send and by a preview", async () => {
       const { id, versionId } = await publishedTemplate({ variables: definitions });
       expectProblem(await tryPreview(id, versionId, wrongValues), 422, "INVALID_TEMPLATE_DATA", all);
       const answer = await tenant.send(newKey(), sendTemplate(id, { variables: wrongValues }));

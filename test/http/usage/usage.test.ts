@@ -105,7 +105,7 @@ describe.each(await testStores())("usage on $name", (store) => {
     expect(ofTemplate.data).toEqual([{ object: "usage", start, ...NOTHING, accepted: 2, canceled: 1 }]);
   });
 
-  test("by sender tells whose messages they were", async () => {
+  test("by sender shows whose messages they were", async () => {
     const { data } = await get(USAGE, { group_by: "sender", by: "hour", sender_id: senderId });
     expect(data.map(({ sender_id }: { sender_id: string }) => sender_id)).toContain(senderId);
     const accepted = data.reduce((sum: number, row: { accepted: number }) => sum + row.accepted, 0);

@@ -50,7 +50,7 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
 
   const register = (url: string) => tenant.call("POST", "/webhooks", { body: { url } });
 
-  test("whose names lead to private addresses are refused when they are named, and nothing is told of them", async () => {
+  test("whose names resolve to private addresses are refused at once, without details", async () => {
     const { json: registered } = await register("https://public.example.org/");
     for (const name of ["private", "mixed", "azure"]) {
       const body = { url: `https://${name}.example.org/hook` };

@@ -115,7 +115,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     }
   });
 
-  test("are disabled by 410, which the others are told of", async () => {
+  test("are disabled by 410, and the other endpoints are notified", async () => {
     const other = await world.service.tenant();
     statuses.set("gone", 410);
     const { id } = await register(other, "gone");
@@ -325,7 +325,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     await register(other, "shop");
   });
 
-  test("are told of suppressions too", async () => {
+  test("also receive suppressions", async () => {
     const other = await world.service.tenant();
     await register(other, "busy", { event_types: ["suppression.created"] });
     const before = callsTo("busy").length;

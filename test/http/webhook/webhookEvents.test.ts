@@ -42,7 +42,7 @@ async function startWorld(store: TestStore, relayPort: number, env: Readonly<Rec
   return startWebhookWorld(store, ["all", "other", "size", "life"], { env: { ...relay, ...env } });
 }
 
-describe.each(await testStores())("what endpoints are told on $name", (store) => {
+describe.each(await testStores())("webhook events on $name", (store) => {
   let sink: Sink;
   let world: WebhookWorld;
   /** What the relay says to RCPT. */
@@ -224,7 +224,7 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
 });
 
 /** Beside no other service: on a shared log that one would deliver the message. */
-describe.each(await testStores())("what endpoints are told on $name without a relay", (store) => {
+describe.each(await testStores())("webhook events on $name without a relay", (store) => {
   test(
     "is the end of a message that was never tried",
     async () => {
@@ -250,7 +250,7 @@ describe.each(await testStores())("what endpoints are told on $name without a re
   );
 });
 
-describe("the check of what endpoints are told", () => {
+describe("the check of webhook events", () => {
   const headers = new Headers({
     "webhook-id": "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a",
     "webhook-timestamp": "1893456000",

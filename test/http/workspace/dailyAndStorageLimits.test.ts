@@ -120,13 +120,13 @@ describe.each(sqlite)("rate limits on $name", (store) => {
   const burst = (request: () => Promise<Answer>) => Promise.all(Array.from({ length: BURST }, request));
   const limitedOf = (answers: readonly Answer[]) => answers.filter(({ status }) => status === 429);
 
-  test("are not told of where there are none", async () => {
+  test("are omitted where there are none", async () => {
     const tenant = await service.tenant();
     const { headers } = await tenant.call("GET", "/api/v1/emails");
     expect([headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([null, null]);
   });
 
-  test("of a key and its workspace are told with every answer, refusals too", async () => {
+  test("of a key and its workspace are in every answer, refusals too", async () => {
     const tenant = await limitedTo({ keyRequestsPerSecond: 1_000, workspaceRequestsPerSecond: 2_000 });
     const reader = await tenant.withKey({ scopes: ["email:read"] });
     const answers = [

@@ -254,7 +254,7 @@ test("a delivery is not forgotten when the clock is set back while it is being c
 });
 
 describe("an endpoint", () => {
-  test("that answers 410 is disabled, and is owed nothing more", async () => {
+  test("that answers 410 is disabled, and gets no more deliveries", async () => {
     const id = await world.register("shop");
     const watching = await world.register("watching", ["webhook.disabled"]);
     world.endpoints.answer = ({ url }) => answered(url === urlOf("shop") ? 410 : 200);

@@ -96,7 +96,7 @@ const failsAtFirst = ({ id }: ReceivedCall, receivedCalls: readonly ReceivedCall
   id.charCodeAt(0) % 3 === 0 && receivedCalls.filter((other) => other.id === id).length === 1;
 
 test(
-  "each owed delivery is made once, and no other, whatever happens to endpoints meanwhile (property)",
+  "each expected delivery is made once, and no other, whatever happens to endpoints meanwhile (property)",
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
