@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import nodemailer from "nodemailer";
+import { deliveredId, emailOf } from "../support/mail/sentEmail.ts";
 import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
 import { statusReport } from "../support/mail/statusReport.ts";
 import { freePort } from "../support/stores/eventstoredb.ts";
 import { type TestStore, testStores } from "../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
-import { until } from "../support/until.ts";
+import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 
 const DOMAIN = "bounce.shop.example";
 const COMPLAINTS = `complaints@${DOMAIN}`;
@@ -55,16 +55,11 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     await sink.close();
   });
 
-  async function emailOf(id: string) {
-    return (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
-  }
-
-  /** A message that the sink took, and the envelope sender that it got. */
+  /** Sends a message. Returns its id, and the envelope sender that the sink received. */
   async function sent(to: string): Promise<{ readonly id: string; readonly returnPath: string }> {
-    const { json } = await tenant.send(newKey(), message({ to }));
-    await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
+    const id = await deliveredId(tenant, to);
     const accepted = sink.record.messages.find((one) => one.to.includes(to));
-    return { id: json.id, returnPath: accepted?.from ?? "" };
+    return { id, returnPath: accepted?.from ?? "" };
   }
 
   async function returnMail(to: string, raw: string): Promise<string> {
@@ -85,14 +80,14 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     expect(returnPath).toMatch(/^[a-z2-7]{48}@bounce\.shop\.example$/);
     const raw = report("5.1.1", "550 5.1.1 user unknown");
     expect(await returnMail(returnPath.toUpperCase(), raw)).toBe("250 2.0.0 taken");
-    const email = await emailOf(id);
+    const email = await emailOf(tenant, id);
     expect(email.status).toBe("bounced");
     expect(email.timeline.at(-1)).toMatchObject({ type: "bounced", source: "return_path", code: 550 });
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({ email_id: id });
     expect((await tenant.call("GET", "/api/v1/suppressions/somebody.else@example.org")).status).toBe(404);
     // The same report once more changes nothing.
     expect(await returnMail(returnPath, raw)).toBe("250 2.0.0 taken");
-    expect((await emailOf(id)).timeline).toHaveLength(email.timeline.length);
+    expect((await emailOf(tenant, id)).timeline).toHaveLength(email.timeline.length);
   });
 
   test("changes nothing when it is an automatic reply", async () => {
@@ -100,7 +95,7 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     const reply =
       "From: away@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1";
     expect(await returnMail(returnPath, reply)).toBe("250 2.0.0 taken");
-    expect((await emailOf(id)).status).toBe("sent");
+    expect((await emailOf(tenant, id)).status).toBe("sent");
   });
 
   test("is refused at RCPT for every address but ours", async () => {
@@ -116,9 +111,9 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     const to = "annoyed@example.net";
     const { id, returnPath } = await sent(to);
     expect(await returnMail(COMPLAINTS, complaint("someone@else.example"))).toBe("250 2.0.0 taken");
-    expect((await emailOf(id)).status).toBe("sent");
+    expect((await emailOf(tenant, id)).status).toBe("sent");
     expect(await returnMail(COMPLAINTS, complaint(returnPath))).toBe("250 2.0.0 taken");
-    expect((await emailOf(id)).timeline.at(-1)).toMatchObject({
+    expect((await emailOf(tenant, id)).timeline.at(-1)).toMatchObject({
       type: "complained",
       source: "complaint_address",
     });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SendEmailBody } from "../../../src/http/email/sendEmailRequest.ts";
 import { logIn } from "../../support/dashboard.ts";
+import { emailOf } from "../../support/mail/sentEmail.ts";
 import { newKey, SENDER, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 /** A value for each field of a send that says what the message is: as it is asked for, so it is shown. */
@@ -35,8 +36,6 @@ const TEXTS = Object.values(CONTENT).flatMap((value) =>
   typeof value === "string" ? [value] : Object.values(value),
 );
 
-const shown = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
-
 test("every field of a send is tried here: add a new one to CONTENT, or to INSTRUCTIONS", () => {
   const fields = [...Object.keys(CONTENT), "attachments", ...INSTRUCTIONS];
   expect(Object.keys(SendEmailBody.properties).toSorted()).toEqual(fields.toSorted());
@@ -46,13 +45,13 @@ test("a message shows each field of its content, and keeps it when it is sent ag
   const content = Buffer.from("A note.").toString("base64");
   const { json } = await tenant.send(newKey(), { ...CONTENT, attachments: [{ ...FILE, content }] });
   const complete = { ...CONTENT, attachments: [FILE] };
-  expect(await shown(json.id)).toMatchObject(complete);
+  expect(await emailOf(tenant, json.id)).toMatchObject(complete);
   const visitor = await logIn(service.url, tenant.apiKey);
   const form = { to: CONTENT.to, nonce: crypto.randomUUID() };
   const { location } = await visitor.post(`/messages/${json.id}/send-again`, form);
   const [again = ""] = /[0-9a-f-]{36}/.exec(location ?? "") ?? [];
   expect(again).not.toBe(json.id);
-  expect(await shown(again)).toMatchObject(complete);
+  expect(await emailOf(tenant, again)).toMatchObject(complete);
 });
 
 test("the dashboard shows each field of a message's content", async () => {
@@ -66,6 +65,6 @@ test("the dashboard shows each field of a message's content", async () => {
 test("a message shows no field of its content once that is erased", async () => {
   const { json } = await tenant.send(newKey(), CONTENT);
   expect((await tenant.call("DELETE", `/api/v1/emails/${json.id}/content`)).status).toBe(200);
-  const after = JSON.stringify(await shown(json.id));
+  const after = JSON.stringify(await emailOf(tenant, json.id));
   expect(TEXTS.filter((text) => after.includes(text))).toEqual([]);
 });

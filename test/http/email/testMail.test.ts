@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TEST_SCOPES } from "../../../src/domain/apiKey/scopes.ts";
+import { emailOf } from "../../support/mail/sentEmail.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -23,7 +24,6 @@ describe.each(await testStores())("mail of a test key on $name", (store: TestSto
     await sink.close();
   });
 
-  const read = async (caller: Tenant, id: string) => (await caller.call("GET", `/api/v1/emails/${id}`)).json;
   const listed = async (caller: Tenant, query = "") =>
     (await caller.call("GET", `/api/v1/emails?limit=100${query}`)).json.data.map(
       ({ id }: { id: string }) => id,
@@ -36,8 +36,8 @@ describe.each(await testStores())("mail of a test key on $name", (store: TestSto
 
   async function sendUntil(caller: Tenant, to: string, status: string, parts: Record<string, unknown> = {}) {
     const { json } = await caller.send(newKey(), message({ to, ...parts }));
-    await until(async () => (await read(caller, json.id)).status === status, `${to} to be ${status}`);
-    return read(caller, json.id);
+    await until(async () => (await emailOf(caller, json.id)).status === status, `${to} to be ${status}`);
+    return emailOf(caller, json.id);
   }
 
   test("has the prefix of a test key, and no more than its scopes", async () => {
@@ -137,7 +137,7 @@ describe.each(await testStores())("mail of a test key on $name", (store: TestSto
       async () => (await live.call("GET", `/api/v1/erasures/${json.id}`)).json.status === "completed",
       "the erasure to complete",
     );
-    const found = await Promise.all(before.map((id: string) => read(testTenant, id)));
+    const found = await Promise.all(before.map((id: string) => emailOf(testTenant, id)));
     expect(found.filter(({ to }) => to === "ana@example.net")).toEqual([]);
     expect(found.some(({ content_erased }) => content_erased)).toBe(true);
   }, 60_000);
@@ -159,11 +159,9 @@ describe.each(await testStores())(
     test("needs neither the relay nor the daily limit; test mail takes no storage either", async () => {
       const live = await service.tenant();
       const testTenant = await live.withKey({ isTest: true, scopes: TEST_SCOPES });
-      const read = async (caller: Tenant, id: string) =>
-        (await caller.call("GET", `/api/v1/emails/${id}`)).json;
       const waits = await live.send(newKey(), message());
       await until(
-        async () => (await read(live, waits.json.id)).waiting?.reason === "relay_unavailable",
+        async () => (await emailOf(live, waits.json.id)).waiting?.reason === "relay_unavailable",
         "the relay to be reported as down",
       );
       expect(await live.send(newKey(), message())).toMatchObject({ json: { code: "DAILY_LIMIT_REACHED" } });
@@ -178,7 +176,7 @@ describe.each(await testStores())(
       for (const [caller, { status, json }] of inside) {
         expect(status).toBe(202);
         await until(
-          async () => (await read(caller, json.id)).status === "delivered",
+          async () => (await emailOf(caller, json.id)).status === "delivered",
           "the message to be delivered",
         );
       }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
+import { deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey, type Tenant } from "../../support/tenants.ts";
@@ -34,15 +35,7 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
     await sink.close();
   });
 
-  async function emailOf(id: string) {
-    return (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
-  }
-
-  async function sent(to: string): Promise<string> {
-    const { json } = await tenant.send(newKey(), message({ to }));
-    await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
-    return json.id;
-  }
+  const sent = (to: string) => deliveredId(tenant, to);
 
   function postFeedback(body: object) {
     return tenant.call("POST", "/api/v1/feedback", { body });
@@ -62,8 +55,8 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
       status: 200,
       json: { object: "feedback", email_id: id, outcome: "recorded" },
     });
-    expect(await emailOf(id)).toMatchObject({ status: "delivered", waiting: null });
-    expect((await emailOf(id)).timeline.at(-1)).toMatchObject({
+    expect(await emailOf(tenant, id)).toMatchObject({ status: "delivered", waiting: null });
+    expect((await emailOf(tenant, id)).timeline.at(-1)).toMatchObject({
       type: "delivered",
       attempt: 1,
       source: "api",
@@ -90,7 +83,7 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
     expect(
       (await postFeedback({ message_id: messageId, type: "bounced", status: "5.1.1", reply })).json.outcome,
     ).toBe("recorded");
-    const email = await emailOf(id);
+    const email = await emailOf(tenant, id);
     expect(email.status).toBe("bounced");
     expect(email.timeline.at(-1)).toMatchObject({
       type: "bounced",
@@ -121,7 +114,7 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
       expect((await postFeedback({ email_id: id, type: "bounced", status, reply })).json.outcome).toBe(
         "recorded",
       );
-      expect((await emailOf(id)).status).toBe("bounced");
+      expect((await emailOf(tenant, id)).status).toBe("bounced");
     }
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
   });
@@ -130,7 +123,7 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
     const to = "annoyed@example.net";
     const id = await sent(to);
     await postFeedback({ email_id: id, type: "complained", feedback_type: "fraud" });
-    expect(await emailOf(id)).toMatchObject({ status: "complained" });
+    expect(await emailOf(tenant, id)).toMatchObject({ status: "complained" });
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
       reason: "complaint",
     });
@@ -148,13 +141,13 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
     relayReply = "drop";
     const { json } = await tenant.send(newKey(), message({ to }));
     await until(
-      async () => (await emailOf(json.id)).status === "deferred",
+      async () => (await emailOf(tenant, json.id)).status === "deferred",
       "the relay to drop the connection",
     );
     expect((await tenant.call("POST", `/api/v1/emails/${json.id}/cancel`)).status).toBe(200);
     relayReply = undefined;
     expect((await postFeedback({ email_id: json.id, type: "complained" })).json.outcome).toBe("recorded");
-    const canceled = await emailOf(json.id);
+    const canceled = await emailOf(tenant, json.id);
     expect(canceled.status).toBe("canceled");
     expect(canceled.timeline.at(-1)).toMatchObject({ type: "complained", attempt: 1, source: "api" });
     expect((await receivedEvent("email.complained", json.id)).data).toMatchObject({ status: "canceled" });
@@ -182,7 +175,7 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
     await tenant.call("DELETE", `/api/v1/emails/${id}/content`);
     const reply = `550 5.1.1 <${to}> user unknown`;
     expect((await postFeedback({ email_id: id, type: "bounced", reply })).json.outcome).toBe("recorded");
-    const email = await emailOf(id);
+    const email = await emailOf(tenant, id);
     expect(email).toMatchObject({ status: "bounced", to: null });
     expect(JSON.stringify(email)).not.toContain("erased@");
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
@@ -198,7 +191,7 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
       body: { email_id: id, type: "complained" },
     });
     expect(answer.status).toBe(404);
-    expect((await emailOf(id)).status).toBe("sent");
+    expect((await emailOf(tenant, id)).status).toBe("sent");
     expect((await postFeedback({ message_id: "<somebody@else.example>", type: "delivered" })).status).toBe(
       404,
     );

@@ -1,23 +1,17 @@
 import { describe, expect, test } from "bun:test";
+import { deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
 import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
-import { message, newKey } from "../../support/tenants.ts";
-import { until } from "../../support/until.ts";
 
 describe.each(await testStores())("webhook calls of Postmark on $name", (store: TestStore) => {
   const fixture = serviceWithRelay(store, { query: "?provider=postmark&return_path=off" });
 
-  async function emailOf(id: string) {
-    return (await fixture.tenant.call("GET", `/api/v1/emails/${id}`)).json;
-  }
-
   /** A message, and the metadata that Postmark would give back. */
   async function sent(to: string): Promise<{ readonly id: string; readonly Metadata: object }> {
-    const { json } = await fixture.tenant.send(newKey(), message({ to }));
-    await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
+    const id = await deliveredId(fixture.tenant, to);
     const raw = fixture.sink.record.messages.find((one) => one.to.includes(to))?.raw.toString() ?? "";
     const [, name = "", value = ""] = /^X-PM-Metadata-([^:]+): (.+)\r$/m.exec(raw) ?? [];
-    return { id: json.id, Metadata: { [name]: value } };
+    return { id, Metadata: { [name]: value } };
   }
 
   async function call(body: object, caller = fixture.tenant): Promise<number> {
@@ -40,7 +34,7 @@ describe.each(await testStores())("webhook calls of Postmark on $name", (store: 
     const to = `${crypto.randomUUID()}@example.net`;
     const { id, Metadata } = await sent(to);
     expect(await call({ ...event, Metadata })).toBe(204);
-    expect((await emailOf(id)).status).toBe(status);
+    expect((await emailOf(fixture.tenant, id)).status).toBe(status);
     const isSuppressed = (await fixture.tenant.call("GET", `/api/v1/suppressions/${to}`)).status === 200;
     const { Type = "" } = event as { Type?: string };
     expect(isSuppressed).toBe(status === "complained" || Type === "HardBounce");
@@ -52,7 +46,7 @@ describe.each(await testStores())("webhook calls of Postmark on $name", (store: 
     expect(await call({ RecordType: "SpamComplaint", Metadata }, other)).toBe(204);
     expect(await call({ RecordType: "SpamComplaint" })).toBe(204);
     expect(await call({ RecordType: "SpamComplaint", Metadata: { postledger_id: "x" } })).toBe(204);
-    expect((await emailOf(id)).status).toBe("sent");
+    expect((await emailOf(fixture.tenant, id)).status).toBe("sent");
     const reader = await fixture.tenant.withKey({ scopes: ["email:read"] });
     expect(await call({ RecordType: "SpamComplaint", Metadata }, reader)).toBe(403);
     expect(await call({ Type: "HardBounce" })).toBe(400);

@@ -7,6 +7,7 @@ import {
 } from "../../../src/commands/email/feedback/receiveSesNotification.ts";
 import { snsSignedText } from "../../../src/kernel/crypto/snsSignature.ts";
 import { newRequestId } from "../../../src/kernel/ids.ts";
+import { deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { certificateAuthority } from "../../support/stores/certificates.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
@@ -69,15 +70,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     return (text) => handler(text, { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() });
   }
 
-  async function emailOf(id: string) {
-    return (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
-  }
-
-  async function sent(to: string): Promise<string> {
-    const { json } = await tenant.send(newKey(), message({ to }));
-    await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
-    return json.id;
-  }
+  const sent = (to: string) => deliveredId(tenant, to);
 
   function event(id: string, facts: object): string {
     return JSON.stringify({ mail: { messageId: "0102", tags: { postledger_id: [id] } }, ...facts });
@@ -110,7 +103,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
   test("tags of the caller's own stand beside it; another configuration set, or what is no tag, goes nowhere", async () => {
     const rawOf = async (to: string, headers: object) => {
       const { json } = await tenant.send(newKey(), message({ to, headers }));
-      await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
+      await until(async () => (await emailOf(tenant, json.id)).status === "sent", "the message to be sent");
       const raw = sink.record.messages.find((one) => one.to.includes(to))?.raw.toString() ?? "";
       const fields = raw.split("\r\n\r\n", 1)[0]?.split("\r\n") ?? [];
       return { id: json.id, fields: fields.filter((line) => /^x-ses-/i.test(line)) };
@@ -140,7 +133,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       { tags: { postledger_id: [others] }, commonHeaders: { messageId: `<${own}@example.com>` } },
     ])
       expect(await handle(signed({ Message: JSON.stringify({ mail, ...bounce }) }))).toBe("taken");
-    for (const id of [own, others]) expect((await emailOf(id)).status).toBe("sent");
+    for (const id of [own, others]) expect((await emailOf(tenant, id)).status).toBe("sent");
   });
 
   test("a signed bounce is recorded, and its repeat changes nothing", async () => {
@@ -148,7 +141,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     const id = await sent(to);
     const text = signed({ Message: event(id, hardBounce(to)) });
     expect(await handle(text)).toBe("taken");
-    const email = await emailOf(id);
+    const email = await emailOf(tenant, id);
     expect(email.timeline.at(-1)).toMatchObject({
       type: "bounced",
       source: "ses",
@@ -157,7 +150,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(200);
     expect(await handle(text)).toBe("taken");
     expect(await handle(signed({ Message: event(id, hardBounce(to)) }, { version: "1" }))).toBe("taken");
-    expect((await emailOf(id)).timeline).toHaveLength(email.timeline.length);
+    expect((await emailOf(tenant, id)).timeline).toHaveLength(email.timeline.length);
   });
 
   test("out of office changes nothing, a complaint suppresses", async () => {
@@ -169,10 +162,10 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       bouncedRecipients: [{ emailAddress: to }],
     };
     expect(await handle(signed({ Message: event(id, { eventType: "Bounce", bounce }) }))).toBe("taken");
-    expect((await emailOf(id)).status).toBe("sent");
+    expect((await emailOf(tenant, id)).status).toBe("sent");
     const complaint = { complaintFeedbackType: "abuse" };
     expect(await handle(signed({ Message: event(id, { eventType: "Complaint", complaint }) }))).toBe("taken");
-    expect((await emailOf(id)).status).toBe("complained");
+    expect((await emailOf(tenant, id)).status).toBe("complained");
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
       reason: "complaint",
     });
@@ -212,7 +205,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     ])
       expect(await handle(text)).toBe("refused");
     expect(requestedUrls.filter((url) => url !== CERTIFICATE_URL)).toEqual([]);
-    expect((await emailOf(id)).status).toBe("sent");
+    expect((await emailOf(tenant, id)).status).toBe("sent");
   });
 
   test("a subscription to our topic is confirmed; what cannot be looked up now comes again", async () => {
@@ -297,7 +290,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     }
     const large = await tenant.call("POST", "/feedback/ses", { headers, body: "x".repeat(1_000_001) });
     expect(large.status).toBe(413);
-    expect((await emailOf(id)).status).toBe("sent");
+    expect((await emailOf(tenant, id)).status).toBe("sent");
   });
 
   test("over HTTP what Amazon has signed is taken", async () => {
@@ -312,6 +305,6 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     } finally {
       getCertificate.mockRestore();
     }
-    expect((await emailOf(id)).status).toBe("bounced");
+    expect((await emailOf(tenant, id)).status).toBe("bounced");
   });
 });
