@@ -74,18 +74,18 @@ async function measureQueries(store: BenchStore, service: TestProcess, report: R
   let ratioMax = 0;
   for (const [name, path] of Object.entries(await worstQueries(service))) {
     const alone: number[] = [];
-    const beside: number[] = [];
+    const whileBusy: number[] = [];
     let perSecond = 0;
     for (let nth = 0; nth < TURNS; nth += 1) {
       alone.push(await send(SENDS_PER_TURN[store.name]));
       const sending = send(SENDS_PER_TURN[store.name]);
       perSecond = await callers(service, path, sending);
-      beside.push(await sending);
+      whileBusy.push(await sending);
     }
     const figure = (what: string, unit: string, value: number) =>
       add(report, { name: `${name}: ${what}`, store: store.name, unit, value });
     const before = figure("send p99 alone", "ms", median(alone));
-    const after = figure(`send p99 beside ${CALLERS} callers`, "ms", median(beside));
+    const after = figure(`send p99 beside ${CALLERS} callers`, "ms", median(whileBusy));
     figure("answers", "requests/s", perSecond);
     ratioMax = Math.max(ratioMax, after / before);
   }

@@ -173,7 +173,7 @@ async function httpUs(): Promise<number> {
 async function appendUs(store: BenchStore): Promise<number> {
   const random = seededRandom(2);
   const generatingUs = await measureUs(() => sampleEvents(random));
-  let whole = 0;
+  let totalUs = 0;
   await onFresh(store, async (fresh) => {
     const log = await fresh.open();
     const rounds: number[] = [];
@@ -184,10 +184,10 @@ async function appendUs(store: BenchStore): Promise<number> {
       const { user, system } = process.cpuUsage(before);
       rounds.push((user + system) / REQUESTS);
     }
-    whole = Math.min(...rounds);
+    totalUs = Math.min(...rounds);
     await log.close();
   });
-  return whole - generatingUs;
+  return totalUs - generatingUs;
 }
 
 interface Threads {
@@ -198,7 +198,7 @@ interface Threads {
 
 /** The whole service under load, by its threads: that of the requests, that of the read models, and the engine's own. */
 async function threadsOf(store: BenchStore, turns: number): Promise<Threads> {
-  const taken: Threads[] = [];
+  const samples: Threads[] = [];
   await onService(store, { DELIVERY: "off" }, async ({ url, apiKey, pid }) => {
     const load = { url, apiKey, connections: CONNECTIONS };
     const { call } = callerOf(url, apiKey);
@@ -214,10 +214,10 @@ async function threadsOf(store: BenchStore, turns: number): Promise<Threads> {
         spent.filter(kept).reduce((total, { cpuUs }) => total + cpuUs, 0);
       const requests = sum(({ thread }) => thread === pid);
       const readModels = sum(({ name }) => name.startsWith("Worker"));
-      taken.push({ requests, readModels, others: sum(() => true) - requests - readModels });
+      samples.push({ requests, readModels, others: sum(() => true) - requests - readModels });
     }
   });
-  const of = (name: keyof Threads) => median(taken.map((one) => one[name]));
+  const of = (name: keyof Threads) => median(samples.map((one) => one[name]));
   return { requests: of("requests"), readModels: of("readModels"), others: of("others") };
 }
 

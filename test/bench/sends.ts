@@ -29,18 +29,18 @@ export interface Pace extends Pick<LoadResult, "perSecond"> {
 
 /** What was measured of each kind, turn by turn. */
 class Paces {
-  private readonly taken = new Map<string, Pace[]>();
+  private readonly samples = new Map<string, Pace[]>();
 
   note(kind: string, pace: Pace): void {
-    this.taken.set(kind, [...this.of(kind), pace]);
+    this.samples.set(kind, [...this.of(kind), pace]);
   }
 
   of(kind: string): readonly Pace[] {
-    return this.taken.get(kind) ?? [];
+    return this.samples.get(kind) ?? [];
   }
 
   get kinds(): readonly string[] {
-    return [...this.taken.keys()];
+    return [...this.samples.keys()];
   }
 }
 

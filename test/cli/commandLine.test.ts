@@ -51,7 +51,7 @@ function runBeforeAll(calls: () => readonly CommandCall[]): (index: number) => C
 }
 
 describe("a mistake", () => {
-  const told = [
+  const suggestions = [
     ["docter", "unknown command 'docter'. Did you mean doctor?"],
     ["workspace lst", "unknown command 'lst' of workspace. Did you mean list?"],
     ["list", "Did you mean workspace list, "],
@@ -72,9 +72,9 @@ describe("a mistake", () => {
     ["projection as-of 2h", "missing required argument 'name'"],
   ] as const;
   const endOf = runBeforeAll(() =>
-    told.map(([line]) => ({ words: line.split(" ").filter((word) => word !== ""), cwd: folder })),
+    suggestions.map(([line]) => ({ words: line.split(" ").filter((word) => word !== ""), cwd: folder })),
   );
-  test.each(told.map(([line, message], index) => [line, message, index] as const))(
+  test.each(suggestions.map(([line, message], index) => [line, message, index] as const))(
     "in %p is reported in two lines, and the exit status is 2",
     (_line, message, index) => {
       const { status, out, err } = endOf(index);
@@ -97,12 +97,12 @@ describe("a mistake", () => {
     [["workspace", "list", "--json"], 1, "no_data"],
     [["backup", "verify", "nowhere", "--json"], 1, "refused"],
   ] as const)("in %p is one JSON object on standard error", async (words, status, code) => {
-    const told = await call(words);
-    expect({ ...told, err: JSON.parse(told.err) }).toEqual({
+    const result = await call(words);
+    expect({ ...result, err: JSON.parse(result.err) }).toEqual({
       ...{ status, out: "" },
       err: { error: expect.objectContaining({ code, message: expect.any(String) }) },
     });
-    expect(told.err.trimEnd().split("\n")).toHaveLength(1);
+    expect(result.err.trimEnd().split("\n")).toHaveLength(1);
   });
 
   test("in the settings is JSON too, and an answer before anything is looked for", async () => {
@@ -226,14 +226,14 @@ describe("a place that cannot be written to", () => {
       await runCommand(["workspace", "create", "Acme"], dataDir);
       const file = join(folder, "a-file");
       await Bun.write(file, "");
-      const told = async (where: string, ...words: string[]) => (await runCommand(words, where)).err;
-      expect(await told(dataDir, "backup", "create", "--out", join(file, "backup"))).toBe(
+      const errorOf = async (where: string, ...words: string[]) => (await runCommand(words, where)).err;
+      expect(await errorOf(dataDir, "backup", "create", "--out", join(file, "backup"))).toBe(
         `postledger: ${file}/backup.partial cannot be used: there is a file of that name, or on the way to it (ENOTDIR)\n`,
       );
-      expect(await told(dataDir, "log", "export", "--out", join(file, "log.zst"))).toContain(
+      expect(await errorOf(dataDir, "log", "export", "--out", join(file, "log.zst"))).toContain(
         `${file}/.log.zst.`,
       );
-      expect(await told(join(file, "data"), "workspace", "create", "Acme")).toContain(
+      expect(await errorOf(join(file, "data"), "workspace", "create", "Acme")).toContain(
         `${file}/data cannot be used: `,
       );
       const missing = join(folder, "missing");
@@ -241,7 +241,7 @@ describe("a place that cannot be written to", () => {
         ["audit", "keygen", join(missing, "key")],
         ["log", "export", "--freeze", "--out", join(missing, "log.zst")],
       ]) {
-        expect(await told(dataDir, ...words)).toBe(`postledger: there is no directory ${missing}\n`);
+        expect(await errorOf(dataDir, ...words)).toBe(`postledger: there is no directory ${missing}\n`);
       }
       expect((await runCommand(["log", "unfreeze"], dataDir)).out).toBe("the log is not frozen\n");
     },
@@ -251,7 +251,7 @@ describe("a place that cannot be written to", () => {
 
 /** What the log holds of a workspace and its key, whose name was given before names were looked at. */
 async function logWithName(dataDir: string, name: string): Promise<{ workspace: string; id: string }> {
-  const made = await withLog(
+  const created = await withLog(
     readConfig({ HOST: "127.0.0.1", DATA_DIR: dataDir }),
     async ({ deps }) => {
       const context = systemCommandContext("cli");
@@ -269,7 +269,7 @@ async function logWithName(dataDir: string, name: string): Promise<{ workspace: 
     },
     { begins: true },
   );
-  return { workspace: made.workspace, id: made.key?.id ?? "" };
+  return { workspace: created.workspace, id: created.key?.id ?? "" };
 }
 
 describe("a name that a tenant has given", () => {
@@ -515,8 +515,8 @@ describe("where there is no data directory", () => {
       for (const [index, command] of looking.entries()) {
         const { status, out } = ends[index] as CommandCallResult;
         expect([command.name, status === 0, out]).toEqual([command.name, false, ""]);
-        const made = await readdir(dataDirOf(command));
-        expect(made.filter((name) => !name.startsWith("lock.db"))).toEqual([]);
+        const createdFiles = await readdir(dataDirOf(command));
+        expect(createdFiles.filter((name) => !name.startsWith("lock.db"))).toEqual([]);
       }
     },
     TEST_MS_MAX,

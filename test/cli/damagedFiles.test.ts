@@ -97,12 +97,12 @@ test(
   "a damaged log is named, with what to do about it",
   async () => {
     overwriteDatabase(join(dataDir, "events.db"), SECOND_PAGE);
-    const says = new RegExp(
+    const expectedText = new RegExp(
       `^postledger: the log ${dataDir}/events.db is damaged: [^\n]+\nTo do: [^\n]+backup`,
     );
     for (const words of [["workspace", "list"], ["projection", "list"], ["serve"]]) {
       const { exitCode, err } = await runCommand(words, dataDir, { PORT: "0" });
-      expect(err).toMatch(says);
+      expect(err).toMatch(expectedText);
       expect(exitCode).toBe(1);
     }
     const [log] = await failedChecks();

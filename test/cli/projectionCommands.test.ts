@@ -176,9 +176,9 @@ test(
     });
     const file = `emails.${emails.version}.1.db`;
     expect(files()).toContain(`${file}.saved`);
-    const again = await runCommand(["projection", "rebuild", "emails"], own);
-    expect(again).toMatchObject({ exitCode: 0, err: "" });
-    expect(again.out).toBe(`emails  current  ${file}  continued an interrupted rebuild\n`);
+    const rebuiltAgain = await runCommand(["projection", "rebuild", "emails"], own);
+    expect(rebuiltAgain).toMatchObject({ exitCode: 0, err: "" });
+    expect(rebuiltAgain.out).toBe(`emails  current  ${file}  continued an interrupted rebuild\n`);
     const rows = rowsOf({ ...storage, directory: join(own, "projections") }, emails).emails;
     expect(rows).toHaveLength(200);
     expect(new Set(rows?.map(({ attempts }) => attempts))).toEqual(new Set([300]));
@@ -273,7 +273,7 @@ test(
   "diff shows what was added, removed and changed",
   async () => {
     const times = [rfc3339(NOON), rfc3339(NOON + 60_000)];
-    const told = async (from: string, to: string) => {
+    const diffOf = async (from: string, to: string) => {
       const lines = await run("projection", "diff", from, to, "emails");
       expect(lines.exitCode).toBe(0);
       return lines.out
@@ -284,11 +284,11 @@ test(
         .map(({ change, key, before, after }) => [change, key, before?.status, after?.status]);
     };
     const [from = "", to = ""] = times;
-    expect(await told(from, to)).toEqual([
+    expect(await diffOf(from, to)).toEqual([
       ["changed", [first], "queued", "failed"],
       ["added", [second], undefined, "queued"],
     ]);
-    expect(await told(to, from)).toEqual([
+    expect(await diffOf(to, from)).toEqual([
       ["changed", [first], "failed", "queued"],
       ["removed", [second], "queued", undefined],
     ]);

@@ -248,14 +248,14 @@ describe("a service that cannot start", () => {
   test(
     "because its PORT is taken has made nothing",
     async () => {
-      const taken = await startTestApp();
+      const otherApp = await startTestApp();
       try {
         const dataDir = join(directory, "never-made");
-        const { exitCode } = await runCommand(["serve"], dataDir, { PORT: new URL(taken.url).port });
+        const { exitCode } = await runCommand(["serve"], dataDir, { PORT: new URL(otherApp.url).port });
         expect(exitCode).toBe(2);
         expect(existsSync(dataDir)).toBe(false);
       } finally {
-        await taken.remove();
+        await otherApp.remove();
       }
     },
     START_MS,
@@ -264,7 +264,7 @@ describe("a service that cannot start", () => {
   test(
     "because its PORT is taken has not begun to deliver",
     async () => {
-      const taken = await startTestApp();
+      const otherApp = await startTestApp();
       const dataDir = join(directory, "waiting");
       try {
         const before = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
@@ -275,14 +275,14 @@ describe("a service that cannot start", () => {
           text: "Hello",
         });
         await before.app.stop();
-        const { exitCode, err } = await runCommand(["serve"], dataDir, { PORT: new URL(taken.url).port });
+        const { exitCode, err } = await runCommand(["serve"], dataDir, { PORT: new URL(otherApp.url).port });
         expect(exitCode).toBe(2);
         expect(err).toMatch(/^postledger: PORT \d+ on 127\.0\.0\.1 is in use by another program: .*set PORT/);
         const after = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
         expect((await after.call("GET", `/api/v1/emails/${json.id}`)).json.status).toBe("queued");
         await after.app.stop();
       } finally {
-        await taken.remove();
+        await otherApp.remove();
       }
     },
     START_MS,
@@ -382,8 +382,8 @@ describe("a service that starts warns", () => {
           expect(terminal.screen()).toContain(`bun run postledger ${step}`);
         terminal.type("\u0003");
         expect(await terminal.exited).toBe(0);
-        const made = await runCommand(["workspace", "create", "Acme", "--json"], dataDir);
-        expect(made.exitCode).toBe(0);
+        const created = await runCommand(["workspace", "create", "Acme", "--json"], dataDir);
+        expect(created.exitCode).toBe(0);
         const next = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
         await next.kill("SIGTERM");
         expect(next.log()).not.toContain("workspace create");

@@ -63,21 +63,21 @@ describe("a block of a day's messages", () => {
   });
 
   test("of one belongs to its message: at the limit another request for that message gets one, and no other message does", () => {
-    const again = {
+    const repeatedReservation = {
       type: "QuotaReserved",
       data: { count: 1, instance: "two", reserved: 3, messageId },
     } as const;
     given(reserved(1, 1), held(2))
       .when((quota) => reserveBlock(quota, { limit: 2, instance: "two", messageId }))
-      .then({ kind: "single" }, again);
+      .then({ kind: "single" }, repeatedReservation);
     given(reserved(1, 1), held(2))
       .when((quota) => reserveBlock(quota, { limit: 2, instance: "two", messageId: "another" }))
       .then({ kind: "none" });
     const back = { type: "QuotaReturned", data: { count: 1, instance, reserved: 2, messageId } } as const;
-    given(reserved(1, 1), held(2), again)
+    given(reserved(1, 1), held(2), repeatedReservation)
       .when((quota) => returnUnused(quota, { count: 1, instance, messageId }))
       .then("returned", back);
-    given(reserved(1, 1), held(2), again, back, returned(1, 1), reserved(1, 2))
+    given(reserved(1, 1), held(2), repeatedReservation, back, returned(1, 1), reserved(1, 2))
       .when((quota) => reserveBlock(quota, { limit: 2, instance, messageId }))
       .then({ kind: "single" }, held(3));
   });

@@ -181,7 +181,7 @@ describe("a planted fault is found:", () => {
     };
     const files = [goldenFile("EmailSent", 2), liftedFile(sent, 2)] as const;
     const marks = new Map([goldenFile("EmailSent", 1), ...files].map((file) => [file, "digest"]));
-    const whole = (lifted: readonly JsonObject[]) =>
+    const corpusWith = (lifted: readonly JsonObject[]) =>
       corpusOf({
         goldens: new Map([...corpusOf().goldens, [files[0], second]]),
         lifted: new Map([[files[1], lifted]]),
@@ -193,16 +193,16 @@ describe("a planted fault is found:", () => {
     test("needs golden files of its own and of what the older one is now", () => {
       expect(faultsOf(schema, versions)).toContain("there is no golden file EmailSent.v2.json");
       expect(faultsOf(schema, versions)).toContain("EmailSent.v1.json: has no EmailSent.v1.as2.json");
-      expect(faultsOf(schema, versions, whole(now))).toBe("");
+      expect(faultsOf(schema, versions, corpusWith(now))).toBe("");
     });
 
     test("reads the older one as it was recorded", () => {
       const renamed: DataMapping = ({ attempt, ...others }) => ({ ...others, nth: Number(attempt) + 1 });
-      expect(faultsOf(schema, { EmailSent: { upcasts: [renamed] } }, whole(now))).toContain(
+      expect(faultsOf(schema, { EmailSent: { upcasts: [renamed] } }, corpusWith(now))).toContain(
         "EmailSent.v1.json: reads its",
       );
       const identity: DataMapping = (data) => data;
-      expect(faultsOf(schema, { EmailSent: { upcasts: [identity] } }, whole(now))).toContain(
+      expect(faultsOf(schema, { EmailSent: { upcasts: [identity] } }, corpusWith(now))).toContain(
         "cannot be read",
       );
     });
@@ -211,9 +211,9 @@ describe("a planted fault is found:", () => {
       const careful = (how: DataMapping) => ({
         EmailSent: { upcasts: [upcast], writes: { version: 1, downcast: how } },
       });
-      expect(faultsOf(schema, careful(downcast), whole(now))).toBe("");
+      expect(faultsOf(schema, careful(downcast), corpusWith(now))).toBe("");
       const forgets: DataMapping = ({ nth: _nth, ...others }) => ({ ...others, attempt: 0 });
-      expect(faultsOf(schema, careful(forgets), whole(now))).toContain(
+      expect(faultsOf(schema, careful(forgets), corpusWith(now))).toContain(
         "is another one once it was written again",
       );
     });

@@ -103,16 +103,16 @@ class Session {
 
   async run(): Promise<void> {
     const { client, random } = this;
-    if (random.chance(0.9)) await this.say("EHLO mx.example");
+    if (random.chance(0.9)) await this.command("EHLO mx.example");
     for (let count = random.integer(1, MAILS_PER_SESSION_MAX); count > 0 && !client.isClosed(); count -= 1) {
-      if (random.chance(0.4)) await this.say(random.pick(LINES));
+      if (random.chance(0.4)) await this.command(random.pick(LINES));
       if (!client.isClosed()) await this.sendMail();
     }
     client.destroy();
   }
 
   /** A command and its reply. */
-  private say(line: string): Promise<string> {
+  private command(line: string): Promise<string> {
     return sayLine(this.client, line, { ownFault: "451", faults: this.seen.faults });
   }
 
@@ -143,18 +143,18 @@ class Session {
 
   private async sendMail(): Promise<void> {
     const { client, random, seen } = this;
-    await this.say(random.chance(0.7) ? "MAIL FROM:<>" : "MAIL FROM:<mailer@mx.example>");
+    await this.command(random.chance(0.7) ? "MAIL FROM:<>" : "MAIL FROM:<mailer@mx.example>");
     const [recipient, isOurs] = this.recipient();
-    const answer = await this.say(`RCPT TO:<${recipient}>`);
+    const answer = await this.command(`RCPT TO:<${recipient}>`);
     if (!isOurs && answer.startsWith("250")) seen.faults.push(`${recipient} was taken`);
-    if (!(await this.say("DATA")).startsWith("354")) return void (await this.say("RSET"));
+    if (!(await this.command("DATA")).startsWith("354")) return void (await this.command("RSET"));
     seen.mails += 1;
     const stuffed = this.content()
       .toString("latin1")
       .replace(/(^|\r\n)\./g, "$1..");
     client.write(Buffer.from(stuffed, "latin1"));
     if (random.chance(0.05)) return client.destroy();
-    const reply = await this.say(stuffed.endsWith("\r\n") || stuffed === "" ? "." : "\r\n.");
+    const reply = await this.command(stuffed.endsWith("\r\n") || stuffed === "" ? "." : "\r\n.");
     if (reply.startsWith("250")) seen.accepted += 1;
   }
 }

@@ -100,35 +100,35 @@ class Session {
   async run(): Promise<void> {
     const { client, random } = this;
     if (random.chance(0.8)) this.isKnown = (await client.logIn(this.tenant.apiKey)).startsWith("235");
-    else await this.say("EHLO client.example");
+    else await this.command("EHLO client.example");
     for (let count = random.integer(1, MAILS_PER_SESSION_MAX); count > 0 && !client.isClosed(); count -= 1) {
-      if (random.chance(0.4)) await this.say(random.pick(LINES));
+      if (random.chance(0.4)) await this.command(random.pick(LINES));
       if (!client.isClosed()) await this.sendMail();
     }
     client.destroy();
   }
 
   /** A command and its reply. */
-  private async say(line: string): Promise<string> {
+  private async command(line: string): Promise<string> {
     const { faults } = this.seen;
     const reply = await sayLine(this.client, line, { ownFault: "451 4.3.0", faults });
-    if (reply.startsWith("334")) await this.say("*");
+    if (reply.startsWith("334")) await this.command("*");
     return reply;
   }
 
   private async sendMail(): Promise<void> {
     const { client, random, seen } = this;
     const mail = random.chance(0.4) ? validMail(random) : faultyMail(random);
-    const began = await this.say("MAIL FROM:<a@example.com>");
+    const began = await this.command("MAIL FROM:<a@example.com>");
     if (!this.isKnown && began.startsWith("250")) seen.faults.push("mail was taken from a stranger");
     const recipients = Array.from({ length: random.integer(1, 3) }, (_, at) => `to${at}@example.com`);
-    for (const recipient of recipients) await this.say(`RCPT TO:<${recipient}>`);
-    if (!(await this.say("DATA")).startsWith("354")) return void (await this.say("RSET"));
+    for (const recipient of recipients) await this.command(`RCPT TO:<${recipient}>`);
+    if (!(await this.command("DATA")).startsWith("354")) return void (await this.command("RSET"));
     seen.mails += 1;
     const stuffed = mail.replace(/(^|\r\n)\./g, "$1..");
     client.write(Buffer.from(stuffed, "latin1"));
     if (random.chance(0.05)) return client.destroy();
-    const reply = await this.say(stuffed.endsWith("\r\n") || stuffed === "" ? "." : "\r\n.");
+    const reply = await this.command(stuffed.endsWith("\r\n") || stuffed === "" ? "." : "\r\n.");
     const [, id = ""] = /^250 2\.6\.0 accepted .*?as (\S+)$/.exec(reply) ?? [];
     if (id !== "") seen.accepted.add(id);
   }

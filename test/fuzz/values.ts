@@ -85,8 +85,8 @@ export function valueFor(given: JsonSchema, random: Random, workspace: Workspace
         Math.max(low, Math.min(ITEMS_MAX, Number(schema.maxItems ?? ITEMS_MAX))),
       );
       const items = (schema.items ?? {}) as JsonSchema;
-      const made = Array.from({ length: count }, () => valueFor(items, random, workspace, depth + 1));
-      return schema.uniqueItems === true ? [...new Set(made)] : made;
+      const array = Array.from({ length: count }, () => valueFor(items, random, workspace, depth + 1));
+      return schema.uniqueItems === true ? [...new Set(array)] : array;
     }
     case "object":
       return object(schema, random, workspace, depth);

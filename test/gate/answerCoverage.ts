@@ -76,8 +76,8 @@ export function promisedAnswers(operations: readonly Described[] = described): r
   return operations.flatMap(({ name, operation }) =>
     Object.entries(operation.responses).flatMap(([status, answer]): readonly Promised[] => {
       const codes = codesOf(answer);
-      const told = codes.length === 0 ? [null] : codes;
-      return told.map((code) => ({ route: name, status: Number(status), code }));
+      const codesOrNull = codes.length === 0 ? [null] : codes;
+      return codesOrNull.map((code) => ({ route: name, status: Number(status), code }));
     }),
   );
 }

@@ -93,11 +93,11 @@ function schemaFault(schema: object | undefined, value: unknown): string | null 
   if (schema === undefined) return "has no schema";
   const check = checkOf(schema);
   if (check(value)) return null;
-  const told = (check.errors ?? []).map(
+  const errors = (check.errors ?? []).map(
     ({ instancePath, message, params }: ErrorObject) =>
       `${instancePath || "the body"} ${message} ${JSON.stringify(params)}`,
   );
-  return told.slice(0, 5).join("; ");
+  return errors.slice(0, 5).join("; ");
 }
 
 function headersFault({ headers }: OpenApiResponse, seen: Headers): string | null {
@@ -114,8 +114,8 @@ function headersFault({ headers }: OpenApiResponse, seen: Headers): string | nul
 function bodyFault(method: string, content: OpenApiResponse["content"], seen: SeenAnswer) {
   const mediaType = (seen.headers.get("content-type") ?? "").split(";", 1)[0] as string;
   if (method === "HEAD" || content === undefined) return seen.text === "" ? null : "has a body";
-  const told = content[mediaType];
-  if (told === undefined) return `has the undocumented media type "${mediaType}"`;
+  const documented = content[mediaType];
+  if (documented === undefined) return `has the undocumented media type "${mediaType}"`;
   const isJson = /json$/.test(mediaType);
   let value: unknown = seen.text;
   try {
@@ -123,7 +123,7 @@ function bodyFault(method: string, content: OpenApiResponse["content"], seen: Se
   } catch {
     return "has a body that is not JSON";
   }
-  return schemaFault(told.schema, value);
+  return schemaFault(documented.schema, value);
 }
 
 /** What is wrong with the answer to a request that no operation takes: it must be a 404, or a 405 with Allow. */
@@ -140,25 +140,25 @@ function unroutedFault(method: string, path: string, seen: SeenAnswer): string |
 
 /** Why a call to an endpoint is not what the document says of events of this type; null when it is. */
 export function webhookFault(type: string, seen: Pick<SeenAnswer, "headers" | "text">): string | null {
-  const told = document.webhooks[type]?.post;
-  if (!told) return `has the undocumented type ${type}`;
-  for (const { name, schema } of told.parameters) {
+  const documented = document.webhooks[type]?.post;
+  if (!documented) return `has the undocumented type ${type}`;
+  for (const { name, schema } of documented.parameters) {
     const value = seen.headers.get(name);
     if (value === null) return `has no ${name} header`;
     if (typeof schema.pattern === "string" && !new RegExp(schema.pattern).test(value)) {
       return `has a ${name} header that does not match ${schema.pattern}`;
     }
   }
-  return schemaFault(told.requestBody.content["application/json"]?.schema, JSON.parse(seen.text));
+  return schemaFault(documented.requestBody.content["application/json"]?.schema, JSON.parse(seen.text));
 }
 
 /** Why an answer is not what the document says of the request; null when it is. */
 export function answerFault(method: string, path: string, seen: SeenAnswer): string | null {
   const found = describedOf(method, path);
   if (!found) return unroutedFault(method, path, seen);
-  const told = found.operation.responses[seen.status];
-  if (!told) return `has the undocumented status ${seen.status}`;
-  return headersFault(told, seen.headers) ?? bodyFault(method, told.content, seen);
+  const documented = found.operation.responses[seen.status];
+  if (!documented) return `has the undocumented status ${seen.status}`;
+  return headersFault(documented, seen.headers) ?? bodyFault(method, documented.content, seen);
 }
 
 /** Why an example of an answer is not what its schema says; null when it is. */

@@ -110,7 +110,7 @@ const MAPPED: readonly string[] = [
 ].map(([, folder = ""]) => folder);
 
 /** Layers that consist of folders, and the files that stand beside those. Tests of a layer have the same folders. */
-const FILES_BESIDE: Readonly<Record<string, readonly string[]>> = {
+const LOOSE_FILES: Readonly<Record<string, readonly string[]>> = {
   "src/http": [],
   "src/commands": [
     "aggregateCache.ts",
@@ -195,14 +195,14 @@ function nameFaults(path: string): readonly string[] {
 
 function folderFaults(path: string): readonly string[] {
   const folder = dirname(path);
-  const beside = FILES_BESIDE[folder];
-  if (beside !== undefined) {
-    const isKnown = beside.includes(basename(path));
+  const looseFiles = LOOSE_FILES[folder];
+  if (looseFiles !== undefined) {
+    const isKnown = looseFiles.includes(basename(path));
     return isKnown ? [] : [`${folder} holds folders: put it into one, or name it in test/gate/layers.ts`];
   }
   const isTest = TESTS.test(path);
   const [layer, noun] = path.split("/").slice(1);
-  if (folder === "src" || (isTest && FILES_BESIDE[`test/${layer}`] === undefined)) return [];
+  if (folder === "src" || (isTest && LOOSE_FILES[`test/${layer}`] === undefined)) return [];
   const described = isTest ? `src/${layer}/${noun}` : folder;
   const isMapped = MAPPED.some((one) => one === described || (isTest && one.startsWith(`${described}/`)));
   return isMapped ? [] : [`${described} has no line in the code map of ${CODE_MAP}`];

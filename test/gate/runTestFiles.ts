@@ -160,13 +160,13 @@ export async function runTestFiles({
     runs.push(...ended);
   };
   const named = (names: readonly string[]) => files.filter((file) => names.includes(baseName(file)));
-  const besideNothing = [...named(ALONE), ...named(KILLS)];
-  const beside = files.filter((file) => !besideNothing.includes(file));
+  const separately = [...named(ALONE), ...named(KILLS)];
+  const together = files.filter((file) => !separately.includes(file));
   const mayRun = (group: TestGroup, lane: Lane) => {
     const isForLane = lane === lanes - 1 || !group.some((file) => file.startsWith(BROWSER_FOLDER));
     return isForLane && (servers.has(lane) || !group.some((file) => onServer.has(file)));
   };
-  await runInLanes(slowestFirst(groupsOf(root, beside, onServer)), lanes, run, mayRun);
+  await runInLanes(slowestFirst(groupsOf(root, together, onServer)), lanes, run, mayRun);
   // They would take a part of a processor for nothing from what is to be alone.
   await servers.stop();
   const single = (file: string): TestGroup => [file];

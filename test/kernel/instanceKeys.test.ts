@@ -46,16 +46,16 @@ describe("an instance's keys", () => {
   const keys = instanceKeys(dataKey);
 
   test("are the same after a restart, and differ on another instance", () => {
-    const again = instanceKeys(dataKey);
+    const sameKeys = instanceKeys(dataKey);
     const other = instanceKeys(newDataKey());
     for (const hash of [keys.hashAddress("w", "a@b.co"), keys.fingerprint("w", "{}"), keys.hashApiKey("k")])
       expect(hash).toMatch(/^[0-9a-f]{64}$/);
-    expect(again.hashAddress("w", "a@b.co")).toBe(keys.hashAddress("w", "a@b.co"));
+    expect(sameKeys.hashAddress("w", "a@b.co")).toBe(keys.hashAddress("w", "a@b.co"));
     expect(other.hashAddress("w", "a@b.co")).not.toBe(keys.hashAddress("w", "a@b.co"));
     const shop = { workspaceId: "w1", endpointId: "e1" };
     const secret = Buffer.from("s");
     const encrypted = keys.encryptSecret(secret, shop);
-    expect(again.decryptSecret(encrypted, shop)).toEqual(secret);
+    expect(sameKeys.decryptSecret(encrypted, shop)).toEqual(secret);
     expect(other.decryptSecret(encrypted, shop)).toBeNull();
     // Moved to another endpoint or workspace, or disguised as one from before secrets were bound.
     for (const moved of [

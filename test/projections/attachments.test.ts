@@ -118,9 +118,9 @@ describe("attachment-use", () => {
         // Erased content takes its files with it, so there is nothing left to find here.
         expect(isListed(UNTIL - 1)).toBe(false);
         expect(isListed(UNTIL)).toBe(canLoseAttachments(state, UNTIL));
-        const gone = expireAttachments(state, UNTIL).events;
-        project(attachmentUse, `email-${id}`, gone);
-        if (gone.length > 0) expect(isListed(UNTIL)).toBeFalse();
+        const expiredEvents = expireAttachments(state, UNTIL).events;
+        project(attachmentUse, `email-${id}`, expiredEvents);
+        if (expiredEvents.length > 0) expect(isListed(UNTIL)).toBeFalse();
       }),
       { numRuns: 150 },
     );

@@ -242,9 +242,9 @@ describe("beside a running service", () => {
     expect(following.events).not.toContainEqual(expect.objectContaining({ type: "discarded" }));
 
     duringHead.next = laterRebuild;
-    const again = await followOnce(storage, watched, [counter]);
+    const laterEvents = await followOnce(storage, watched, [counter]);
     await followOnce(storage, store, [counter]);
-    expect(again).not.toContainEqual({ type: "logCutShort" });
+    expect(laterEvents).not.toContainEqual({ type: "logCutShort" });
     expect(rowsOf(storage, counter)).toEqual({ counter: [{ one: 1, count: 13 }] });
   });
 

@@ -28,8 +28,8 @@ async function writeStories(
     return { id: crypto.randomUUID(), type, data, metadata };
   };
   for (const endpointId of ["endpoint-1", "endpoint-2"]) {
-    const made = { workspaceId: "workspace", endpointId, url: "https://example.org", description: null };
-    const data = { ...made, eventTypes: null, sealedSecret: "none" };
+    const endpoint = { workspaceId: "workspace", endpointId, url: "https://example.org", description: null };
+    const data = { ...endpoint, eventTypes: null, sealedSecret: "none" };
     await append(
       store,
       webhooksStream("workspace"),

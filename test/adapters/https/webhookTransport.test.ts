@@ -151,8 +151,8 @@ describe("a webhook call", () => {
 
   test.each(["nxdomain", "servfail", "silent"] as const)(
     "fails for a name whose servers answer %s",
-    async (said) => {
-      const server = await startNameServer(() => said);
+    async (answer) => {
+      const server = await startNameServer(() => answer);
       const outcome = await callTo(transportTo(server), "https://receiver.example.org/");
       server.stop();
       expect(outcome).toMatchObject({ kind: "failed", reason: "dns" });

@@ -165,8 +165,8 @@ describe("kill -9", () => {
         }
         return { DATA_DIR: dataDir };
       };
-      const whole = await into("imported");
-      const tookMs = await timed(() => runJsonCommand(whole, "log", "import", file));
+      const imported = await into("imported");
+      const tookMs = await timed(() => runJsonCommand(imported, "log", "import", file));
       for (let kill = 0; kill < KILLS; kill += 1) {
         const env = await into(`import-${kill}`);
         const first = await killed(env, tookMs, kill, ["log", "import", file]);

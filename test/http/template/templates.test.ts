@@ -642,15 +642,15 @@ describe.each(await testStores())("templates on $name", (store) => {
         text: "{{ city }}",
         variables: [{ name: "city", type: "string", required: true }],
       });
-      const again = async () => {
+      const expectReplay = async () => {
         const answer = await tenant.send(key, sendTemplate(id));
         expect(answer.json).toEqual(first.json);
         expect(answer.headers.get("idempotent-replayed")).toBe("true");
       };
       await expectStatus(200, tryPublish(id, second.id));
-      await again();
+      await expectReplay();
       await archive(id);
-      await again();
+      await expectReplay();
       expectProblem(
         await tenant.send(key, sendTemplate(id, { variables: { name: "Bo" } })),
         409,

@@ -27,7 +27,7 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
       return new Response("thank you");
     },
   });
-  const here = `localhost:${receiver.port}`;
+  const privateHost = `localhost:${receiver.port}`;
 
   beforeAll(async () => {
     dns = await startNameServer((name, type) => {
@@ -38,7 +38,7 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
       DNS_SERVERS: dns.address,
       DELIVERY: "on",
       SMTP_URL: "outbox:",
-      WEBHOOK_ALLOW_PRIVATE_HOSTS: `${here},unknown.example.org:4443`,
+      WEBHOOK_ALLOW_PRIVATE_HOSTS: `${privateHost},unknown.example.org:4443`,
     });
     tenant = await service.tenant();
   });
@@ -73,7 +73,9 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
   });
 
   test("on this machine are taken over HTTP where they are listed, and called", async () => {
-    expect((await register(`http://${here}/hook`)).json).toMatchObject({ url: `http://${here}/hook` });
+    expect((await register(`http://${privateHost}/hook`)).json).toMatchObject({
+      url: `http://${privateHost}/hook`,
+    });
     await tenant.send(newKey(), message());
     await until(() => calls.includes("email.queued"), "the call");
   });

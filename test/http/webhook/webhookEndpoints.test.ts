@@ -105,11 +105,11 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     const first = callsTo("audit")[0] as ReceivedCall;
     for (const key of [secret, rotated.json.secret as string])
       new Webhook(key).verify(first.body, first.headers);
-    const again = await tenant.call("POST", `/webhooks/${id}/rotate-secret?overlap_seconds=0`);
+    const rotatedAgain = await tenant.call("POST", `/webhooks/${id}/rotate-secret?overlap_seconds=0`);
     await tenant.call("POST", `/webhooks/${id}/test`);
     await until(() => callsTo("audit").length === 2, "the second test");
     const second = callsTo("audit")[1] as ReceivedCall;
-    new Webhook(again.json.secret as string).verify(second.body, second.headers);
+    new Webhook(rotatedAgain.json.secret as string).verify(second.body, second.headers);
     for (const key of [secret, rotated.json.secret as string]) {
       expect(() => new Webhook(key).verify(second.body, second.headers)).toThrow();
     }
