@@ -79,6 +79,11 @@ function own(formats: Readonly<Record<string, FileFormat>>, extension: string): 
   return Object.hasOwn(formats, extension) ? formats[extension] : undefined;
 }
 
+/** The extensions of files that can be sent. */
+export function extensionsOf(archives: boolean): readonly string[] {
+  return [...Object.keys(FORMATS), ...(archives ? Object.keys(ARCHIVES) : [])];
+}
+
 /** The format of an extension (lower case, without its dot); undefined if it cannot be sent. */
 export function formatOf(extension: string, archives: boolean): FileFormat | undefined {
   return own(FORMATS, extension) ?? (archives ? own(ARCHIVES, extension) : undefined);

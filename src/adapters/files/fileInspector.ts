@@ -6,7 +6,7 @@ import type {
   InspectionResult,
 } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
-import { extensionOfType, type FileFormat, formatOf } from "./allowedFormats.ts";
+import { extensionOfType, extensionsOf, type FileFormat, formatOf } from "./allowedFormats.ts";
 import { inspectArchive } from "./archiveInspection.ts";
 import { fairMutex } from "./fairMutex.ts";
 import { extensionOf, fileNameFault } from "./fileNameRules.ts";
@@ -52,7 +52,8 @@ function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowan
   const format = formatOf(extension, allowances.archiveAttachments);
   if (format === undefined) {
     const what = extension === "" ? "files without an extension" : "files with this extension";
-    return { kind: "unsupported", reason: `${what} cannot be sent`, member: "filename" };
+    const accepted = extensionsOf(allowances.archiveAttachments).join(", ");
+    return { kind: "unsupported", reason: `${what} cannot be sent, but ${accepted} can`, member: "filename" };
   }
   // The type must match exactly: no parameters, no capitals.
   if (file.contentType === format.type) return CLEAN;
@@ -110,7 +111,7 @@ async function isFound(bytes: Uint8Array, format: FileFormat): Promise<boolean> 
 }
 
 function unlike(format: FileFormat): string {
-  return `has content unlike ${format.type}`;
+  return `has content that is not ${format.type}`;
 }
 
 function latin1Head(bytes: Uint8Array): string {

@@ -160,11 +160,19 @@ describe.each(await testStores())("attachments on $name", (store) => {
       },
     );
 
+    test("a kind of file that is not accepted is told which ones are", async () => {
+      const answer = await uploadJson(direct({ ...pdf(), filename: "old.xls" }));
+      expectProblem(answer, 422, "ATTACHMENT_TYPE_UNSUPPORTED");
+      expect(answer.json.detail).toMatch(
+        /: files with this extension cannot be sent, but pdf, .*\bxlsx\b.* can$/,
+      );
+    });
+
     test("what is not what it says is rejected with the reason, and its bytes go", async () => {
       const own = await service.tenant();
       const { json } = await upload({ ...pdf(), bytes: Buffer.from("no PDF at all") }, own);
       const rejected = await untilStatus(json.id, "rejected", own);
-      expect(rejected.rejection_reason).toBeString();
+      expect(rejected.rejection_reason).toBe("the file has content that is not application/pdf");
       await until(async () => (await owners(own.workspaceId)).length === 0, "the bytes to be removed");
       const stream = await service.log.store.read(attachmentStream(json.id), 0, 10);
       expect(stream.map(({ type }) => type).slice(0, 2)).toEqual([
