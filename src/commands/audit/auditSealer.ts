@@ -34,6 +34,12 @@ interface AuditSealerOptions {
   readonly actor: string;
 }
 
+/** An event that the next seal will name. */
+interface UnsealedEvent extends SealedEvent {
+  /** Its own time, as it stands in its metadata. */
+  readonly at: string;
+}
+
 type OnBatch = (position: Position, lastEvent: RecordedEvent | undefined) => Promise<void>;
 
 /** Where to continue reading after a seal. `named`: events after that position that are already sealed. */
@@ -61,7 +67,7 @@ export class AuditSealer {
   private end: ChainEnd = NO_SEAL;
   private position: Position = LOG_START;
   private named = new Set<string>();
-  private unsealed: SealedEvent[] = [];
+  private unsealed: UnsealedEvent[] = [];
   private isResumed = false;
 
   constructor(private readonly options: AuditSealerOptions) {}
@@ -69,6 +75,11 @@ export class AuditSealer {
   /** How many events were read but not sealed yet: less than {@link SEAL_EVENTS_MAX} after {@link readOn}. */
   get waiting(): number {
     return this.unsealed.length;
+  }
+
+  /** The own time of the first event that is not sealed yet, as it stands in its metadata; null if there is none. */
+  get waitingSince(): string | null {
+    return this.unsealed[0]?.at ?? null;
   }
 
   /** The last seal that this sealer knows of. */
@@ -148,7 +159,8 @@ export class AuditSealer {
     // Store-local events are not sealed. What an import's placeholders replace was sealed in its original log.
     if (stream === AUDIT_STREAM || !isLogEvent(event)) return;
     if (this.named.delete(nameOfSealed(event))) return;
-    this.unsealed.push({ stream, revision, leaf: hashAsAccepted(event, next) });
+    const at = String(event.metadata.at);
+    this.unsealed.push({ stream, revision, leaf: hashAsAccepted(event, next), at });
   }
 
   private async resume(): Promise<void> {

@@ -9,7 +9,7 @@ interface AuditSealingOptions {
   readonly sealer: AuditSealer;
   readonly instanceStatus: Pick<InstanceStatusCache, "get">;
   readonly clock: Clock;
-  /** The longest time from first seeing an event to sealing it. A full seal does not wait for it. */
+  /** The longest time from an event to its seal, also over restarts. A full seal does not wait for it. */
   readonly intervalMs: number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -29,9 +29,14 @@ const YIELD_MS_MAX = SECOND_MS;
 export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
   const { sealer, instanceStatus, clock, intervalMs, random, onTrouble } = options;
   const lookMs = Math.min(POLL_INTERVAL_MS, intervalMs);
-  /** Since when events wait behind the seal at `lastRevision`, by the monotonic clock. */
+  /** Since when events wait behind the seal at `lastRevision`, by the monotonic clock; at most the interval before now. */
   let waitsSince: number | null = null;
   let lastRevision: number | null = null;
+  /** How long the first event without a seal has waited, in ms; 0 if its time makes no sense. */
+  const waitedMs = () => {
+    const ms = clock.now() - epochMs(sealer.waitingSince ?? "");
+    return ms > 0 ? Math.min(ms, intervalMs) : 0;
+  };
   const isLate = (event: RecordedEvent) => clock.now() - epochMs(String(event.metadata.at)) > intervalMs;
 
   const round = async ({ stopping, sleep }: Round) => {
@@ -48,7 +53,7 @@ export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
     const isAnotherChain = sealer.last.revision !== lastRevision;
     lastRevision = sealer.last.revision;
     if (sealer.waiting === 0) waitsSince = null;
-    else if (waitsSince === null || isAnotherChain) waitsSince = now;
+    else if (waitsSince === null || isAnotherChain) waitsSince = now - waitedMs();
     if (waitsSince !== null && now - waitsSince >= intervalMs) await sealer.seal();
   };
 

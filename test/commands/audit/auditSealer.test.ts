@@ -32,7 +32,7 @@ function sealerOn(store: EventStore): AuditSealer {
 }
 
 function event(data: object = {}, type = "ApiKeyRevoked"): NewEvent {
-  return { id: newId(), type, data, metadata: { at: "2026-01-01T00:00:00.000Z" } };
+  return { id: newId(), type, data, metadata: { at: new Date(now).toISOString() } };
 }
 
 /** Appends `count` events, each to a stream of its own. */
@@ -249,6 +249,25 @@ describe("sealing", () => {
     const before = statusReads;
     await until(() => statusReads > before + 3, "the sealer to see that the log was moved");
     expect(await sealsOf(store)).toHaveLength(2);
+    await sealing.stop();
+  });
+
+  test("counts the time that events waited for a process before it", async () => {
+    const store = memoryEventStore();
+    const intervalMs = 60_000;
+    await appendEvents(store, 1);
+    now += intervalMs;
+    await appendEvents(store, 1);
+    const sealing = auditSealing({
+      sealer: sealerOn(store),
+      instanceStatus: { get: async () => ({ instance: null, restoredPosition: null }) },
+      clock,
+      intervalMs,
+      random: () => 0,
+      onTrouble: () => {},
+    });
+    sealing.start();
+    await until(async () => (await sealsOf(store)).length === 1, "a seal");
     await sealing.stop();
   });
 });
