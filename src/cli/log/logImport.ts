@@ -64,7 +64,7 @@ async function requireExport(file: string): Promise<void> {
     parseHeader(first);
     return;
   }
-  throw new ExportError("the export is empty");
+  throw new ExportError("the export is empty or cut short");
 }
 
 /** Imports into the store of DATA_DIR or STORE_URL, with exclusive use of it. */

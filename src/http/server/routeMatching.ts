@@ -1,3 +1,4 @@
+import { nearestName } from "../../kernel/text/nearestName.ts";
 import { routes } from "./routes.ts";
 
 /** Matches the paths of a route. A trailing slash is the same path, but `//` is not the root. */
@@ -40,9 +41,25 @@ export function methodsOf(path: string): readonly string[] {
 /** The path prefix of most operations. */
 const API_PREFIX = "/api/v1";
 
-/** The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous; null for any other path. */
+/** The first words of paths, without the prefix. */
+const RESOURCES: readonly string[] = [
+  ...new Set(patterns.map(({ path }) => path.replace(API_PREFIX, "").split("/")[1] ?? "")),
+];
+/** What other services call our resources. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ["domains", "senders"],
+  ["messages", "emails"],
+  ["bounces", "suppressions"],
+]);
+
+/**
+ * The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous, or when the resource is
+ * misspelt or has another service's name; null for any other path.
+ */
 export function nearestPath(path: string): string | null {
-  const below = path.replace(/^(?:\/api)?(?:\/v\d+)?(?=\/)/, "");
+  const [, given = "", ...rest] = path.replace(/^(?:\/api)?(?:\/v\d+)?(?=\/)/, "").split("/");
+  const resource = OTHER_NAMES.get(given) ?? nearestName(given, RESOURCES) ?? given;
+  const below = ["", resource, ...rest].join("/");
   const route = patterns.find(({ pattern }) => pattern.test(API_PREFIX + below) || pattern.test(below));
   return route === undefined ? null : route.path.replace(/:([a-z_]+)/g, "{$1}");
 }

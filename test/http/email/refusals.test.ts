@@ -62,7 +62,7 @@ describe("a refusal says what to do about", () => {
       expect({ status, code: json.code }).toEqual({ status: 404, code: "NOT_FOUND" });
       return json.detail;
     };
-    expect(await unknown(service, "/api/v1/mails")).toBe("There is no such path: /docs lists all");
+    expect(await unknown(service, "/api/v1/invoices")).toBe("There is no such path: /docs lists all");
     expect(await unknown(service, "/api/v1/webhooks")).toBe(
       "There is no such path: /docs lists all. Did you mean /webhooks?",
     );
@@ -74,6 +74,12 @@ describe("a refusal says what to do about", () => {
         "There is no such path: /docs lists all. Did you mean /api/v1/emails?",
       );
     }
+    expect(await unknown(service, "/api/v1/template/1")).toBe(
+      "There is no such path: /docs lists all. Did you mean /api/v1/templates/{id}?",
+    );
+    expect(await unknown(service, "/domains")).toBe(
+      "There is no such path: /docs lists all. Did you mean /api/v1/senders?",
+    );
     expect(await unknown(other, "/emails")).toBe(
       "There is no such path: /mail/docs lists all. Did you mean /mail/api/v1/emails?",
     );

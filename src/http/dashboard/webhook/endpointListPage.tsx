@@ -49,7 +49,7 @@ export const InARow: FC<{ readonly failing: FailuresInARow; readonly now: EpochM
 const Failed: FC<{ readonly row: ListedEndpoint; readonly now: EpochMs }> = ({ row, now }) =>
   row.failing === null ? (
     row.gaveUpAt === null ? (
-      <span class="soft">none lately</span>
+      <span class="soft">none recently</span>
     ) : (
       <>
         gave up <Ago at={epochMs(row.gaveUpAt)} now={now} />
