@@ -236,12 +236,13 @@ describe("a service that cannot start", () => {
   });
 
   test("and a command for a DATA_DIR that this user may not look into says so, not that there is no log", async () => {
-    const closed = join(directory, "private");
-    await mkdir(closed, { mode: 0 });
+    await mkdir(join(directory, "private"), { mode: 0 });
     await chmod(directory, 0o755);
-    const child = Bun.spawn([process.execPath, "-e", LOOK_AS_ORDINARY_USER, closed], { stdout: "pipe" });
+    const look = [process.execPath, "-e", LOOK_AS_ORDINARY_USER, "private"];
+    // The path is relative, because the directories above may be closed too.
+    const child = Bun.spawn(look, { cwd: directory, stdout: "pipe" });
     expect(await new Response(child.stdout).text()).toBe(
-      `${closed} cannot be used: this user may not read or write there (EACCES). Run this as the service's user\n`,
+      `private cannot be used: this user may not read or write there (EACCES). Run this as the service's user\n`,
     );
   });
 
