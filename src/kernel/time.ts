@@ -40,7 +40,7 @@ export function utcDay(time: string): string {
 }
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
 /** Times are compared as text, which sorts correctly only for years of four digits. */
 const YEAR_9999_END = Date.UTC(10_000, 0, 1) - 1;
 

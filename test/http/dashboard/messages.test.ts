@@ -9,6 +9,8 @@ import { until } from "../../support/until.ts";
 
 const START_MS = 60_000;
 const SAMPLES = 35;
+/** Mails on a page of the inbox. */
+const INBOX_PAGE = 25;
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>`;
 
 describe.each(await testStores())("messages on $name", (store) => {
@@ -50,6 +52,35 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(await found(`key:sample-${String(SAMPLES - 1).padStart(5, "0")}`)).toEqual([samples.queued]);
     const byId = await search(samples.failed);
     expect(byId.location).toBe(`/dashboard/messages/${samples.failed}`);
+  });
+
+  test("in the inbox come page by page", async () => {
+    const other = await service.tenant();
+    const ids: string[] = [];
+    for (let nth = 0; nth < INBOX_PAGE + 1; nth += 1) {
+      const { json } = await other.send(newKey(), message({ subject: `Number ${nth}.` }));
+      await service.addEmailEvents(
+        json.id,
+        {
+          type: "EmailDeliveryStarted",
+          data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "outbox" },
+        },
+        { type: "EmailSent", data: { attempt: 1, transport: "outbox", reply: "250 ok" } },
+      );
+      ids.push(json.id);
+    }
+    const otherVisitor = await logIn(service.url, other.apiKey);
+    const first = async () => (await otherVisitor.get("/inbox")).html;
+    await until(
+      async () => (await first()).includes(`open=${ids.at(-1)}`),
+      "the newest message in the inbox",
+    );
+    expect(await first()).not.toContain("Number 0.");
+    const [, older = ""] = /href="\/dashboard(\/inbox\?cursor=[^"]+)"/.exec(await first()) ?? [];
+    const { html } = await otherVisitor.get(older);
+    expect(html).toContain("Number 0.");
+    // Opening a message keeps the page.
+    expect(html).toContain(`${older}&amp;open=${ids[0]}`);
   });
 
   test("that are scheduled say in the list when they go", async () => {

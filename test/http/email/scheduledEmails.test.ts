@@ -54,7 +54,14 @@ describe.each(await testStores())("scheduled messages on $name", (store) => {
     expect((await send(inDays(29.99))).status).toBe(202);
     await expectFault(send(inDays(30.01)), /at most 30 days ahead/);
     await expectFault(send(inDays(-1)), /in the past/);
-    for (const text of ["tomorrow", "2030-02-30T00:00:00Z", "2030-01-01", "", "1893456000"])
+    for (const text of [
+      "tomorrow",
+      "2030-02-30T00:00:00Z",
+      "2030-01-01T24:00:00Z",
+      "2030-01-01",
+      "",
+      "1893456000",
+    ])
       await expectFault(send(text), /date-time as in RFC 3339/);
     for (const other of [null, 7, {}]) await expectFault(send(other), /must be/);
   });

@@ -9,6 +9,7 @@ import { SandboxedHtmlFrame } from "../components/sandboxedHtmlFrame.tsx";
 import { Time } from "../components/time.tsx";
 import type { MessageRow } from "../email/loadEmailRows.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+import { cursorForLink } from "../frame/listCursor.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 
 interface InboxProps {
@@ -25,9 +26,16 @@ interface InboxProps {
   readonly isOutbox: boolean;
 }
 
-/** The address of the inbox with something opened. */
-function inboxAddress(context: PageContext, parameters: Readonly<Record<string, string | null>>): string {
-  return context.to(withFilter("/inbox", parameters));
+/** The address of the page of the inbox after `cursor`, with something opened. */
+function inboxAddress(
+  context: PageContext,
+  {
+    cursor,
+    ...opened
+  }: { readonly cursor: string | null; readonly open?: string | null; readonly width?: string },
+): string {
+  const page = cursor === null ? null : cursorForLink(context, cursor);
+  return context.to(withFilter("/inbox", { cursor: page, ...opened }));
 }
 
 export const InboxPage: FC<InboxProps> = (props) => {

@@ -6,6 +6,7 @@ import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { catchUp, loadEmailRows } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
+import { cursorAsked } from "../frame/listCursor.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { InboxPage } from "./inboxPage.tsx";
 
@@ -18,7 +19,7 @@ export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[
 
 async function showInbox(options: DashboardOptions, context: PageContext): Promise<Page> {
   const { query, principal } = context;
-  const cursor = query.get("cursor");
+  const cursor = cursorAsked(context);
   if (cursor === null) await catchUp(options.readModel("emails"));
   const wanted = { ownerId: mailOwnerId(principal), status: "sent", limit: MAILS_PER_PAGE };
   const stream = await messagesStream(options, context);
