@@ -65,7 +65,7 @@ const SLOW: readonly string[] = [
   "http/attachment/attachments",
 ];
 
-/** Each file starts a Chromium, and several of them leave other tests hardly any time: one lane takes them, and begins with them. */
+/** Each process starts a Chromium, and several of them leave other tests hardly any time: one lane takes them, and begins with them. */
 const BROWSER_FOLDER = "test/browser/";
 
 /** Small files that have one process and are on no server. */

@@ -7,7 +7,10 @@ export function atEndOfTests(end: () => unknown): void {
   ends.push(end);
 }
 
+const END_MS_MAX = 30_000;
+
 /** Loaded before the first test file, this is of no file: it comes after the last one. */
 afterAll(async () => {
-  for (const end of ends) await end();
-});
+  const results = await Promise.allSettled(ends.map((end) => Promise.try(end)));
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+}, END_MS_MAX);

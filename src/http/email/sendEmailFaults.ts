@@ -90,10 +90,14 @@ function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
 export const ONE_RECIPIENT =
   "a message has one recipient. Send each person a message of their own: up to 100 fit into a batch";
 
+/** Whether a separator stands between two @: a text of any length is only scanned. */
+function listsAddresses(text: string): boolean {
+  return /[,;]/.test(text.slice(text.indexOf("@") + 1, Math.max(0, text.lastIndexOf("@"))));
+}
+
 /** Faults of the recipient, with a hint if the text lists several addresses. */
 function recipientFaults(to: unknown): readonly ProblemDetail[] {
-  const isList = typeof to === "string" && to.split(/[,;]/).filter((part) => part.includes("@")).length > 1;
-  return isList
+  return typeof to === "string" && listsAddresses(to)
     ? fault("/to", `must be one bare address such as ana@example.com: ${ONE_RECIPIENT}`)
     : mailboxFaults("/to", to, "to_name");
 }

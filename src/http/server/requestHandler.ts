@@ -53,7 +53,7 @@ function isEndOfConnection(error: unknown): boolean {
 function unknownRoute(request: Request, path: string, basePath: string): Problem {
   const methods = methodsOf(path);
   if (methods.length === 0) {
-    const meant = nearestPath(path);
+    const meant = nearestPath(request.method, path === "" ? pathOf(request) : path);
     const hint = meant === null ? "" : `. Did you mean ${basePath}${meant}?`;
     return new Problem("NOT_FOUND", {
       detail: `There is no such path: ${basePath}${routes.docs.path} lists all${hint}`,

@@ -12,6 +12,11 @@ const patterns = Object.values(routes).map(({ method, path }) => ({
   pattern: pathPattern(path),
 }));
 
+/** The one that a path means: a literal word also matches another route's variable part. */
+function literalFirst(matching: typeof patterns): (typeof patterns)[number] | undefined {
+  return matching.find(({ path }) => !path.includes(":")) ?? matching[0];
+}
+
 /** The literal words of all routes. */
 const WORDS: ReadonlySet<string> = new Set(
   patterns.flatMap(({ path }) => path.split("/").filter((part) => !part.startsWith(":"))),
@@ -25,8 +30,7 @@ const LOGGED_PARTS_MAX = 8;
  */
 export function loggedPath(path: string): string {
   const matching = patterns.filter(({ pattern }) => pattern.test(path));
-  // A literal word also matches another route's variable part.
-  const route = matching.find((one) => !one.path.includes(":")) ?? matching[0];
+  const route = literalFirst(matching);
   if (route !== undefined) return route.path;
   const parts = path.split("/").slice(0, LOGGED_PARTS_MAX + 1);
   return parts.map((part) => (WORDS.has(part) ? part : "…")).join("/");
@@ -54,12 +58,15 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 
 /**
  * The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous, or when the resource is
- * misspelt or has another service's name; null for any other path.
+ * misspelt or has another service's name. Null for any other path, or if no such route takes the method.
  */
-export function nearestPath(path: string): string | null {
+export function nearestPath(method: string, path: string): string | null {
   const [, given = "", ...rest] = path.replace(/^(?:\/api)?(?:\/v\d+)?(?=\/)/, "").split("/");
   const resource = OTHER_NAMES.get(given) ?? nearestName(given, RESOURCES) ?? given;
   const below = ["", resource, ...rest].join("/");
-  const route = patterns.find(({ pattern }) => pattern.test(API_PREFIX + below) || pattern.test(below));
-  return route === undefined ? null : route.path.replace(/:([a-z_]+)/g, "{$1}");
+  const wanted = method === "HEAD" ? "GET" : method;
+  const taking = patterns.filter(
+    (one) => one.method === wanted && (one.pattern.test(API_PREFIX + below) || one.pattern.test(below)),
+  );
+  return literalFirst(taking)?.path.replace(/:([a-z_]+)/g, "{$1}") ?? null;
 }

@@ -57,8 +57,8 @@ describe("a refusal says what to do about", () => {
   });
 
   test("a path that does not exist: where those that do are listed, and which one was meant", async () => {
-    const unknown = async (app: TestApp, path: string) => {
-      const { status, json } = await app.call("GET", path);
+    const unknown = async (app: TestApp, path: string, method = "GET") => {
+      const { status, json } = await app.call(method, path);
       expect({ status, code: json.code }).toEqual({ status: 404, code: "NOT_FOUND" });
       return json.detail;
     };
@@ -77,12 +77,26 @@ describe("a refusal says what to do about", () => {
     expect(await unknown(service, "/api/v1/template/1")).toBe(
       "There is no such path: /docs lists all. Did you mean /api/v1/templates/{id}?",
     );
+    expect(await unknown(service, "/email/batch", "POST")).toBe(
+      "There is no such path: /docs lists all. Did you mean /api/v1/emails/batch?",
+    );
+    for (const [method, path] of [
+      ["PUT", "/domains/1"],
+      ["POST", "/v3/mail/send"],
+    ] as const)
+      expect(await unknown(service, path, method)).toBe("There is no such path: /docs lists all");
     expect(await unknown(service, "/domains")).toBe(
       "There is no such path: /docs lists all. Did you mean /api/v1/senders?",
     );
     expect(await unknown(other, "/emails")).toBe(
       "There is no such path: /mail/docs lists all. Did you mean /mail/api/v1/emails?",
     );
+    const withoutPrefix = async (path: string) =>
+      (await (await fetch(new URL(path, other.url))).json()).detail;
+    expect(await withoutPrefix("/api/v1/emails")).toBe(
+      "There is no such path: /mail/docs lists all. Did you mean /mail/api/v1/emails?",
+    );
+    expect(await withoutPrefix("/elsewhere")).toBe("There is no such path: /mail/docs lists all");
   });
 
   test("a method that a path does not take", async () => {

@@ -158,16 +158,16 @@ const EMPTY_BLOCK = Buffer.alloc(BLOCK_BYTES);
 
 /** A file without its empty blocks: it may have been preallocated and filled only at the start. */
 function readFilled(path: string): Buffer {
-  const searchFile = openSync(path, "r");
+  const file = openSync(path, "r");
   try {
     const filled: Buffer[] = [];
     for (let at = 0; ; at += BLOCK_BYTES) {
       const block = Buffer.alloc(BLOCK_BYTES);
-      const length = readSync(searchFile, block, 0, BLOCK_BYTES, at);
+      const length = readSync(file, block, 0, BLOCK_BYTES, at);
       if (length === 0) return Buffer.concat(filled);
       if (!block.equals(EMPTY_BLOCK)) filled.push(block.subarray(0, length));
     }
   } finally {
-    closeSync(searchFile);
+    closeSync(file);
   }
 }

@@ -38,8 +38,8 @@ const CALLER_HEADERS = /^(?:x-(?!postledger)|list-|references|in-reply-to)/;
 function lineFaults(line: string, name: string): readonly string[] {
   const isFolded = /^[\t ]/.test(line);
   // An address cannot be folded, and may exceed the advised line length.
-  const isUnfoldable = /@/.test(line) || CALLER_HEADERS.test(name);
-  const canFold = !isUnfoldable || /\S[\t ]+\S/.test(isFolded ? line : line.replace(/^[^:]*: */, ""));
+  const isBase64 = /@/.test(line) || CALLER_HEADERS.test(name);
+  const canFold = !isBase64 || /\S[\t ]+\S/.test(isFolded ? line : line.replace(/^[^:]*: */, ""));
   const length = [...line].length;
   const isEncoded = /=\?[^?]*\?[bq]\?/i.test(line);
   return [
@@ -100,8 +100,8 @@ function fieldFaults({ name, value }: Field): readonly string[] {
 
 function base64Faults(lines: readonly string[]): readonly string[] {
   const whole = lines.join("");
-  const isUnfoldable = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(whole);
-  return isUnfoldable ? [] : ["a body is not base64"];
+  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(whole);
+  return isBase64 ? [] : ["a body is not base64"];
 }
 
 function quotedFaults(lines: readonly string[]): readonly string[] {
