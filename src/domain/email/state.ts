@@ -71,8 +71,8 @@ export interface Email {
   readonly ambiguous: boolean;
   /** Whether the delivery of the last attempt is unknown, and the operator has not resumed the message since. */
   readonly isDeliveryUnknown: boolean;
-  /** The kinds of feedback in the log. */
-  readonly feedback: readonly FeedbackKind[];
+  /** The feedback in the log, each as {@link feedbackKey} names it. */
+  readonly feedback: readonly string[];
   /** The attempts whose outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
   readonly contentErased: boolean;
@@ -156,7 +156,15 @@ function end(state: Email, status: EmailStatus, attempt?: number): Email {
 }
 
 /** What is reported about a message after a relay accepted it. */
-type FeedbackKind = "delivered" | "bounced" | "complained";
+type ReportedFeedback =
+  | { readonly kind: "delivered" | "complained" }
+  | { readonly kind: "bounced"; readonly reason: string };
+type FeedbackKind = ReportedFeedback["kind"];
+
+/** Tells feedback apart: a bounce for another reason is another one, because some reasons suppress the recipient. */
+function feedbackKey(feedback: ReportedFeedback): string {
+  return feedback.kind === "bounced" ? `bounced ${feedback.reason}` : feedback.kind;
+}
 
 /** The statuses that each kind of feedback supersedes, because they say less. */
 const SUPERSEDED_BY: Readonly<Record<FeedbackKind, ReadonlySet<EmailStatus>>> = {
@@ -173,23 +181,25 @@ function changesStatus({ status, ambiguous }: Email, kind: FeedbackKind): boolea
   return SUPERSEDED_BY[kind].has(status) && (status !== "deferred" || ambiguous);
 }
 
-/** Whether it is the first bounce or complaint about a copy that an attempt with an unknown outcome may have delivered. */
-function isAboutUnknownAttempt({ status, ambiguous, feedback }: Email, kind: FeedbackKind): boolean {
-  return kind !== "delivered" && ambiguous && ENDED_OTHERWISE.has(status) && !feedback.includes(kind);
+/** Whether a bounce or complaint, not a repeat, is about a copy that an attempt with an unknown outcome may have delivered. */
+function isAboutUnknownAttempt({ status, ambiguous, feedback }: Email, reported: ReportedFeedback): boolean {
+  if (reported.kind === "delivered" || !ambiguous || !ENDED_OTHERWISE.has(status)) return false;
+  return !feedback.includes(feedbackKey(reported));
 }
 
 /** Whether feedback says anything that the message's events do not say yet. */
-export function isNews(email: Email, kind: FeedbackKind): boolean {
-  return changesStatus(email, kind) || isAboutUnknownAttempt(email, kind);
+export function isNews(email: Email, reported: ReportedFeedback): boolean {
+  return changesStatus(email, reported.kind) || isAboutUnknownAttempt(email, reported);
 }
 
 /**
  * Applies feedback. It may arrive before the outcome of the attempt, which is still recorded later, so this settles no
  * attempt.
  */
-function applyFeedback(state: Email, kind: FeedbackKind): Email {
-  const told = { ...state, feedback: [...state.feedback, kind] };
-  return changesStatus(state, kind) ? { ...told, status: kind, claim: null } : told;
+function applyFeedback(state: Email, reported: ReportedFeedback): Email {
+  const { kind } = reported;
+  const noted = { ...state, feedback: [...state.feedback, feedbackKey(reported)] };
+  return changesStatus(state, kind) ? { ...noted, status: kind, claim: null } : noted;
 }
 
 function settle(state: Email, attempt: number): Email {
@@ -243,11 +253,12 @@ function evolveExisting(
     case "EmailDeferred":
       return defer(state, event.data);
     case "EmailDelivered":
-      return applyFeedback(state, "delivered");
+      return applyFeedback(state, { kind: "delivered" });
     case "EmailComplained":
-      return applyFeedback(state, "complained");
+      return applyFeedback(state, { kind: "complained" });
     case "EmailBounced":
-      if (event.data.source !== undefined) return applyFeedback(state, "bounced");
+      if (event.data.source !== undefined)
+        return applyFeedback(state, { kind: "bounced", reason: event.data.reason });
       return end(state, "bounced", event.data.attempt);
     case "EmailFailed":
       // Expiry settles no attempt: a worker whose lease expired may still have an outcome to record.

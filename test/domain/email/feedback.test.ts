@@ -128,8 +128,23 @@ describe("feedback on a message that ended otherwise, although an attempt may ha
         .then("superseded");
       const state = [...past, bouncedEvent, complainedEvent].reduce(emailDecider.evolve, null as EmailState);
       const before = past.reduce(emailDecider.evolve, null as EmailState);
-      expect(state).toEqual({ ...(before as Email), feedback: ["bounced", "complained"] });
+      expect(state).toEqual({ ...(before as Email), feedback: ["bounced mailbox_full", "complained"] });
     }
+  });
+
+  test("is recorded again if it is a bounce for another reason, which may suppress the recipient", () => {
+    const facts = { reason: "unknown_recipient", code: 550, enhancedCode: "5.1.1" };
+    const hard: Feedback = { kind: "bounced", ...facts };
+    const hardEvent = { ...bouncedEvent, data: { ...bouncedEvent.data, ...facts } } as EmailEvent;
+    for (const ending of endings)
+      given(...accepted, claimed, deferred(true), ending, bouncedEvent)
+        .when(give(hard))
+        .then("recorded", hardEvent)
+        .again("superseded");
+    given(...accepted, claimed, deferred(true), bouncedEvent)
+      .when(give(hard))
+      .then("recorded", hardEvent)
+      .again("superseded");
   });
 });
 
@@ -189,7 +204,8 @@ describe("any feedback in any order (properties):", () => {
       return after;
     }
     expect(after?.claim).toBeNull();
-    expect(after?.feedback).toEqual([...(before?.feedback ?? []), feedback.kind]);
+    const key = feedback.kind === "bounced" ? `bounced ${feedback.reason}` : feedback.kind;
+    expect(after?.feedback).toEqual([...(before?.feedback ?? []), key]);
     if (after?.status === before?.status) {
       expect({ isAmbiguous: after?.ambiguous, isBad: feedback.kind !== "delivered" }).toEqual({
         isAmbiguous: true,

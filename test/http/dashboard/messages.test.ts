@@ -83,6 +83,19 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(html).toContain(`${older}&amp;open=${ids[0]}`);
   });
 
+  test("that were canceled do not show a later report as what became of them", async () => {
+    const at = new Date(Date.now() + 49 * 3_600_000).toISOString();
+    const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailCanceled", data: {} },
+      { type: "EmailBounced", data: { attempt: 1, reason: "mailbox_full", source: "api" } },
+    );
+    const { html } = await visitor.get(`/messages/${json.id}`);
+    expect(html).toContain("<strong>Bounced</strong>");
+    expect(html).not.toContain("What became of it");
+  });
+
   test("that are scheduled say in the list when they go", async () => {
     const at = new Date(Date.now() + 49 * 3_600_000).toISOString();
     const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));

@@ -45,6 +45,6 @@ export function recordFeedback(
   source: FeedbackSource,
 ): Decision<FeedbackOutcome, EmailEvent> {
   if (state === null) return decided("notFound");
-  if (!isNews(state, feedback.kind)) return decided("superseded");
+  if (!isNews(state, feedback)) return decided("superseded");
   return decided("recorded", ...withErasure(state, [feedbackEvent(state, feedback, source)]));
 }

@@ -2,7 +2,7 @@
 
 import type { Child, FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
-import { isTerminal, isWaiting } from "../../../domain/email/state.ts";
+import { type EmailStatus, isWaiting } from "../../../domain/email/state.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
@@ -175,21 +175,26 @@ function waitingDetail({ reason, detail }: Waiting): string {
     : detail;
 }
 
-/** Events with which a message ends badly. */
-const ENDS_BADLY: readonly string[] = ["EmailBounced", "EmailFailed", "EmailSuppressed", "EmailComplained"];
+/** The events of the statuses with which a message ends badly. */
+const BAD_ENDS: Readonly<Partial<Record<EmailStatus, string>>> = {
+  bounced: "EmailBounced",
+  failed: "EmailFailed",
+  suppressed: "EmailSuppressed",
+  complained: "EmailComplained",
+};
 
-function badEnd({ events }: EmailView) {
-  return events.findLast(({ event }) => ENDS_BADLY.includes(event.type))?.event;
+/** The event that gave the message its status; later reports change nothing about it. */
+function badEnd({ email, events }: EmailView) {
+  return events.find(({ event }) => event.type === BAD_ENDS[email.status])?.event;
 }
 
 /** Whether a message ended in a way that its page explains. */
 export function endsBadly(view: EmailView): boolean {
-  return isTerminal(view.email.status) && badEnd(view) !== undefined;
+  return badEnd(view) !== undefined;
 }
 
 const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
   const { email, content } = view;
-  if (!isTerminal(email.status)) return null;
   const last = badEnd(view);
   if (last === undefined || !("reason" in last.data || last.type === "EmailComplained")) return null;
   const said = "reply" in last.data ? last.data.reply : undefined;
