@@ -29,7 +29,11 @@ const YIELD_MS_MAX = SECOND_MS;
 export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
   const { sealer, instanceStatus, clock, intervalMs, random, onTrouble } = options;
   const lookMs = Math.min(POLL_INTERVAL_MS, intervalMs);
-  /** Since when events wait behind the seal at `lastRevision`, by the monotonic clock; at most the interval before now. */
+  /**
+   * Since when events wait behind the seal at `lastRevision`, by the monotonic clock. What waited when this process began
+   * counts from its own time, at most the interval before now; later events count from when they were seen, so that a
+   * writer whose clock is behind does not make every event due at once.
+   */
   let waitsSince: number | null = null;
   let lastRevision: number | null = null;
   /** How long the first event without a seal has waited, in ms; 0 if its time makes no sense. */
@@ -50,10 +54,11 @@ export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
       since = performance.now();
     });
     const now = clock.monotonicMs();
+    const isFirstRound = lastRevision === null;
     const isAnotherChain = sealer.last.revision !== lastRevision;
     lastRevision = sealer.last.revision;
     if (sealer.waiting === 0) waitsSince = null;
-    else if (waitsSince === null || isAnotherChain) waitsSince = now - waitedMs();
+    else if (waitsSince === null || isAnotherChain) waitsSince = isFirstRound ? now - waitedMs() : now;
     if (waitsSince !== null && now - waitsSince >= intervalMs) await sealer.seal();
   };
 
