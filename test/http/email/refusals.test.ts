@@ -92,7 +92,7 @@ describe("a refusal says what to do about", () => {
       "There is no such path: /mail/docs lists all. Did you mean /mail/api/v1/emails?",
     );
     const withoutPrefix = async (path: string) =>
-      (await (await fetch(new URL(path, other.url))).json()).detail;
+      ((await (await fetch(new URL(path, other.url))).json()) as { detail: string }).detail;
     expect(await withoutPrefix("/api/v1/emails")).toBe(
       "There is no such path: /mail/docs lists all. Did you mean /mail/api/v1/emails?",
     );
