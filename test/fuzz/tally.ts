@@ -15,13 +15,15 @@ export interface Finding extends Fault {
 
 interface RouteTally {
   requests: number;
+  /** Over a rate limit: a fast run has many of them where callers have no key, and they say nothing. */
+  limited: number;
   successes: number;
   readonly answers: Map<string, number>;
 }
 
 /** Of one kind so many are told; all are counted. */
 const EXAMPLES_MAX = 10;
-/** Each operation's share of requests that get 2xx, at least. */
+/** Each operation's share of successes, at least, among its requests that were not over a rate limit. */
 const SUCCESS_SHARE_MIN = 0.2;
 const BODY_CHARACTERS_MAX = 400;
 
@@ -80,11 +82,17 @@ export class Tally {
   ): void {
     this.requests += 1;
     const { name } = request.one;
-    const route = this.routes.get(name) ?? { requests: 0, successes: 0, answers: new Map<string, number>() };
+    const route = this.routes.get(name) ?? {
+      requests: 0,
+      limited: 0,
+      successes: 0,
+      answers: new Map<string, number>(),
+    };
     this.routes.set(name, route);
     route.requests += 1;
     // A redirect, or "not modified", is an answer that was asked for too.
     if (answer !== null && answer.status >= 200 && answer.status < 400) route.successes += 1;
+    if (answer?.status === 429) route.limited += 1;
     const code = /"code":"([A-Z_]+)"/.exec(answer?.text.slice(0, 2_000) ?? "")?.[1];
     const kind = `${answer?.status ?? "no answer"}${code === undefined ? "" : ` ${code}`}`;
     route.answers.set(kind, (route.answers.get(kind) ?? 0) + 1);
@@ -96,10 +104,10 @@ export class Tally {
   }
 
   result(): Requested {
-    const routes = [...this.routes].map(([route, { requests, successes, answers }]) => ({
+    const routes = [...this.routes].map(([route, { requests, limited, successes, answers }]) => ({
       route,
       requests,
-      successShare: successes / requests,
+      successShare: successes / Math.max(1, requests - limited),
       exempt: hints[route]?.exempt ?? null,
       answers: Object.fromEntries([...answers].sort(([, a], [, b]) => b - a)),
     }));
