@@ -195,7 +195,7 @@ export interface ClockSkewedEmail extends DueEmail {
   readonly lane: MailLane;
 }
 
-/** How many messages a search for misdated ones scans. */
+/** How many messages a search for clock-skewed ones scans. */
 const CLOCK_SKEWED_SCANNED_MAX = 10_000;
 
 /**

@@ -69,7 +69,7 @@ export function readyWebhooks(
   return allRows(db, sql, now, JSON.stringify(without), limit);
 }
 
-/** How many deliveries of one endpoint a search for misdated ones scans. */
+/** How many deliveries of one endpoint a search for clock-skewed ones scans. */
 const CLOCK_SKEWED_SCANNED_MAX = 1_000;
 
 /**

@@ -34,7 +34,7 @@ interface InboundOptions {
 const CONNECTIONS_MAX = 50;
 const CONNECTIONS_PER_CLIENT_MAX = 10;
 /** The most connections per client without a session yet. More than the limit above, because that one gives a reply. */
-const UNBEGUN_PER_CLIENT_MAX = 20;
+const WITHOUT_SESSION_PER_CLIENT_MAX = 20;
 /** The most recipients of one mail. Reports go to one address. */
 const RECIPIENTS_MAX = 10;
 /** The largest accepted mail. A report may return the whole message, encoded once more. */
@@ -60,9 +60,9 @@ export async function openInboundMailServer(
 ): Promise<InboundMailServer> {
   const sockets = new Set<Socket>();
   const server: SMTPServer = new SMTPServer(
-    serverOptions(options, handler, (session) => unbegun.begun(session)),
+    serverOptions(options, handler, (session) => withoutSession.begun(session)),
   );
-  const unbegun = new ConnectionsWithoutSession(server, UNBEGUN_PER_CLIENT_MAX);
+  const withoutSession = new ConnectionsWithoutSession(server, WITHOUT_SESSION_PER_CLIENT_MAX);
   server.on("error", options.onTrouble);
   server.server.on("connection", (socket: Socket) => {
     sockets.add(socket);

@@ -42,7 +42,7 @@ interface Resumed {
  * longer waits.
  */
 function copyWaiting(db: ReadDatabaseFile, copy: ReadDatabaseFile, now: EpochMs): void {
-  copy.run("CREATE TABLE waiting (id TEXT NOT NULL, workspace_id TEXT NOT NULL)");
+  copy.run("CREATE TABLE waiting (id TEXT NOT NULL, workspaceId TEXT NOT NULL)");
   db.beginSnapshot();
   copy.begin();
   for (let after = allDueAt(now); ; ) {
@@ -97,8 +97,8 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
 
 async function resumeCopied({ store }: Dependencies, copy: ReadDatabaseFile) {
   const total = { resumed: 0, mayRepeat: 0 };
-  for (const { id, workspace_id } of copy.rows("SELECT id, workspace_id FROM waiting ORDER BY rowid")) {
-    const context = { ...systemCommandContext("cli"), workspaceId: String(workspace_id) };
+  for (const { id, workspaceId } of copy.rows("SELECT * FROM waiting ORDER BY rowid")) {
+    const context = { ...systemCommandContext("cli"), workspaceId: String(workspaceId) };
     const { outcome, ambiguous } = await resumeEmail(store, String(id), context);
     if (outcome === "resumed") total.resumed += 1;
     if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;

@@ -110,7 +110,7 @@ export function requestHandler(
   const { basePath, log } = options;
   const handle = routerOf(options);
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
-  const buffer = new UnreadResponses();
+  const unread = new UnreadResponses();
   const shared: ServerContext = { ...options, reads: new ReadsInFlight() };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {
     // Count first, then check for a freeze: whoever freezes the log and sees no request in flight has seen them all.
@@ -147,8 +147,8 @@ export function requestHandler(
       log.answered({ status, hasHungUp: false, line: () => ({ ...line(), status, code }) });
     }
     if (request.method === "HEAD") return withoutBody(response, context);
-    // The answer to a send is small and needs no buffer.
-    return status === 202 ? response : buffer.hold(response, context);
+    // The answer to a send is small enough to go to the system whole.
+    return status === 202 ? response : unread.hold(response, context);
   };
 }
 

@@ -179,8 +179,8 @@ describe("an endpoint that no call gets through to", () => {
     }
   }
 
-  /** Longer than the interval between two housekeeping runs. */
-  async function housekeeping(): Promise<void> {
+  /** Waits longer than the interval between two looks for failing endpoints. */
+  async function untilFailingCheck(): Promise<void> {
     const end = performance.now() + 600;
     await until(() => {
       world.pass(MINUTE_MS);
@@ -197,7 +197,7 @@ describe("an endpoint that no call gets through to", () => {
     await halfDays(9, 2, caughtUp);
     expect(world.endpoints.receivedCalls).toHaveLength(20);
     await caughtUp();
-    await housekeeping();
+    await untilFailingCheck();
     expect(await world.disabledReason(id)).toBeNull();
     world.pass(12 * HOUR_MS);
     await until(async () => (await world.disabledReason(id)) === "failing", "it to end");
@@ -215,7 +215,7 @@ describe("an endpoint that no call gets through to", () => {
     await until(() => world.endpoints.receivedCalls.length === 1, "the first attempt");
     await halfDays(23, 1, caughtUp);
     await caughtUp();
-    await housekeeping();
+    await untilFailingCheck();
     expect(world.endpoints.receivedCalls.length).toBeGreaterThan(20);
     expect(await world.disabledReason(id)).toBeNull();
   });
@@ -231,7 +231,7 @@ describe("an endpoint that no call gets through to", () => {
     await world.untilEvents(delivery ?? "", ...DELIVERED);
     await halfDays(8, 2, caughtUp);
     await caughtUp();
-    await housekeeping();
+    await untilFailingCheck();
     expect(await world.disabledReason(id)).toBeNull();
   });
 
@@ -248,7 +248,7 @@ describe("an endpoint that no call gets through to", () => {
     await until(() => world.endpoints.receivedCalls.length === 2, "the first attempts");
     await halfDays(11, 2, caughtUp);
     const checksBefore = checks;
-    await housekeeping();
+    await untilFailingCheck();
     expect(checks).toBeGreaterThan(checksBefore);
     expect(await world.disabledReason(id)).toBeNull();
   });

@@ -195,19 +195,19 @@ export function endsBadly(view: EmailView): boolean {
 
 const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
   const { email, content } = view;
-  const last = badEnd(view);
-  if (last === undefined || !("reason" in last.data || last.type === "EmailComplained")) return null;
-  const said = "reply" in last.data ? last.data.reply : undefined;
+  const ended = badEnd(view);
+  if (ended === undefined || !("reason" in ended.data || ended.type === "EmailComplained")) return null;
+  const said = "reply" in ended.data ? ended.data.reply : undefined;
   const isLookedUp = email.status === "suppressed" || suppressedSince !== null;
   // Who reported it after the relay had accepted it: by a returned mail, or as a complaint.
-  const source = "source" in last.data ? last.data.source : undefined;
+  const source = "source" in ended.data ? ended.data.source : undefined;
   return (
     <section
       class={`standing ${email.status === "suppressed" ? "quiet" : "bad"}`}
       aria-label="What became of it"
     >
       <div>
-        <h2>{"reason" in last.data ? reasonText(last.data.reason) : COMPLAINED}</h2>
+        <h2>{"reason" in ended.data ? reasonText(ended.data.reason) : COMPLAINED}</h2>
         {source === undefined ? null : <p>{sourceText(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
         {suppressedSince === null || email.status === "suppressed" ? null : (
