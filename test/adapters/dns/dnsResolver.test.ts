@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createSocket } from "node:dgram";
 import { createDnsResolver } from "../../../src/adapters/dns/dnsResolver.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../../src/ports/dnsResolver.ts";
 import { type DnsAnswer, type NameServer, startNameServer } from "../../support/servers/nameServer.ts";
@@ -50,4 +51,18 @@ test("a port where nothing listens is no answer", async () => {
   stopped.stop();
   const resolver = createDnsResolver([stopped.address]);
   await expect(resolver.resolveTxt(NAME, 100)).rejects.toBeInstanceOf(DnsUnavailableError);
+});
+
+test("the tests' name server goes on answering after a client that was gone before its answer", async () => {
+  const [host = "", port = ""] = server.address.split(":");
+  // Header with one question, then `a`, type TXT, class IN.
+  const query = Buffer.from([0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 97, 0, 0, 16, 0, 1]);
+  const asked = server.questions.length;
+  for (let clients = 0; clients < 3; clients++) {
+    const client = createSocket("udp4");
+    await new Promise<void>((sent) => client.send(query, Number(port), host, () => sent()));
+    client.close();
+  }
+  expect(await resolve([["still here"]])).toEqual(["still here"]);
+  expect(server.questions.length).toBe(asked + 4);
 });

@@ -75,17 +75,31 @@ function answerBytes(query: Buffer, { type, end }: Question, answer: Exclude<Dns
   return Buffer.concat([header, query.subarray(HEADER_BYTES, end), ...body]);
 }
 
+/** What Linux reports on the next call after an answer to a process that was killed (ICMP port unreachable). */
+function isClientGone(error: NodeJS.ErrnoException | null): boolean {
+  return error?.code === "ECONNREFUSED";
+}
+
 /** Starts a name server that answers each question with the result of `answer`. */
 export async function startNameServer(
   answer: (name: string, type: DnsType) => DnsAnswer,
 ): Promise<NameServer> {
   const socket = createSocket("udp4");
   const questions: string[] = [];
+  const send = (bytes: Buffer, { port, address }: RemoteInfo) =>
+    socket.send(bytes, port, address, (error) => {
+      // The report was about an earlier client, and kept this answer back.
+      if (isClientGone(error)) socket.send(bytes, port, address, () => {});
+      else if (error !== null) throw error;
+    });
+  socket.on("error", (error) => {
+    if (!isClientGone(error)) throw error;
+  });
   socket.on("message", (query: Buffer, from: RemoteInfo) => {
     const question = questionOf(query);
     questions.push(`${question.type ?? "other"} ${question.name}`);
     const reply = question.type === undefined ? [] : answer(question.name, question.type);
-    if (reply !== "silent") socket.send(answerBytes(query, question, reply), from.port, from.address);
+    if (reply !== "silent") send(answerBytes(query, question, reply), from);
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   socket.unref();
