@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PLANTS, WEBHOOK_PLANTS } from "./faults/crash/plants.ts";
@@ -8,6 +8,8 @@ import { importCircles } from "./gate/importCircles.ts";
 import { houseFaults, type SourceFile } from "./gate/layers.ts";
 import { hasDefaultExport, moduleReferences } from "./gate/sourceText.ts";
 
+/** All source is read, and the cores may be shared. */
+setDefaultTimeout(60_000);
 const ROOT = join(import.meta.dir, "..");
 /** More than these in one folder, and nobody finds a file by looking. */
 const FOLDER_FILES_MAX = 18;

@@ -7,7 +7,7 @@ import { vacuumCopy } from "../../src/adapters/sqlite/vacuumCopy.ts";
 import { requireRoom } from "../../src/cli/backup/restoreRoom.ts";
 import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 
-const TEST_MS_MAX = 30_000;
+const TEST_MS_MAX = 90_000;
 /** As people read it: a number of at most two places, and its unit. */
 const SIZE = /(?:\d\.\d|\d+) (?:kB|MB)/;
 

@@ -75,7 +75,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(new Set(ids).size).toBe(1);
       expect(await fresh.identity()).toBe(ids[0] ?? "");
       expect(ids[0]).not.toBe(await store.identity());
-    }, 20_000);
+    }, 90_000);
   });
 
   describe("the log that it belongs to", () => {
@@ -86,13 +86,13 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await fresh.claim(log)).toBe(log);
       expect(await fresh.claim(other)).toBe(log);
       expect(await fresh.claimedBy()).toBe(log);
-    }, 20_000);
+    }, 90_000);
 
     test("is the same for all concurrent claims", async () => {
       const fresh = await harness.openNew();
       const answers = await Promise.all([fresh.claim(newUuid()), fresh.claim(newUuid())]);
       expect(new Set(answers).size).toBe(1);
-    }, 20_000);
+    }, 90_000);
   });
 
   describe("put and get", () => {
@@ -211,7 +211,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
         await writer.abort();
         expect(await filesOf(folder)).toEqual([]);
       }
-    }, 30_000);
+    }, 90_000);
 
     test("works beside others, even in the same folder", async () => {
       const folder = newFolder();

@@ -27,7 +27,7 @@ export interface StoreUnderTest {
 /** How many tests of this file ran, by store. */
 export const testCounts = new Map<string, number>();
 
-const TEST_MS_MAX = 30_000;
+const TEST_MS_MAX = 90_000;
 /** The port's promise: a call settles within its own time and this. */
 const GRACE_MS = 1_000;
 

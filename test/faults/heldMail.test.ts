@@ -10,7 +10,7 @@ import { type RawSink, startRawSink } from "./crash/rawSink.ts";
 import { startWebhookReceivers, type WebhookReceivers } from "./crash/webhookReceivers.ts";
 
 const MS_MAX = 120_000;
-const WAIT_MS = 30_000;
+const WAIT_MS = 90_000;
 const MAILS = 5;
 const NEW_SENDER = "owner@example.org";
 

@@ -9,7 +9,7 @@ import { type RawSink, startRawSink } from "./crash/rawSink.ts";
 import { readEmailHistories } from "./crash/readEmailHistories.ts";
 
 const TEST_MS_MAX = 120_000;
-const TERMINAL_MS_MAX = 30_000;
+const TERMINAL_MS_MAX = 90_000;
 /** Keys sent to both instances at the same moment. */
 const RACED_KEYS = 25;
 const REQUESTS_PER_INSTANCE = 2;

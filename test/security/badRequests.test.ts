@@ -106,7 +106,7 @@ describe("a service that gets requests it must refuse", () => {
     await until(
       async () => (await memoryBytes()) - before < GROWTH_BYTES_MAX,
       "the memory to be released",
-      20_000,
+      60_000,
     );
     const sent = await service.send(newKey(), message({ from: "hello@example.com" }));
     expect(sent.status).toBe(202);

@@ -2,7 +2,7 @@ const POLL_MS = 5;
 /** Longer waits poll less often: polling a service takes processor time from the work waited for. */
 const LATER_POLL_MS = 20;
 const QUICK_POLLS = 40;
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 40_000;
 const SETTLING_STEPS = 12;
 
 /** Polls until `condition` holds. Throws with `what` after `timeoutMs`. */

@@ -129,6 +129,9 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     found.search(Buffer.from(output + service.log() + service.out()), "the services' log");
     return found;
   };
+  /** Free pages of read models keep what they held: it is searched like all bytes, and is nobody's data. */
+  const unreadablePages = ({ unreadable }: DiskSearch) =>
+    unreadable.filter((page) => !page.includes("/projections/"));
   const missing = ({ found }: DiskSearch, markers: readonly string[]) =>
     markers.filter((one) => !found.has(one));
 
@@ -263,14 +266,14 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     let after = search();
     // A file that the service was just writing to can look as if a free page were in use.
     await until(() => {
-      if (after.unreadable.length > 0) after = search();
-      return after.unreadable.length === 0;
+      if (unreadablePages(after).length > 0) after = search();
+      return unreadablePages(after).length === 0;
     }, "the files to be readable").catch(() => {});
     const places = theirs.all.flatMap((marker) =>
       [...(after.found.get(marker) ?? [])].map((place) => `${theirs.all.indexOf(marker)} ${marker} ${place}`),
     );
     expect(places).toEqual([]);
-    expect(after.unreadable).toEqual([]);
+    expect(unreadablePages(after)).toEqual([]);
     // Other people's data is still found, which shows that the search works.
     expect(missing(after, others.all)).toEqual([]);
     expect((await service.call("GET", `/api/v1/suppressions/${person}`)).json).toMatchObject({

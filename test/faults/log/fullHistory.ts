@@ -92,7 +92,7 @@ async function files(tenant: Tenant): Promise<string> {
   await until(
     async () => !(await Promise.all(uploaded.map(status))).includes("pending"),
     "the uploads to be checked",
-    30_000,
+    90_000,
   );
   const attachments = [uploaded[0], direct(pdf("direct.pdf"))];
   // Incompressible, so it is too large for the log.

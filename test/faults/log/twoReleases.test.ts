@@ -16,8 +16,8 @@ import { until } from "../../support/until.ts";
 import { type RawSink, startRawSink } from "../crash/rawSink.ts";
 import { readingRelease, writingRelease } from "./releases.ts";
 
-const TEST_MS_MAX = 120_000;
-const WAIT_MS_MAX = 30_000;
+const TEST_MS_MAX = 180_000;
+const WAIT_MS_MAX = 90_000;
 /** What each release accepts in each round. */
 const MESSAGES = 4;
 

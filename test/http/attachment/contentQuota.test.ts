@@ -7,7 +7,7 @@ import { message, newKey, startService, type Tenant, type TestService } from "..
 import { until } from "../../support/until.ts";
 
 /** The cores are shared, and some of this waits for a count that is a second old. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const TEXT_CHARACTERS = 10_000;
 /** The most that a message of these tests has beside its text. */

@@ -7,7 +7,7 @@ import { message, newKey, startService, type Tenant, type TestService } from "..
 import { until } from "../../support/until.ts";
 
 /** The cores are shared, and some of this waits for a cache that is a second old. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const PATH = "/api/v1/attachments";
 const QUOTA_BYTES = 1_000;

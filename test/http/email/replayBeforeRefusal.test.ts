@@ -17,7 +17,7 @@ import {
 import { until } from "../../support/until.ts";
 
 /** Each state takes up to a second to be known everywhere, where the cores are shared. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const RECIPIENT = "ana@example.com";
 const FILE_BYTES = 500;

@@ -8,7 +8,7 @@ import { until } from "../../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
 
 setDefaultTimeout(120_000);
-const SETTLED_MS_MAX = 45_000;
+const SETTLED_MS_MAX = 120_000;
 
 const PERSON = "ana.smithson@example.org";
 const BASE64 = Buffer.from(PERSON).toString("base64");

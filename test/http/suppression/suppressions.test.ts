@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/suppressions";
 const NOTE_CHARACTERS_MAX = 500;
-const DELIVERY_MS_MAX = 30_000;
+const DELIVERY_MS_MAX = 120_000;
 
 const pathOf = (address: string) => `${PATH}/${encodeURIComponent(address)}`;
 

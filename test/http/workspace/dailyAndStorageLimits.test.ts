@@ -9,7 +9,7 @@ import { message, newKey, startService, type Tenant, type TestService } from "..
 import { until } from "../../support/until.ts";
 
 /** Large bodies take their time where the cores are shared. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const DAY_SECONDS = 24 * 60 * 60;
 const stores = await testStores();

@@ -9,8 +9,8 @@ import { message, newKey, startService, type Tenant, type TestService } from "..
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/workspace";
-const COMMAND_MS_MAX = 30_000;
-const DELIVERY_MS_MAX = 30_000;
+const COMMAND_MS_MAX = 120_000;
+const DELIVERY_MS_MAX = 120_000;
 
 async function callOk(caller: Caller, method: string, path: string): Promise<Answer["json"]> {
   const answer = await caller.call(method, path);
