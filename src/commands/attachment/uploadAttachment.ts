@@ -20,7 +20,8 @@ import { uploadFolder } from "./readAttachment.ts";
 export interface UploadAttachment {
   readonly workspaceId: string;
   readonly filename: string;
-  readonly contentType: string;
+  /** Null: the type of its extension. */
+  readonly contentType: string | null;
   /** Its bytes as they arrive. An error from it is passed on, and nothing of the file is kept. */
   readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
   readonly context: CommandContext;
@@ -41,9 +42,12 @@ export type UploadOutcome =
  * A refused file leaves nothing behind. Throws `StoreError`; then no file is known to be kept.
  */
 export async function uploadAttachment(deps: Dependencies, given: UploadAttachment): Promise<UploadOutcome> {
-  const upload = { ...given, filename: normalizedFilename(given.filename) };
-  const { filename, contentType, workspaceId } = upload;
+  const { workspaceId } = given;
   const limits = await readWorkspaceLimits(deps, workspaceId);
+  const filename = normalizedFilename(given.filename);
+  // A file whose extension has no type is refused for its extension.
+  const contentType = given.contentType ?? deps.inspector.contentTypeOf(filename, limits) ?? "";
+  const upload = { ...given, filename, contentType };
   const named = fileFaultOf(deps.inspector.inspectName({ filename, contentType }, limits));
   if (named) return { kind: "refused", ...named };
   if (!hasDiskSpace(deps)) throw new DiskFullError();
@@ -106,7 +110,7 @@ function tooLarge(): FileFault {
 /** Reserves room for the file and begins its stream. If either fails, removes the bytes again. */
 async function record(
   deps: Dependencies,
-  upload: UploadAttachment,
+  upload: UploadAttachment & { readonly contentType: string },
   { id, folder, requireInTime, sha256, bytes }: KeptUpload,
 ): Promise<UploadOutcome> {
   const { workspaceId, filename, contentType, context } = upload;

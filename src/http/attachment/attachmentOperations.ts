@@ -5,7 +5,11 @@ import { answersCreated, answersNoContent, answersOk, type Operations } from "..
 import { Attachment, AttachmentStatus } from "./attachmentResource.ts";
 
 const UploadForm = Closed({
-  file: Type.String({ format: "binary", description: "The one file; its part says its name and type." }),
+  file: Type.String({
+    format: "binary",
+    description:
+      "The one file. Its part has its name, and may have its type; without one, the extension decides.",
+  }),
 });
 
 const tag = "Attachments";

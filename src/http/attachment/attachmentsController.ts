@@ -93,8 +93,9 @@ function refusal(
   isOfForm: boolean,
 ): Problem {
   if (member === null) return new Problem(code, { detail: message });
-  const pointer = isOfForm ? "/file" : `/${DIRECT_MEMBERS[member]}`;
-  return refusedFor(code, [{ pointer, message }]);
+  if (!isOfForm) return refusedFor(code, [{ pointer: `/${DIRECT_MEMBERS[member]}`, message }]);
+  const hint = member === "contentType" ? ", or left out in a form" : "";
+  return refusedFor(code, [{ pointer: "/file", message: `${message}${hint}` }]);
 }
 
 const checkDirect = checkBy(DirectAttachment);

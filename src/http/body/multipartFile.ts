@@ -11,7 +11,8 @@ import { FILENAME_CHARACTERS_MAX } from "./commonSchemas.ts";
 /** The only file of a multipart body, while it arrives. */
 interface FilePart {
   readonly filename: string;
-  readonly contentType: string;
+  /** The type that its part declares; null if it declares none: see {@link UNDECLARED_TYPES}. */
+  readonly contentType: string | null;
   /** The bytes as they arrive. Ends only if the whole body was well-formed; otherwise throws a `Problem`. */
   readonly chunks: AsyncIterable<Uint8Array>;
   /** Discards what was not read. */
@@ -22,11 +23,17 @@ const FIELD_BYTES_MAX = 1_024;
 /** The transfer encodings that leave bytes unchanged; RFC 7578 §4.7 deprecates the others. */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
 
+/**
+ * The types of a part whose sender does not know the type: none, which means text/plain (RFC 7578 §4.4), and what curl
+ * and browsers put for an extension that they do not know.
+ */
+const UNDECLARED_TYPES: ReadonlySet<string> = new Set(["text/plain", "application/octet-stream"]);
+
 /** What has been parsed but not yet taken. */
 interface Parse {
   readonly parser: busboy.Busboy;
   readonly ready: Uint8Array[];
-  info: { readonly filename: string; readonly contentType: string } | null;
+  info: Pick<FilePart, "filename" | "contentType"> | null;
   fault: Problem | null;
 }
 
@@ -74,7 +81,8 @@ function startParse(headers: Headers): Parse {
     stream.on("error", () => {});
     if (parse.info !== null) parse.fault ??= malformed("has more than one file");
     else parse.fault ??= partFault(name, filename, encoding);
-    parse.info ??= { filename: filename ?? "", contentType: mimeType };
+    const contentType = UNDECLARED_TYPES.has(mimeType) ? null : mimeType;
+    parse.info ??= { filename: filename ?? "", contentType };
   });
   parse.parser.on("field", (name) => {
     parse.fault ??= partFault(name, undefined, "8bit");

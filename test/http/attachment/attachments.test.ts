@@ -8,7 +8,15 @@ import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { unreadableUpload } from "../../support/files/unreadableUpload.ts";
-import { direct, formOf, pdf, png, type SampleFile, txt } from "../../support/files/uploadFiles.ts";
+import {
+  direct,
+  type FormFile,
+  formOf,
+  pdf,
+  png,
+  type SampleFile,
+  txt,
+} from "../../support/files/uploadFiles.ts";
 import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -45,7 +53,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
   afterAll(() => service.remove());
 
   /** Uploads as a form, as browsers and curl do. */
-  const upload = (file: SampleFile, caller = tenant): Promise<Answer> =>
+  const upload = (file: FormFile, caller = tenant): Promise<Answer> =>
     caller.call("POST", PATH, formOf(file));
   const uploadJson = (body: unknown, caller = tenant) => caller.call("POST", PATH, { body });
   const read = (id: string, caller = tenant) => caller.call("GET", `${PATH}/${id}`);
@@ -142,6 +150,29 @@ describe.each(await testStores())("attachments on $name", (store) => {
         status: 201,
         type: "text/plain",
       });
+    });
+
+    test.each([null, "application/octet-stream", "text/plain"])(
+      "a part of a form that declares the type %j, as clients do that do not know it, has its extension's",
+      async (contentType) => {
+        const answer = await upload({ ...pdf(), contentType });
+        expect({ status: answer.status, type: answer.json.content_type }).toEqual({
+          status: 201,
+          type: "application/pdf",
+        });
+        await untilStatus(answer.json.id, "ready");
+      },
+    );
+
+    test("a part of a form that declares another type than its extension's is told that it needs none", async () => {
+      const answer = await upload({ ...pdf(), contentType: "text/csv" });
+      expectProblem(answer, 422, "ATTACHMENT_INVALID");
+      expect(answer.json.errors).toEqual([
+        {
+          pointer: "/file",
+          message: "the content type of a .pdf file must be exactly application/pdf, or left out in a form",
+        },
+      ]);
     });
 
     test.each(["text/plain; charset=utf-8", "TEXT/PLAIN", "text/plain;charset=UTF-8", " text/plain"])(

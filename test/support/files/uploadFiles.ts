@@ -31,11 +31,15 @@ export function direct({ filename, contentType, bytes }: SampleFile) {
   return { filename, content_type: contentType, content: bytes.toBase64() };
 }
 
+/** A file as a form has it. `contentType` is null if its part declares no type. */
+export type FormFile = Omit<SampleFile, "contentType"> & { readonly contentType: string | null };
+
 /** The file as the body and the headers of a multipart/form-data request (RFC 7578). */
-export function formOf({ filename, contentType, bytes }: SampleFile) {
+export function formOf({ filename, contentType, bytes }: FormFile) {
   const boundary = `form-${crypto.randomUUID()}`;
   const disposition = `Content-Disposition: form-data; name="file"; filename="${filename}"`;
-  const head = `--${boundary}\r\n${disposition}\r\nContent-Type: ${contentType}\r\n\r\n`;
+  const type = contentType === null ? "" : `Content-Type: ${contentType}\r\n`;
+  const head = `--${boundary}\r\n${disposition}\r\n${type}\r\n`;
   const body = Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]);
   return { body, headers: { "content-type": `multipart/form-data; boundary=${boundary}` } };
 }

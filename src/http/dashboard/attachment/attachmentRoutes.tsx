@@ -4,7 +4,6 @@ import { messagesWithUpload } from "../../../../projections/attachmentUse.ts";
 import { deleteAttachment } from "../../../commands/attachment/deleteAttachment.ts";
 import { uploadFolder } from "../../../commands/attachment/readAttachment.ts";
 import { uploadAttachment } from "../../../commands/attachment/uploadAttachment.ts";
-import { readWorkspaceLimits } from "../../../commands/workspace/readWorkspaceLimits.ts";
 import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
 import { existingUpload, pageOfUploads } from "../../attachment/attachmentHandlers.ts";
@@ -53,18 +52,15 @@ export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
   ];
 }
 
-/** Uploads a file. Browsers send their system's media types, so we use the type that matches the file name. */
+/** Uploads a file. Browsers send their system's media types, so we take the type from the file's extension. */
 async function upload({ deps, readModel }: Options, context: PageContext): Promise<Response> {
   const { request, workspaceId } = context;
   requireIdentity(request.headers);
   const file = await openFilePart(request, bodyOf(request));
   try {
     const { filename, chunks } = file;
-    const contentType =
-      deps.inspector.contentTypeOf(filename, await readWorkspaceLimits(deps, workspaceId)) ??
-      file.contentType;
     const outcome = await uploadAttachment(deps, {
-      ...{ workspaceId, filename, contentType, chunks },
+      ...{ workspaceId, filename, contentType: null, chunks },
       context: context.commandContext(),
     });
     if (outcome.kind === "refused")
@@ -120,7 +116,7 @@ function uploadCommand(url: URL): string {
   return [
     `curl ${url.href.replace(/\/$/, "")}/api/v1/attachments \\`,
     '  -H "Authorization: Bearer $POSTLEDGER_API_KEY" \\',
-    "  -F 'file=@invoice.pdf;type=application/pdf'",
+    "  -F file=@invoice.pdf",
   ].join("\n");
 }
 
