@@ -68,6 +68,8 @@ describe("a mistake", () => {
     ["workspace limits any --messages-per-day", "'--messages-per-day <n>' argument missing"],
     ["sender add a@example.com --worksapce 1", "unknown option '--worksapce'. Did you mean --workspace?"],
     ["backup create", "missing option '--out <dir>'"],
+    ["serve --port 8080", "unknown option '--port'. Settings come from the environment: PORT=8080 "],
+    ["--host 0.0.0.0 serve", "unknown option '--host'. Settings come from the environment: "],
     ["doctor --jsn", "Did you mean --json?"],
     ["projection as-of 2h", "missing required argument 'name'"],
   ] as const;
@@ -182,7 +184,10 @@ describe("help", () => {
   });
 
   test("is not needed for the version", async () => {
-    expect(await call(["--version"])).toEqual({ status: 0, out: `${version}\n`, err: "" });
+    for (const word of ["--version", "-V", "version"])
+      expect(await call([word])).toEqual({ status: 0, out: `${version}\n`, err: "" });
+    const asJson = await call(["version", "--json"]);
+    expect(asJson).toEqual({ status: 0, out: `${JSON.stringify({ version })}\n`, err: "" });
   });
 });
 
@@ -453,7 +458,7 @@ describe("keys and senders on the command line", () => {
 
 describe("where there is no data directory", () => {
   const MAKING = ["serve", "workspace create", "log import", "backup restore"];
-  const UNUSED = ["audit keygen", "backup verify", "dashboard link", "sender check"];
+  const UNUSED = ["audit keygen", "backup verify", "dashboard link", "sender check", "version"];
   const looking = commands.filter(({ name }) => ![...MAKING, ...UNUSED].includes(name));
 
   /** A call with everything that it must be given. */

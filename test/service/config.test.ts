@@ -81,9 +81,15 @@ describe("settings", () => {
     });
     const [cert, key] = [RECEIVER_CERTIFICATE, RECEIVER_KEY];
     withFile(cert, (SUBMISSION_TLS_CERT_FILE) => {
-      expect(errorsOf({ ...open, SUBMISSION_TLS_CERT_FILE })).toContainEqual(
+      expect(errorsOf({ ...open, SUBMISSION_TLS_CERT_FILE })).toEqual([
         "SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must be set together",
-      );
+      ]);
+      for (const SUBMISSION_TLS of ["starttls", "implicit"]) {
+        const unreadable = { SUBMISSION_TLS_CERT_FILE, SUBMISSION_TLS_KEY_FILE: "/nowhere/key.pem" };
+        expect(errorsOf({ ...open, ...unreadable, SUBMISSION_TLS })).toEqual([
+          "SUBMISSION_TLS_KEY_FILE names a file that cannot be read (ENOENT)",
+        ]);
+      }
       withFile(key, (SUBMISSION_TLS_KEY_FILE) => {
         const files = { SUBMISSION_TLS_CERT_FILE, SUBMISSION_TLS_KEY_FILE };
         expect(readConfig({ ...open, ...files, SUBMISSION_TLS: "implicit" }).submission).toEqual({

@@ -26,6 +26,7 @@ import { senderList } from "../sender/senderList.ts";
 import { senderRename } from "../sender/senderRename.ts";
 import { doctor } from "../service/doctor.ts";
 import { serveCommand } from "../service/serveCommand.ts";
+import { versionCommand } from "../service/versionCommand.ts";
 import { suppressionImport } from "../suppression/suppressionImport.ts";
 import { suppressionAdd, suppressionList, suppressionRemove } from "../suppression/suppressions.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
@@ -47,6 +48,7 @@ export const commandGroups: readonly CommandGroup[] = [
     summary: "Links that log in to the dashboard",
     commands: [dashboardLinkCommand],
   },
+  { noun: "version", heading: RUN, summary: "", commands: [versionCommand] },
   {
     noun: "workspace",
     heading: USE,

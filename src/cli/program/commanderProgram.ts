@@ -39,8 +39,15 @@ function messageOf({ message, code }: CommanderError, parser: Parser): string {
   const [what = "", suggestion] = message.replace(/^error: /, "").split("\n(");
   const where = code === "commander.unknownCommand" && parser.parent ? ` of ${parser.name()}` : "";
   const told = `${what}${where}`;
-  const meant = suggestion?.slice(0, -1) ?? verbFirst(parser);
+  const meant = suggestion?.slice(0, -1) ?? settingsHint(code, parser) ?? verbFirst(parser);
   return meant === null ? told : `${told.replace(/\.$/, "")}. ${meant}`;
+}
+
+/** For a call like `serve --port 8080`: says where settings come from. */
+function settingsHint(code: string, parser: Parser): string | null {
+  if (code !== "commander.unknownOption" || (parser.parent !== null && parser.name() !== "serve"))
+    return null;
+  return `Settings come from the environment: PORT=8080 ${POSTLEDGER} serve`;
 }
 
 /** For a call like `list` or `create workspace`: suggests the commands with that verb. */

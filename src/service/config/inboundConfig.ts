@@ -45,7 +45,7 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
       "RETURN_PATH_DOMAIN must be set with INBOUND_PORT: it is the domain that mail comes back to",
     );
   }
-  const isOpen = port !== null && returnPathDomain !== null;
+  const isOpen = port !== null && returnPathDomain !== null && tls !== "invalid";
   const inbound = isOpen
     ? { host: listening, port, domain: returnPathDomain, complaintLocalPart, tls }
     : null;

@@ -16,20 +16,20 @@ export interface SubmissionConfig {
 export function readSubmissionConfig(reader: EnvironmentReader, host: string): SubmissionConfig | null {
   const port = reader.listeningPort("SUBMISSION_PORT");
   const config = { host: reader.host("SUBMISSION_HOST", host), tls: submissionTls(reader) };
-  if (port === null) return null;
+  if (port === null || config.tls === "invalid") return null;
   if (config.tls === null && !isLoopback(config.host)) {
     reader.errors.push(
       "SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must be set when SUBMISSION_HOST is not loopback: API keys must not cross a network in clear text",
     );
   }
-  return { ...config, port };
+  return { host: config.host, port, tls: config.tls };
 }
 
-function submissionTls(reader: EnvironmentReader): SubmissionTls | null {
+function submissionTls(reader: EnvironmentReader): SubmissionTls | "invalid" | null {
   const isImplicit = reader.choice("SUBMISSION_TLS", "starttls", ["starttls", "implicit"]) === "implicit";
   const files = readTlsFiles(reader, "SUBMISSION");
   if (files === null && isImplicit) {
     reader.errors.push("SUBMISSION_TLS must not be implicit without SUBMISSION_TLS_CERT_FILE");
   }
-  return files && { ...files, isImplicit };
+  return files === null || files === "invalid" ? files : { ...files, isImplicit };
 }
