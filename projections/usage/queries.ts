@@ -11,12 +11,6 @@ import {
 } from "./usageBuckets.ts";
 import { utcHour } from "./utcHour.ts";
 
-/** How many messages were accepted for the owner on the UTC day of `at` (RFC 3339), suppressed ones included. */
-export function emailsOfDay(db: ReadDatabase, ownerId: string, at: string): number {
-  const sql = "SELECT sum(accepted) AS accepted FROM usage_totals WHERE workspace_id = ? AND day = ?";
-  return Number(db.get(sql, ownerId, utcDay(at))?.accepted ?? 0);
-}
-
 /** Which counts to return. */
 export interface UsageQuery extends UsageRange {
   readonly senderId?: string;

@@ -4,7 +4,6 @@ import { type ApiKeyRow, activeApiKeys, apiKeys, listApiKeys } from "../../proje
 import { emails } from "../../projections/emails/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
-import { emailsOfDay } from "../../projections/usage/queries.ts";
 import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { type ApiKey, type ApiKeyState, apiKeyDecider, isUsable } from "../../src/domain/apiKey/state.ts";
@@ -16,6 +15,7 @@ import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
 import { emptyReadModel } from "../support/emptyReadModel.ts";
+import { acceptedOnDay } from "./acceptedOnDay.ts";
 
 const RUNS = { numRuns: 100 };
 const START = Date.parse("2030-01-01T20:00:00Z");
@@ -284,7 +284,7 @@ describe("messages of a day", () => {
                   message.workspaceId === workspaceId &&
                   rfc3339(START + message.hours * HOUR_MS).slice(0, 10) === at.slice(0, 10),
               );
-              expect(emailsOfDay(db, workspaceId, at)).toBe(expected.length);
+              expect(acceptedOnDay(db, workspaceId, at)).toBe(expected.length);
             }
         });
       }),

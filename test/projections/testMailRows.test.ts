@@ -9,10 +9,10 @@ import {
   workspacesRetaining,
 } from "../../projections/emails/queries.ts";
 import type { KeysetCursor } from "../../projections/keysetPagination.ts";
-import { emailsOfDay } from "../../projections/usage/queries.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
 import { emptyReadModel } from "../support/emptyReadModel.ts";
+import { acceptedOnDay } from "./acceptedOnDay.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const AT = rfc3339(START);
@@ -42,7 +42,7 @@ test("test mail has its own owner in lists, counts and sums", () => {
     ["test-w", ["test"]],
   ] as const) {
     expect(idsOf(listEmails(db, { ownerId, limit: 10 }).rows)).toEqual([...ids]);
-    expect(emailsOfDay(db, ownerId, AT)).toBe(ids.length);
+    expect(acceptedOnDay(db, ownerId, AT)).toBe(ids.length);
     expect(contentBytesOf(db, ownerId)).toBe(7 * ids.length);
   }
   db.close();

@@ -16,7 +16,9 @@ import {
 
 const Limits = Closed(
   {
-    messages_per_day: Count("Messages that are accepted on a UTC day."),
+    messages_per_day: Count(
+      "Messages that are accepted on a UTC day; test mail and mail to the simulator do not count.",
+    ),
     storage_bytes: Count(
       "Bytes of temporary files: uploads, and direct files of messages, until the message has ended and " +
         "attachment_retention_hours have passed since it was accepted.",
@@ -52,7 +54,8 @@ function limitsJson(limits: WorkspaceLimits) {
 
 const Usage = Closed({
   messages_today: Count(
-    "Messages accepted on this UTC day, suppressed ones and mail to the simulator as well, which takes nothing from the limit; no test mail. May be a moment old.",
+    "Messages of this UTC day as messages_per_day counts them: suppressed ones too, but no test mail and no mail to " +
+      "the simulator. Includes what other instances have reserved and not returned, at most 256 messages each.",
   ),
   storage_bytes: Count("Bytes that temporary files hold now."),
   content_bytes: Count("Bytes that content of messages and sources of templates hold. May be a moment old."),

@@ -1,10 +1,8 @@
 import { contentBytesOf } from "../../../projections/emails/queries.ts";
 import { sourceBytesOf } from "../../../projections/templates.ts";
-import { emailsOfDay } from "../../../projections/usage/queries.ts";
 import { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
 import { limitsOf } from "../../domain/workspace/limits.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { rfc3339 } from "../../kernel/time.ts";
 import { catchUpIfInTime, type ListSource } from "../lists/caughtUpReads.ts";
 import { type WorkspaceUsage, workspaceJson } from "./workspaceResource.ts";
 
@@ -24,7 +22,7 @@ export async function readWorkspaceWithUsage(options: ListSource, id: string) {
 async function readUsage({ deps, readModel }: ListSource, id: string): Promise<WorkspaceUsage> {
   const emails = readModel("emails").db;
   return {
-    messages_today: emailsOfDay(emails, id, rfc3339(deps.clock.now())),
+    messages_today: await deps.quota.used(id, deps.clock.now()),
     storage_bytes: await deps.storage.used(id),
     content_bytes: contentBytesOf(emails, id) + sourceBytesOf(readModel("templates").db, id),
   };

@@ -95,7 +95,7 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
       await until(async () => (await ask("/api/v1/emails?limit=1")).data?.length === 1, "the list");
       const newest = async () =>
         Date.parse((await ask("/api/v1/emails?limit=1")).data?.[0]?.created_at ?? "");
-      const accepted = async () => (await ask("/api/v1/workspace")).usage.messages_today;
+      const accepted = async () => (await ask("/api/v1/workspace")).usage.content_bytes;
       const endpoints = async () => (await ask("/webhooks")).data.length;
       const one = async () => (await ask(`/api/v1/emails/${ids[0]}`)).timeline.length;
       const sending = async () => {

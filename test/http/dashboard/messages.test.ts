@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { markVerified } from "../../../src/commands/sender/manageSender.ts";
 import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/email/emailSearch.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { type Samples, sendSamples } from "../../support/sampleMessages.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -27,6 +29,39 @@ describe.each(await testStores())("messages on $name", (store) => {
   afterAll(() => service.remove());
   const rowsIn = (html: string) => [...html.matchAll(/data-row="([0-9a-f-]{36})"/g)].map(([, id]) => id);
   const search = (text: string) => visitor.get(`/messages?${new URLSearchParams({ q: text })}`);
+
+  describe("before the first one", () => {
+    const emptyList = async ({ apiKey }: Pick<Tenant, "apiKey">) =>
+      (await (await logIn(service.url, apiKey)).get("/messages")).html.replaceAll("&quot;", '"');
+
+    test("a command sends one from an address that the workspace may send from", async () => {
+      const own = await service.tenant({ sender: "news@shop.example" });
+      expect(await emptyList(own)).toContain('{"from":"news@shop.example",');
+    });
+
+    test("the command's address is one that the session's key may send from", async () => {
+      const own = await service.tenant({ sender: "news@shop.example" });
+      const added = await own.call("POST", "/api/v1/senders", { body: { domain: "acme.example" } });
+      const body = { name: "bound", scopes: ["email:send", "email:read"], senders: ["acme.example"] };
+      const { json: key } = await own.call("POST", "/api/v1/api-keys", { body });
+      expect(await emptyList({ apiKey: key.key })).toContain("None of the senders that this key is bound to");
+      const context = { ...systemCommandContext("test"), workspaceId: own.workspaceId };
+      await markVerified(service.log, added.json.id, "operator", context);
+      const isShown = async () =>
+        (await emptyList({ apiKey: key.key })).includes('{"from":"hello@acme.example",');
+      // Verified beside the service, which reads it a moment later.
+      await until(isShown, "the address of the verified domain");
+    });
+
+    test("without a sender, one that manages senders is led to them, and others see the commands", async () => {
+      const own = await service.tenant({ sender: null });
+      const html = await emptyList(own);
+      expect(html).toContain('<a href="/dashboard/senders">Add or verify a sender</a>');
+      expect(html).not.toContain("curl ");
+      const reader = await own.withKey({ scopes: ["email:read"] });
+      expect(await emptyList(reader)).toContain("postledger sender add ");
+    });
+  });
 
   test("are listed newest first, page by page, each once", async () => {
     const seen: (string | undefined)[] = [];

@@ -11,11 +11,13 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
   test("its limits stand beside what is used of them, and its usage by day", async () => {
     expect((await fixture.visitor.get("/workspace")).html).toContain("No message was accepted.");
     expect((await fixture.tenant.send(newKey(), message())).status).toBe(202);
+    const simulated = message({ to: "delivered@simulator.test" });
+    expect((await fixture.tenant.send(newKey(), simulated)).status).toBe(202);
     const { html } = await fixture.visitor.get("/workspace");
     expect(html).toContain("1 of 12,345");
     expect(html).toContain('of <span title="1,000,000,000 bytes">1 GB</span>');
     expect(html).toContain(`postledger workspace limits ${fixture.tenant.workspaceId} --help`);
-    expect(html).toMatch(/<tr id="row-\d{4}-\d\d-\d\d"><td>[\d-]+<\/td><td class="number">1<\/td>/);
+    expect(html).toMatch(/<tr id="row-\d{4}-\d\d-\d\d"><td>[\d-]+<\/td><td class="number">2<\/td>/);
   });
 
   test("messages are counted by their tags, each of which leads to its messages", async () => {

@@ -2,6 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Field, Select } from "../components/form.tsx";
@@ -28,8 +29,8 @@ interface EmailListProps {
   readonly isFirstPage: boolean;
   /** The address of the stream that says what is new. */
   readonly stream: string;
-  /** A command that sends a first message. */
-  readonly firstCommand: string;
+  /** A command that sends a first message; null if no sender may send. */
+  readonly firstCommand: string | null;
 }
 
 /** The address of the list for a search. */
@@ -254,6 +255,7 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
       </Empty>
     );
   }
+  if (firstCommand === null) return <NoSender context={context} />;
   return (
     <Empty title="No message has been sent yet">
       {context.principal.isTest ? (
@@ -271,3 +273,24 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
     </Empty>
   );
 };
+
+/** What to do first in a workspace, or with a key, that may send from no address. */
+const NoSender: FC<Pick<EmailListProps, "context">> = ({ context }) => (
+  <Empty title="No message has been sent yet">
+    <p>
+      {context.principal.senders === null
+        ? "Mail can be sent from an address or a domain once it is verified. No sender is verified yet."
+        : "None of the senders that this key is bound to is verified."}
+    </p>
+    {context.may("sender:manage") ? (
+      <p>
+        <a href={context.to("/senders")}>Add or verify a sender</a>
+      </p>
+    ) : (
+      <>
+        <p>Whoever runs the service can add and verify one:</p>
+        <pre>{`${POSTLEDGER} sender add billing@acme.example\n${POSTLEDGER} sender verify billing@acme.example`}</pre>
+      </>
+    )}
+  </Empty>
+);

@@ -31,6 +31,7 @@ import {
   type SearchTerms,
   searchText,
 } from "./emailSearch.ts";
+import { firstCommand } from "./firstCommand.ts";
 import {
   catchUp,
   countNewer,
@@ -67,6 +68,8 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
   // Before reading the rows: a change in between is then announced twice rather than never.
   const stream = await messagesStream(options, context);
   const found = await find(options, context, search);
+  const isEmpty =
+    found.shown.length === 0 && searchText(search.words) === "" && context.readModelBuild === null;
   return {
     title: "Messages",
     isWide: true,
@@ -81,7 +84,7 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
         nextCursor={found.nextCursor}
         isFirstPage={!query.has("cursor")}
         stream={stream}
-        firstCommand={firstCommand(options.url)}
+        firstCommand={isEmpty ? await firstCommand(options, context) : null}
       />
     ),
   };
@@ -260,13 +263,3 @@ const BatchReport = ({
     )}
   </>
 );
-
-function firstCommand(url: URL): string {
-  return [
-    `curl ${url.href.replace(/\/$/, "")}/api/v1/emails \\`,
-    '  -H "Authorization: Bearer $POSTLEDGER_API_KEY" \\',
-    "  -H 'Idempotency-Key: hello-0001' \\",
-    "  -H 'Content-Type: application/json' \\",
-    `  -d '{"from":"hello@example.com","to":"you@example.com","subject":"Hello","text":"It works."}'`,
-  ].join("\n");
-}
