@@ -37,14 +37,20 @@ export function contentBytesOf(db: ReadDatabase, ownerId: string): number {
   return Number(db.get("SELECT bytes FROM content WHERE workspace_id = ?", ownerId)?.bytes ?? 0);
 }
 
+/** The filters that compare a column of a message's own row. */
+const FILTER_COLUMNS = {
+  status: "status",
+  senderId: "sender_id",
+  recipientHash: "recipient_hash",
+  templateId: "template_id",
+} as const;
+type RowFilter = keyof typeof FILTER_COLUMNS;
+export const ROW_FILTERS = Object.keys(FILTER_COLUMNS) as readonly RowFilter[];
+
 /** Which messages to list. Times are RFC 3339 in UTC; hashes are the instance's keyed hashes of addresses. */
-export interface EmailQuery extends CreatedRange, PageQuery {
+export interface EmailQuery extends Readonly<Partial<Record<RowFilter, string>>>, CreatedRange, PageQuery {
   /** The mail owner: see `mailOwnerId`. */
   readonly ownerId: string;
-  readonly status?: string;
-  readonly senderId?: string;
-  readonly recipientHash?: string;
-  readonly templateId?: string;
   /** The keyed hash of a tag. */
   readonly tag?: string;
 }
@@ -109,13 +115,8 @@ export function newestTagged(db: ReadDatabase, tag: string): string | null {
 }
 
 /** The conditions on a message's own row. */
-function filtersOf({ recipientHash, senderId, status, templateId }: EmailQuery): readonly Condition[] {
-  return [
-    ...equals("recipient_hash", recipientHash),
-    ...equals("sender_id", senderId),
-    ...equals("status", status),
-    ...equals("template_id", templateId),
-  ];
+function filtersOf(query: EmailQuery): readonly Condition[] {
+  return ROW_FILTERS.flatMap((name) => equals(FILTER_COLUMNS[name], query[name]));
 }
 
 /** The index with the fewest unwanted rows. */

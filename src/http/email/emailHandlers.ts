@@ -1,9 +1,34 @@
 import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails/queries.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { type EmailView, readEmail } from "../../commands/email/readEmail.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
-import { mailOwnerOf } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import { type MailOwner, mailOwnerId, mailOwnerOf } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { findPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
+
+/** What a caller filters messages by, checked. Addresses are canonical. */
+interface EmailFilters
+  extends Pick<EmailQuery, "status" | "templateId" | "tag" | "createdFrom" | "createdBefore"> {
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** The query for these filters. The rows hold keyed hashes in place of addresses and tags. */
+export function emailQuery(
+  { keys }: Pick<Dependencies, "keys">,
+  owner: MailOwner,
+  { from, to, tag, ...others }: EmailFilters,
+): Omit<EmailQuery, "limit"> {
+  const ownerId = mailOwnerId(owner);
+  const hashOf = (address?: string) => address && keys.hashAddress(owner.workspaceId, address);
+  const hashes = {
+    senderId: hashOf(from),
+    recipientHash: hashOf(to),
+    tag: tag && keys.hashTag(ownerId, tag),
+  };
+  return { ownerId, ...others, ...definedMembers(hashes) };
+}
 
 /** How a list shows a message. */
 interface EmailItems<Item> {

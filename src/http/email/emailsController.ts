@@ -1,6 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { EmailQuery } from "../../../projections/emails/queries.ts";
+import { type EmailQuery, ROW_FILTERS } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail, rescheduleEmail } from "../../commands/email/emailChanges.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
@@ -9,7 +9,7 @@ import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { scheduleFault } from "../../domain/email/schedule.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
-import { type MailOwner, mailOwnerId } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import type { MailOwner } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { dateTime } from "../body/dateTimeText.ts";
@@ -21,7 +21,7 @@ import { type ControllerOptions, operationController } from "../server/operation
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { sendBatch } from "./emailBatch.ts";
-import { pageOfEmails } from "./emailHandlers.ts";
+import { emailQuery, pageOfEmails } from "./emailHandlers.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
 import {
   type EmailReceipt,
@@ -111,7 +111,7 @@ function acceptedEmails(options: EmailsOptions) {
     listEmails: async ({ query, request }) => {
       const owner = principalOf(request);
       const { idempotency_key: key } = query;
-      const wanted = emailQuery(deps, owner, query);
+      const wanted = queryOf(deps, owner, query);
       if (key !== undefined) return lookUpByKey(deps, owner, key, wanted);
       await catchUpIfInTime(options.readModel("emails"));
       const items = { whole: emailSummaryJson, unreadable: rowSummaryJson };
@@ -199,17 +199,13 @@ function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }
   if (createdBefore !== undefined && acceptedAt >= createdBefore) return false;
   if (tag !== undefined && !content?.tags?.some((one) => keys.hashTag(wanted.ownerId, one) === tag))
     return false;
-  const filters = ["status", "senderId", "recipientHash"] as const;
-  return filters.every((name) => wanted[name] === undefined || wanted[name] === email[name]);
+  return ROW_FILTERS.every((name) => wanted[name] === undefined || wanted[name] === email[name]);
 }
 
-function emailQuery(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): EmailQuery {
-  const ownerId = mailOwnerId(owner);
-  const hashOf = (name: "from" | "to") => {
-    if (query[name] === undefined) return undefined;
-    return deps.keys.hashAddress(owner.workspaceId, addressIn(`/${name}`, query[name]).canonical);
-  };
-  const tag = query.tag === undefined ? undefined : deps.keys.hashTag(ownerId, query.tag);
-  const filters = { tag, status: query.status, senderId: hashOf("from"), recipientHash: hashOf("to") };
-  return { ownerId, ...pageRequest(query), ...definedMembers(filters), ...createdRange(query) };
+function queryOf(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): EmailQuery {
+  const { status, tag } = query;
+  const addressOf = (name: "from" | "to") =>
+    query[name] === undefined ? undefined : addressIn(`/${name}`, query[name]).canonical;
+  const filters = definedMembers({ status, tag, from: addressOf("from"), to: addressOf("to") });
+  return { ...emailQuery(deps, owner, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
 }

@@ -3,10 +3,11 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { type MailOwner, mailOwnerId } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import type { MailOwner } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
+import { emailQuery } from "../../email/emailHandlers.ts";
 
 /** What can be searched for, in the order of the form. */
 export const SEARCH_WORDS = ["to", "from", "status", "template", "tag", "after", "before", "key"] as const;
@@ -81,17 +82,16 @@ export function searchText(words: SearchTerms): string {
 
 /** The query for a search, or the faults of its values, a sentence each. */
 export function emailQueryOf(
-  { keys }: Pick<Dependencies, "keys">,
+  deps: Pick<Dependencies, "keys">,
   owner: MailOwner,
   words: SearchTerms,
 ): { readonly query: Omit<EmailQuery, "limit"> } | { readonly faults: readonly string[] } {
   const faults: string[] = [];
-  const ownerId = mailOwnerId(owner);
-  const hashOf = (name: "to" | "from") => {
+  const addressOf = (name: "to" | "from") => {
     const text = words[name];
     if (text === undefined) return undefined;
     const parsed = parseAddress(text);
-    if ("canonical" in parsed) return keys.hashAddress(owner.workspaceId, parsed.canonical);
+    if ("canonical" in parsed) return parsed.canonical;
     faults.push(`${name}: takes a whole address, such as ana@example.com.`);
     return undefined;
   };
@@ -107,19 +107,12 @@ export function emailQueryOf(
   if (status !== undefined && !(EMAIL_STATUSES as readonly string[]).includes(status))
     faults.push(`status: is one of ${EMAIL_STATUSES.join(", ")}.`);
   if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
-  const recipientHash = hashOf("to");
-  const senderId = hashOf("from");
+  const to = addressOf("to");
+  const from = addressOf("from");
   const createdFrom = timeOf("after");
   const createdBefore = timeOf("before");
   if (faults.length > 0) return { faults };
-  return {
-    query: {
-      ownerId,
-      ...definedMembers({ status, recipientHash, senderId, createdFrom, createdBefore }),
-      ...definedMembers({
-        templateId: template?.toLowerCase(),
-        tag: tag === undefined ? undefined : keys.hashTag(ownerId, tag),
-      }),
-    },
-  };
+  const templateId = template?.toLowerCase();
+  const filters = definedMembers({ status, to, from, createdFrom, createdBefore, templateId, tag });
+  return { query: emailQuery(deps, owner, filters) };
 }
