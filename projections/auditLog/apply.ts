@@ -1,6 +1,7 @@
 import { codecs, type LogEvent } from "../../src/domain/eventCodecs.ts";
 import { invariant } from "../../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { insertInto } from "../rows.ts";
 import { actorOf, isKey, NO_WORKSPACE } from "./actors.ts";
 import { AUDIT_ACTIONS, type AuditAction, type AuditTarget, idOf } from "./auditActions.ts";
 
@@ -13,8 +14,10 @@ const CUTS: ReadonlySet<string> = new Set([
   "TemplateDeleted",
 ]);
 
-const INSERT = `INSERT INTO audit_log (id, workspace_id, created_at, action, actor, actor_name, target_type, target_id,
-  target_label, request_id, details, stream, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const insertRow = insertInto("audit_log", [
+  ...["id", "workspace_id", "created_at", "action", "actor", "actor_name", "target_type", "target_id"],
+  ...["target_label", "request_id", "details", "stream", "revision"],
+] as const);
 const KNOWN = "SELECT workspace_id, label FROM audited WHERE type = ? AND id = ?";
 const KNOW = `INSERT INTO audited (type, id, workspace_id, label) VALUES (?, ?, ?, ?)
   ON CONFLICT DO UPDATE SET label = ifnull(excluded.label, label)`;
@@ -42,24 +45,21 @@ function insertEntry(action: AuditAction, event: ProjectedEvent, db: ReadDatabas
     db.run(KNOW, action.target, action.targetId, String(workspaceId), action.label ?? null);
   }
   const who = actorOf(String(actor));
-  const keyName = isKey(who) ? (known(db, "api_key", who)?.label ?? null) : null;
-  const details = JSON.stringify(action.details ?? {});
-  const { id, stream, revision } = event;
-  const target = [action.target, action.targetId, label] as const;
-  const where = [String(workspaceId), String(at)] as const;
-  db.run(
-    INSERT,
-    id,
-    ...where,
-    action.action,
-    who,
-    keyName,
-    ...target,
-    String(correlationId),
-    details,
-    stream,
-    revision,
-  );
+  insertRow(db, {
+    id: event.id,
+    workspace_id: String(workspaceId),
+    created_at: String(at),
+    action: action.action,
+    actor: who,
+    actor_name: isKey(who) ? (known(db, "api_key", who)?.label ?? null) : null,
+    target_type: action.target,
+    target_id: action.targetId,
+    target_label: label,
+    request_id: String(correlationId),
+    details: JSON.stringify(action.details ?? {}),
+    stream: event.stream,
+    revision: event.revision,
+  });
 }
 
 /** Targets whose later events don't repeat the facts of the first. */

@@ -9,7 +9,7 @@ import { mailOwnerId } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
 import { atOf } from "../projection.ts";
-import { sqlList } from "../rows.ts";
+import { insertInto, sqlList } from "../rows.ts";
 import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
 import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
 import { holdAll, LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RELEASE_ALL, RESUMED } from "./mailQueue.ts";
@@ -17,11 +17,20 @@ import { fingerprintKey } from "./tables.ts";
 
 export const EVENTS = [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS];
 
-const INSERT = `INSERT INTO emails
-  (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
-    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, tags, simulated, fingerprint,
-    accepted_as, lease_ms, held)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?3, 0, 0)`;
+const insertEmail = insertInto("emails", [
+  ...["id", "workspace_id", "status", "accepted_as", "sender_id", "template_id", "recipient_hash"],
+  ...[
+    "created_at",
+    "updated_at",
+    "attempts",
+    "reason",
+    "is_retained",
+    "content_bytes",
+    "tags",
+    "fingerprint",
+  ],
+  ...["authority_id", "queue", "due_at", "revision", "scheduled_at", "lease_ms", "held", "simulated"],
+] as const);
 const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
 const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
@@ -46,6 +55,8 @@ const START = `UPDATE emails SET status = 'sending', attempts = ?, updated_at = 
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?, ${READY_AGAIN}
   WHERE id = ? AND status = 'sending' AND attempts = ?`;
 
+const NEVER_QUEUED = { authority_id: null, queue: null, due_at: null, revision: null };
+
 function messageId(event: ProjectedEvent): string {
   return event.stream.slice("email-".length);
 }
@@ -55,25 +66,41 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
   const { contentBytes = 0, tagHashes = [], test: isTest = false, simulated, fingerprint = "" } = data;
-  const tags = tagHashes.length === 0 ? null : tagHashes.join(" ");
   const ownerId = mailOwnerId({ workspaceId, isTest });
-  const messageKey = [messageId(event), ownerId] as const;
-  const last = [tags, simulated ? 1 : 0, fingerprintKey(fingerprint)] as const;
-  const whose = [senderId, templateId, recipientHash, acceptedAt] as const;
-  if (type === "EmailSuppressed") {
-    const queue = [null, null, null, null, null] as const;
-    db.run(INSERT, ...messageKey, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue, ...last);
-  } else {
-    const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
-    const dueAt = epochMs(scheduledAt ?? acceptedAt);
-    const queue = [data.authorityId ?? senderId, "ready", dueAt, event.revision, scheduledAt] as const;
-    const status = type === "EmailScheduled" ? "scheduled" : "queued";
-    db.run(INSERT, ...messageKey, status, ...whose, null, 0, contentBytes, ...queue, ...last);
-  }
-  for (const tag of tagHashes) db.run(TAGGED, tag, ...messageKey, acceptedAt);
+  const id = messageId(event);
+  const isSuppressed = type === "EmailSuppressed";
+  const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
+  const status = isSuppressed ? "suppressed" : scheduledAt === null ? "queued" : "scheduled";
+  const whose = { id, workspace_id: ownerId, sender_id: senderId, template_id: templateId };
+  const queued = {
+    authority_id: data.authorityId ?? senderId,
+    queue: "ready",
+    due_at: epochMs(scheduledAt ?? acceptedAt),
+    revision: event.revision,
+  };
+  insertEmail(db, {
+    ...whose,
+    recipient_hash: recipientHash,
+    status,
+    accepted_as: status,
+    created_at: acceptedAt,
+    updated_at: acceptedAt,
+    attempts: 0,
+    reason: isSuppressed ? data.reason : null,
+    is_retained: isSuppressed ? 1 : 0,
+    content_bytes: contentBytes,
+    tags: tagHashes.length === 0 ? null : tagHashes.join(" "),
+    fingerprint: fingerprintKey(fingerprint),
+    ...(isSuppressed ? NEVER_QUEUED : queued),
+    scheduled_at: scheduledAt,
+    lease_ms: 0,
+    held: 0,
+    simulated: simulated ? 1 : 0,
+  });
+  for (const tag of tagHashes) db.run(TAGGED, tag, id, ownerId, acceptedAt);
   db.add(CONTENT_BYTES, [ownerId], [contentBytes]);
   const message = { ownerId, senderId, templateId, tags: tagHashes };
-  countAccepted(db, message, acceptedAt, type === "EmailSuppressed");
+  countAccepted(db, message, acceptedAt, isSuppressed);
 }
 
 /** Ends the message and returns it. Undefined if it had ended before; then nothing changes. */

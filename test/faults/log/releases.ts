@@ -25,8 +25,8 @@ const schemas = {`,
   },
   {
     file: "projections/emails/apply.ts",
-    from: "fingerprintKey(fingerprint)] as const",
-    to: "fingerprintKey((data as any).request?.fingerprint ?? fingerprint)] as const",
+    from: "fingerprint: fingerprintKey(fingerprint),",
+    to: "fingerprint: fingerprintKey((data as any).request?.fingerprint ?? fingerprint),",
   },
   {
     file: "src/commands/email/send/acceptEmail.ts",
