@@ -165,8 +165,7 @@ function providerOf(url: URL): Pick<SmtpRelay, "provider"> {
   const configurationSet = parameterOf(url, "configuration_set");
   if (name === "ses" && configurationSet !== null && /^[\w-]{1,64}$/.test(configurationSet))
     return { provider: { name, configurationSet } };
-  if (name === "postmark" && configurationSet === null) return { provider: { name } };
-  if (name === null && configurationSet === null) return {};
+  if (name !== "ses" && configurationSet === null) return name === null ? {} : { provider: { name } };
   throw malformed(`provider=ses needs configuration_set, and no other provider has it; ${PARAMETERS}`);
 }
 

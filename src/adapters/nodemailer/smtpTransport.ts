@@ -137,40 +137,48 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
   };
 }
 
-/** Headers that only we write for a provider: if there were two, nobody would know which one counts. */
-const OURS_FOR_PROVIDER: Readonly<Record<RelayProvider["name"], readonly string[]>> = {
-  postmark: ["x-pm-metadata-postledger_id", "x-pm-keepid"],
-  ses: ["x-ses-configuration-set", "x-ses-message-tags"],
-};
 /** Tags that SES accepts: names and values of letters, digits, hyphens and underscores. */
 const SES_TAGS = /^[\w-]+=[\w-]+(?:, ?[\w-]+=[\w-]+)*$/;
 
 /** The fields that make a provider return our id in its events. It removes them from the message. */
-function providerFields({ id, headers = {} }: MailMessage, provider: RelayProvider): string {
-  if (provider.name === "postmark") return `X-PM-Metadata-postledger_id: ${id}\r\nX-PM-KeepID: true\r\n`;
-  const [, given = ""] =
-    Object.entries(headers).find(([name]) => name.toLowerCase() === "x-ses-message-tags") ?? [];
-  const tags = SES_TAGS.test(given) && !/postledger_id/i.test(given) ? `, ${given}` : "";
-  return `X-SES-CONFIGURATION-SET: ${provider.configurationSet}\r\nX-SES-MESSAGE-TAGS: postledger_id=${id}${tags}\r\n`;
+function providerFields(
+  { id, headers = {} }: MailMessage,
+  provider: RelayProvider | undefined,
+): Readonly<Record<string, string>> {
+  switch (provider?.name) {
+    case undefined:
+      return {};
+    case "postmark":
+      return { "X-PM-Metadata-postledger_id": id, "X-PM-KeepID": "true" };
+    case "ses": {
+      const [, given = ""] =
+        Object.entries(headers).find(([name]) => name.toLowerCase() === "x-ses-message-tags") ?? [];
+      const tags = SES_TAGS.test(given) && !/postledger_id/i.test(given) ? `, ${given}` : "";
+      return {
+        "X-SES-CONFIGURATION-SET": provider.configurationSet,
+        "X-SES-MESSAGE-TAGS": `postledger_id=${id}${tags}`,
+      };
+    }
+  }
 }
 
-/** The message without the headers that we write for the provider instead. */
-function leftToProvider(message: MailMessage, provider: RelayProvider): MailMessage {
-  const { headers } = message;
-  if (headers === undefined) return message;
-  const ours = OURS_FOR_PROVIDER[provider.name];
-  const kept = Object.entries(headers).filter(([name]) => !ours.includes(name.toLowerCase()));
+/** The message without these headers: if there were two of one, nobody would know which one counts. */
+function withoutHeaders(message: MailMessage, names: readonly string[]): MailMessage {
+  if (message.headers === undefined || names.length === 0) return message;
+  const removed = new Set(names.map((name) => name.toLowerCase()));
+  const kept = Object.entries(message.headers).filter(([name]) => !removed.has(name.toLowerCase()));
   return { ...message, headers: Object.fromEntries(kept) };
 }
 
 async function outgoingOf(message: MailMessage, settings: RelaySettings): Promise<OutgoingMail> {
   const { from, to, returnPath } = message;
   const { replacesReturnPath, isUnsigned, signer, provider } = settings;
-  const built = buildMime(provider === undefined ? message : leftToProvider(message, provider));
+  const ours = providerFields(message, provider);
+  const built = buildMime(withoutHeaders(message, Object.keys(ours)));
   const signed = signer && !isUnsigned ? await signer.sign(built, from) : built;
   // Not signed, because the provider removes these fields.
-  const bytes =
-    provider === undefined ? signed : Buffer.concat([Buffer.from(providerFields(message, provider)), signed]);
+  const fields = Object.entries(ours).map(([name, value]) => `${name}: ${value}\r\n`);
+  const bytes = fields.length === 0 ? signed : Buffer.concat([Buffer.from(fields.join("")), signed]);
   if (returnPath === undefined || replacesReturnPath) return { from, to, bytes };
   return { from: returnPath, to, bytes, wantsReports: true };
 }

@@ -86,10 +86,7 @@ const RelayAnswer = {
   reply: Type.Optional(Type.String()),
 };
 
-/**
- * Who reports on a message after the relay accepted it: `return_path` (a mail to its envelope sender),
- * `complaint_address`, `ses`, `postmark`, `api` or `simulator`.
- */
+/** Who reports on a message after the relay accepted it: one of `FEEDBACK_SOURCES` in `feedback/recordFeedback`. */
 const Source = { source: Type.String() };
 
 /** Why content is erased: `retention`, `requested` for one message, or `person` with the id of the person's request. */

@@ -1,13 +1,14 @@
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
+import { FEEDBACK_SOURCES } from "../../domain/email/feedback/recordFeedback.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, FreeText, Uuid } from "../body/commonSchemas.ts";
 
 /** Who reported what became of a message. */
 export const FeedbackSource = FreeText(
-  "Who reported it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark`, `api` or `simulator`.",
+  `Who reported it: \`${FEEDBACK_SOURCES.join("`, `")}\`. \`return_path\` is a mail to the envelope's address.`,
 );
 
 /** Who reported a bounce. */

@@ -5,7 +5,15 @@ import type { RecordedReply } from "../recordedAttemptResult.ts";
 import { type Email, type EmailState, isNews } from "../state.ts";
 
 /** Who reports what happened to a message. The log stores these names, so they never change. */
-export type FeedbackSource = "return_path" | "complaint_address" | "ses" | "postmark" | "api" | "simulator";
+export const FEEDBACK_SOURCES = [
+  "return_path",
+  "complaint_address",
+  "ses",
+  "postmark",
+  "api",
+  "simulator",
+] as const;
+export type FeedbackSource = (typeof FEEDBACK_SOURCES)[number];
 
 /** What happened to a message after a relay accepted it. */
 export type Feedback =
