@@ -65,6 +65,16 @@ test("every field of a send has its row, and no other has one", () => {
   expect(described.toSorted()).toEqual(Object.keys(SendEmailBody.properties).toSorted());
 });
 
+test("every metric has its row, and no other has one", () => {
+  const source = readFileSync(join(ROOT, "src/service/metrics/serviceMetrics.ts"), "utf8");
+  const metrics = [...source.matchAll(/(?:gauge|counter)\(\s*"(\w+)"/g)].map(([, name = ""]) => name);
+  const described = firstColumnOf("docs/operations.md", /^Metrics/).map((metric) =>
+    metric.replace(/{.*/, ""),
+  );
+  expect(metrics.length).toBeGreaterThan(10);
+  expect(described.toSorted()).toEqual(metrics.toSorted());
+});
+
 test("every type of webhook event has its row, and no other has one", () => {
   const described = firstColumnOf("docs/receiving-webhooks.md", /^Event types/);
   expect(described.toSorted()).toEqual([...WEBHOOK_EVENT_TYPES].toSorted());
