@@ -7,7 +7,7 @@ import {
   type SqlValue,
 } from "../src/ports/readDatabase.ts";
 import { CURSOR_COLUMNS, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
-import { atOf, type Projection } from "./projection.ts";
+import { atOf, idOf, type Projection } from "./projection.ts";
 import { listIn, listText } from "./rows.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
@@ -22,7 +22,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
     db.run(USED, hour, keyId);
     return;
   }
-  const id = event.stream.slice("apikey-".length);
+  const id = idOf(event);
   const { type, data } = apiKeyCodec.decode(event);
   switch (type) {
     case "ApiKeyIssued": {

@@ -3,7 +3,7 @@ import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import { WORK_COLUMNS, type WorkRow } from "./attachments.ts";
 import { CURSOR_COLUMNS, type KeysetCursor, newestRows, type PageQuery } from "./keysetPagination.ts";
-import type { Projection } from "./projection.ts";
+import { idOf, type Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO message_files (id, workspace_id, until, has_ended) VALUES (?, ?, ?, ?)";
 const ENDED = "UPDATE message_files SET has_ended = 1 WHERE id = ?";
@@ -14,7 +14,7 @@ const SENT_WITH =
 const GONE = "DELETE FROM message_files WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  const id = event.stream.slice("email-".length);
+  const id = idOf(event);
   const { type, data } = emailCodec.decode(event);
   switch (type) {
     case "EmailQueued":

@@ -9,7 +9,7 @@ import {
   type PageQuery,
   type RowPage,
 } from "./keysetPagination.ts";
-import type { Projection } from "./projection.ts";
+import { idOf, type Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
   VALUES (?, ?, 'pending', ?, ?, 1)`;
@@ -20,7 +20,7 @@ const MOVE = "UPDATE attachments SET status = ? WHERE id = ?";
 const REMOVED = "UPDATE attachments SET has_bytes = 0 WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  const id = event.stream.slice("attachment-".length);
+  const id = idOf(event);
   const { type, data } = attachmentCodec.decode(event);
   switch (type) {
     case "AttachmentUploaded":

@@ -1,14 +1,14 @@
-import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
+import { erasureCodec } from "../src/domain/erasure/events.ts";
 import { firstRow, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
 import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
-import { atOf, type Projection } from "./projection.ts";
+import { atOf, idOf, type Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO erasures (id, workspace_id, status, created_at) VALUES (?, ?, 'requested', ?)";
 const MOVE = "UPDATE erasures SET status = ? WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  const id = erasureId(event.stream);
+  const id = idOf(event);
   const { type, data } = erasureCodec.decode(event);
   switch (type) {
     case "ErasureRequested":

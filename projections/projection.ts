@@ -1,3 +1,4 @@
+import { idOfStream } from "../src/kernel/event/idOfStream.ts";
 import type { ProjectedEvent, ProjectedRows } from "../src/ports/readDatabase.ts";
 
 /** One table of a read model. `columns` is the text between the parentheses of CREATE TABLE. */
@@ -29,4 +30,9 @@ export interface Projection {
 /** The time of an event, RFC 3339. */
 export function atOf(event: ProjectedEvent): string {
   return event.metadata.at as string;
+}
+
+/** The id in the name of an event's stream. */
+export function idOf(event: ProjectedEvent): string {
+  return idOfStream(event.stream);
 }

@@ -3,7 +3,7 @@ import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
-import { atOf, type Projection } from "./projection.ts";
+import { atOf, idOf, type Projection } from "./projection.ts";
 import { CLAIM_COLUMNS, type UnfinishedClaim } from "./unfinishedClaim.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -22,7 +22,7 @@ const VERIFIED_BY_RECORD = "UPDATE senders SET by_record = 1 WHERE id = ?";
 const VERIFIED = "DELETE FROM verification_mails WHERE sender_id = ?";
 
 function applyToSender(event: ProjectedEvent, db: ReadDatabase): void {
-  const senderId = event.stream.slice("sender-".length);
+  const senderId = idOf(event);
   const { type, data } = senderCodec.decode(event);
   switch (type) {
     case "SenderAdded":

@@ -1,7 +1,7 @@
-import { storageCodec, workspaceOfStorage } from "../src/domain/storage/events.ts";
+import { storageCodec } from "../src/domain/storage/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
-import type { Projection } from "./projection.ts";
+import { idOf, type Projection } from "./projection.ts";
 
 const RESERVED = `INSERT INTO storage_reservations (workspace_id, owner, bytes, until, revision) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (workspace_id, owner)
@@ -12,7 +12,7 @@ const RELEASED = "DELETE FROM storage_reservations WHERE workspace_id = ? AND ow
 const CONFIRMED = "UPDATE storage_reservations SET until = NULL WHERE workspace_id = ? AND owner = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  const workspaceId = workspaceOfStorage(event.stream);
+  const workspaceId = idOf(event);
   const { type, data } = storageCodec.decode(event);
   switch (type) {
     case "StorageReserved":

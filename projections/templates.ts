@@ -1,7 +1,7 @@
 import { templateCodec } from "../src/domain/template/events.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import { CURSOR_COLUMNS, newestRows, type PageQuery } from "./keysetPagination.ts";
-import type { Projection } from "./projection.ts";
+import { idOf, type Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO templates
   (id, workspace_id, name, status, current_version_id, created_at, updated_at, source_bytes)
@@ -14,7 +14,7 @@ const ARCHIVE = "UPDATE templates SET status = 'archived', updated_at = ? WHERE 
 const DELETED = "DELETE FROM templates WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  const id = event.stream.slice("template-".length);
+  const id = idOf(event);
   const { type, data } = templateCodec.decode(event);
   switch (type) {
     case "TemplateCreated":

@@ -7,7 +7,7 @@ import {
   type SqlValue,
 } from "../src/ports/readDatabase.ts";
 import { CURSOR_COLUMNS, newestRows, type PageQuery } from "./keysetPagination.ts";
-import { atOf, type Projection } from "./projection.ts";
+import { atOf, idOf, type Projection } from "./projection.ts";
 import { listIn, listText } from "./rows.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
@@ -60,7 +60,7 @@ function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
   applyTo(db, webhookCodec.decode(event), atOf(event));
-  db.run(NOTE_REVISION, event.stream.slice("webhooks-".length), event.revision);
+  db.run(NOTE_REVISION, idOf(event), event.revision);
 }
 
 /** The webhook endpoints of each workspace, without their secrets. */

@@ -1,9 +1,10 @@
 import { codecs, type LogEvent } from "../../src/domain/eventCodecs.ts";
 import { invariant } from "../../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { idOf } from "../projection.ts";
 import { insertInto } from "../rows.ts";
 import { actorOf, isKey, NO_WORKSPACE } from "./actors.ts";
-import { AUDIT_ACTIONS, type AuditAction, type AuditTarget, idOf } from "./auditActions.ts";
+import { AUDIT_ACTIONS, type AuditAction, type AuditTarget } from "./auditActions.ts";
 
 const codecByType = new Map(codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)));
 

@@ -1,6 +1,6 @@
-import { erasureId } from "../../src/domain/erasure/events.ts";
 import type { LogEvent } from "../../src/domain/eventCodecs.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
+import { idOf } from "../projection.ts";
 
 /** The kinds of targets. `instance` is the whole installation. */
 export const AUDIT_TARGETS = [
@@ -39,11 +39,6 @@ type AuditActions = {
     | ((data: Data<Type>, event: ProjectedEvent) => AuditAction | null)
     | null;
 };
-
-/** The part of the stream name after its category. */
-export function idOf({ stream }: ProjectedEvent): string {
-  return stream.slice(stream.indexOf("-") + 1);
-}
 
 /** Whether a worker did it: on a schedule, or for a request that has an entry of its own. */
 function isByWorker({ metadata }: ProjectedEvent): boolean {
@@ -165,10 +160,10 @@ export const AUDIT_ACTIONS: AuditActions = {
   SuppressionAddressStored: null,
   SuppressionAddressErased: null,
 
-  ErasureRequested: ({ workspaceId }, { stream }) =>
-    about("erasure", erasureId(stream))("erasure.requested", { workspaceId }),
+  ErasureRequested: ({ workspaceId }, event) =>
+    about("erasure", idOf(event))("erasure.requested", { workspaceId }),
   ErasureApplied: null,
-  ErasureCompleted: (_, { stream }) => about("erasure", erasureId(stream))("erasure.completed"),
+  ErasureCompleted: (_, event) => about("erasure", idOf(event))("erasure.completed"),
 
   EmailCanceled: (_, event) => (isByWorker(event) ? null : about("email", idOf(event))("email.canceled")),
   EmailContentErasureRequested: ({ reason }, event) =>

@@ -8,7 +8,7 @@ import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
 import { mailOwnerId } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
-import { atOf } from "../projection.ts";
+import { atOf, idOf } from "../projection.ts";
 import { insertInto, sqlList } from "../rows.ts";
 import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
 import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
@@ -57,17 +57,13 @@ const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
 
 const NEVER_QUEUED = { authority_id: null, queue: null, due_at: null, revision: null };
 
-function messageId(event: ProjectedEvent): string {
-  return event.stream.slice("email-".length);
-}
-
 function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
   if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
   const { contentBytes = 0, tagHashes = [], test: isTest = false, simulated, fingerprint = "" } = data;
   const ownerId = mailOwnerId({ workspaceId, isTest });
-  const id = messageId(event);
+  const id = idOf(event);
   const isSuppressed = type === "EmailSuppressed";
   const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
   const status = isSuppressed ? "suppressed" : scheduledAt === null ? "queued" : "scheduled";
@@ -110,7 +106,7 @@ function end(
   ending: Ending,
   reason: string | null,
 ): CountedMessage | undefined {
-  return count(event, db, ending, db.change(END, ending, reason, atOf(event), messageId(event)));
+  return count(event, db, ending, db.change(END, ending, reason, atOf(event), idOf(event)));
 }
 
 /** The same as {@link end}, for feedback. */
@@ -120,7 +116,7 @@ function applyFeedback(
   feedback: Feedback,
   reason: string | null,
 ): CountedMessage | undefined {
-  const row = db.change(APPLY_FEEDBACK[feedback], feedback, reason, atOf(event), messageId(event));
+  const row = db.change(APPLY_FEEDBACK[feedback], feedback, reason, atOf(event), idOf(event));
   return count(event, db, feedback, row);
 }
 
@@ -166,7 +162,7 @@ export function apply(event: ProjectedEvent, db: ProjectedRows): void {
 }
 
 function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
-  const id = messageId(event);
+  const id = idOf(event);
   const at = atOf(event);
   const { type, data } = emailCodec.decode(event);
   switch (type) {

@@ -7,7 +7,7 @@ import { isDelay, webhookEventType } from "../../src/domain/webhookEventTypes.ts
 import { invariant, never } from "../../src/kernel/assert.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
-import { atOf } from "../projection.ts";
+import { atOf, idOf } from "../projection.ts";
 import { listText } from "../rows.ts";
 import { addDelivery, fanOut, forgetSubscribers } from "./fanOut.ts";
 import { forgetMissed } from "./missedEvents.ts";
@@ -42,7 +42,7 @@ const FORGET_FAILURES = "DELETE FROM failing WHERE endpoint_id = ?";
 
 function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data }: WebhookEvent = webhookCodec.decode(event);
-  const workspaceId = event.stream.slice("webhooks-".length);
+  const workspaceId = idOf(event);
   const { endpointId: id } = data;
   forgetSubscribers(db);
   switch (type) {
@@ -92,7 +92,7 @@ function countFailure({ endpointId, eventId }: Before, data: Failed, at: string,
 
 function applyToDelivery(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = webhookDeliveryCodec.decode(event);
-  const id = event.stream.slice("webhookdelivery-".length);
+  const id = idOf(event);
   const row = db.get("SELECT endpoint_id, event_id, state FROM deliveries WHERE id = ?", id);
   if (row === undefined) return;
   const before: Before = {

@@ -1,6 +1,7 @@
 import { erasureAggregate } from "../../commands/aggregateDefinitions.ts";
 import { readErasure, requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
+import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Option } from "../program/command.ts";
@@ -20,7 +21,7 @@ async function workspacesOf(store: EventStore, named: string | undefined): Promi
   if (named !== undefined) return [await existingWorkspace(store, named)];
   const ids: string[] = [];
   for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
-    ids.push(...events.map(({ stream }) => stream.slice("workspace-".length)));
+    ids.push(...events.map(({ stream }) => idOfStream(stream)));
   }
   return ids;
 }

@@ -5,6 +5,7 @@ import { webhookCodec } from "../../domain/webhook/events.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { isPublished } from "../../domain/webhookEventTypes.ts";
 import { never } from "../../kernel/assert.ts";
+import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -113,7 +114,7 @@ function emailFacts({ event }: HistoryEvent): Readonly<Record<string, unknown>> 
 }
 
 async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
-  const id = origin.eventStream.slice("email-".length);
+  const id = idOfStream(origin.eventStream);
   const history = await readEmailHistory(deps.store, id);
   const published = history.events.find(({ sequence }) => sequence === origin.eventRevision);
   const state = published === undefined ? null : stateAfter(history, published);

@@ -1,4 +1,5 @@
 import { workspaceCodec, workspaceStream } from "../../domain/workspace/events.ts";
+import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -28,7 +29,7 @@ export async function workspacesNamed(store: EventStore): Promise<readonly Named
     for (const recorded of events) {
       const event = workspaceCodec.decode(recorded);
       if (event.type !== "WorkspaceCreated") continue;
-      found.push({ id: recorded.stream.slice("workspace-".length), name: event.data.name });
+      found.push({ id: idOfStream(recorded.stream), name: event.data.name });
       if (found.length === NAMED_MAX) return found;
     }
   }

@@ -56,14 +56,7 @@ export const erasureCodec = makeCodec(schemas);
 export const ERASURE_STATUSES = ["requested", "applied", "completed"] as const;
 export type ErasureStatus = (typeof ERASURE_STATUSES)[number];
 
-const PREFIX = "erasure-";
-
 /** The stream of one request. */
 export function erasureStream(id: string): string {
-  return PREFIX + id;
-}
-
-/** The inverse of {@link erasureStream}. */
-export function erasureId(stream: string): string {
-  return stream.slice(PREFIX.length);
+  return `erasure-${id}`;
 }

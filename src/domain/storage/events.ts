@@ -29,13 +29,6 @@ const schemas = {
 export type StorageEvent = EventOf<typeof schemas>;
 export const storageCodec = makeCodec(schemas);
 
-const PREFIX = "storage-";
-
 export function storageStream(workspaceId: string): string {
-  return PREFIX + workspaceId;
-}
-
-/** The inverse of {@link storageStream}. */
-export function workspaceOfStorage(stream: string): string {
-  return stream.slice(PREFIX.length);
+  return `storage-${workspaceId}`;
 }

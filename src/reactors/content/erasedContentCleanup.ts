@@ -2,6 +2,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { clearErasedEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
+import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ContentCleanupCheckpoint } from "../../ports/contentCleanupCheckpoint.ts";
 import { LOG_START, type Position, type RecordedEvent } from "../../ports/eventStore.ts";
@@ -51,7 +52,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
 
   const clear = ({ stream, revision }: Erased) => {
     if (!stream.startsWith(EMAIL)) return store.truncateBefore(stream, revision);
-    return clearErasedEmail(deps, stream.slice(EMAIL.length), workerCommandContext({ clock, worker }));
+    return clearErasedEmail(deps, idOfStream(stream), workerCommandContext({ clock, worker }));
   };
 
   const tryToClear = (one: Erased) =>

@@ -23,6 +23,7 @@ import { LIMIT_RANGES } from "../../../domain/workspace/limits.ts";
 import { type Codec, readableEvent } from "../../../kernel/event/codec.ts";
 import type { DomainEvent } from "../../../kernel/event/decider.ts";
 import { type ErasedEventHash, erasedEventHashes } from "../../../kernel/event/eventHash.ts";
+import { idOfStream } from "../../../kernel/event/idOfStream.ts";
 import { DAY_MS, epochMs } from "../../../kernel/time.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
@@ -190,7 +191,7 @@ export class PermittedErasures {
     if (!namesAllBefore(event, erased)) return NAMES_OTHERS;
     const request = this.facts.request(erasureStream(data.erasureId));
     if (request === null || request.workspaceId !== data.workspaceId) return NO_REQUEST;
-    const uploadId = event.stream.slice(ATTACHMENT.length);
+    const uploadId = idOfStream(event.stream);
     return this.facts.wasSentTo(uploadId, request.recipientHash)
       ? null
       : "the upload was never sent to the person to be erased";
