@@ -1,3 +1,5 @@
+import { keyIdOf } from "../../src/kernel/event/actor.ts";
+
 /** Who acts without an API key. */
 export const AUDIT_ACTORS = ["command_line", "verification_link", "system"] as const;
 
@@ -6,11 +8,10 @@ export function isKey(actor: string): boolean {
   return !(AUDIT_ACTORS as readonly string[]).includes(actor);
 }
 
-const KEY_PREFIX = "api-key:";
-
 /** The id of the API key that acted, or one of {@link AUDIT_ACTORS}. */
 export function actorOf(actor: string): string {
-  if (actor.startsWith(KEY_PREFIX)) return actor.slice(KEY_PREFIX.length);
+  const keyId = keyIdOf(actor);
+  if (keyId !== null) return keyId;
   if (actor === "cli") return "command_line";
   return actor === "verification-link" ? "verification_link" : "system";
 }

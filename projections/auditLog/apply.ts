@@ -1,12 +1,10 @@
-import { codecs, type LogEvent } from "../../src/domain/eventCodecs.ts";
+import { codecOfType, type LogEvent } from "../../src/domain/eventCodecs.ts";
 import { invariant } from "../../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";
 import { insertInto } from "../rows.ts";
 import { actorOf, isKey, NO_WORKSPACE } from "./actors.ts";
 import { AUDIT_ACTIONS, type AuditAction, type AuditTarget } from "./auditActions.ts";
-
-const codecByType = new Map(codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)));
 
 /** Events after which the start of their stream is truncated. Its entries go too: a rebuild would not have them. */
 const CUTS: ReadonlySet<string> = new Set([
@@ -102,11 +100,11 @@ export function apply(event: ProjectedEvent, db: ReadDatabase): void {
 }
 
 function decoded(event: ProjectedEvent): LogEvent {
-  const codec = codecByType.get(event.type);
+  const codec = codecOfType(event.type);
   invariant(codec, `${event.type} has a codec`);
   return codec.decode(event);
 }
 
-export const EVENTS: readonly string[] = [...codecByType.keys()].filter(
+export const EVENTS: readonly string[] = Object.keys(AUDIT_ACTIONS).filter(
   (type) => AUDIT_ACTIONS[type as LogEvent["type"]] !== null || CUTS.has(type),
 );

@@ -1,4 +1,5 @@
 import type { LogEvent } from "../../src/domain/eventCodecs.ts";
+import { isWorker } from "../../src/kernel/event/actor.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";
 
@@ -42,7 +43,7 @@ type AuditActions = {
 
 /** Whether a worker did it: on a schedule, or for a request that has an entry of its own. */
 function isByWorker({ metadata }: ProjectedEvent): boolean {
-  return String(metadata.actor).startsWith("worker:");
+  return isWorker(String(metadata.actor));
 }
 
 function about(target: AuditTarget, targetId: string) {

@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { keyIdOf } from "../kernel/event/actor.ts";
 import type { CommandContext } from "../kernel/event/commandContext.ts";
 import { DAY_MS, type EpochMs } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";
@@ -36,7 +37,7 @@ export function resourceChangeRateLimit(
   { actor, at }: Pick<CommandContext, "actor" | "at">,
   changesPerDayMax: number | undefined,
 ): { check(): void; count(): void } {
-  if (changesPerDayMax === undefined || !actor.startsWith("api-key:")) return { check() {}, count() {} };
+  if (changesPerDayMax === undefined || keyIdOf(actor) === null) return { check() {}, count() {} };
   const windows = windowsByStore.getOrInsertComputed(store, () => new LRUCache({ max: STREAMS_MAX }));
   const current = () => {
     const known = windows.get(stream);

@@ -1,4 +1,4 @@
-import { codecs } from "../domain/eventCodecs.ts";
+import { codecOfType } from "../domain/eventCodecs.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { Codec, StoredEvent } from "../kernel/event/codec.ts";
 import type { CommandContext } from "../kernel/event/commandContext.ts";
@@ -76,14 +76,12 @@ export async function writtenFirstAt(store: EventStore, stream: string): Promise
   return String(first.metadata.at);
 }
 
-const codecByType = new Map(codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)));
-
 /** Turns a decision's events into what a store appends: new ids, and data and metadata in the version that we write. */
 export function toNewEvents(events: readonly DomainEvent[], context: CommandContext): readonly NewEvent[] {
   const metadata = metadataOf(context);
   return events.map((event) => {
     const { type } = event;
-    const encoded = codecByType.get(type)?.encode(event);
+    const encoded = codecOfType(type)?.encode(event);
     const isFirst = encoded === undefined || encoded.schema === metadata.schema;
     const own = isFirst ? metadata : { ...metadata, schema: encoded.schema };
     return { id: newId(), type, data: encoded?.data ?? event.data, metadata: own };

@@ -47,3 +47,12 @@ export type LogEvent = ReturnType<(typeof CODEC_OF_STREAMS)[number][1]["decode"]
 
 /** The codecs of all aggregates. */
 export const codecs: readonly Codec<LogEvent>[] = CODEC_OF_STREAMS.map(([, codec]) => codec);
+
+const codecByType: ReadonlyMap<string, Codec<LogEvent>> = new Map(
+  codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)),
+);
+
+/** The codec of an event type; undefined if this program does not know the type. */
+export function codecOfType(type: string): Codec<LogEvent> | undefined {
+  return codecByType.get(type);
+}

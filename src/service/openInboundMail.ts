@@ -7,6 +7,7 @@ import {
   receiveReturnedMail,
   returnAddress,
 } from "../commands/email/feedback/receiveReturnedMail.ts";
+import { workerActor } from "../kernel/event/actor.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { InboundReply } from "../ports/mail/inboundMail.ts";
@@ -82,7 +83,7 @@ export async function openInboundMail(
     answer(deps, isClosed) {
       const { store, content, keys, clock } = deps;
       const shared = { store, content, keys, bounceDomains, parser };
-      const actor = `worker:${newId()}`;
+      const actor = workerActor(newId());
       answering = { context: { ...shared, ...place, actor, now: () => clock.now() }, isClosed };
     },
     async stop(graceMs) {

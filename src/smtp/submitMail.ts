@@ -12,6 +12,7 @@ import type { RateLimits } from "../http/limits/rateLimits.ts";
 import { requireSender } from "../http/server/authorization.ts";
 import { invalid, Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
+import { keyActor } from "../kernel/event/actor.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
@@ -48,7 +49,7 @@ export async function submitMail(
   const parsed = await parser.parse(bytes, principal.workspaceId);
   if (parsed.kind === "refused") throw invalid("", parsed.reason);
   const { workspaceId, keyId, isTest } = principal;
-  const actor = `api-key:${keyId}`;
+  const actor = keyActor(keyId);
   const context = { at: deps.clock.now(), correlationId: requestId, actor, workspaceId, isTest };
   const sends = sendsOf({ deps, principal, recipients, context }, parsed.mail);
   const ids: string[] = [];

@@ -1,6 +1,7 @@
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { invariant } from "../../kernel/assert.ts";
+import { keyActor } from "../../kernel/event/actor.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type AddressRange, clientAddress } from "../../kernel/network/clientIp.ts";
 import type { BodyAdmissionControl, IncomingBody } from "../body/bodyAdmission.ts";
@@ -146,7 +147,7 @@ export function principalOf(request: Request): Principal {
 export function commandContextOf(request: Request, deps: Dependencies): WorkspaceCommandContext {
   const { requestId } = requestContextOf(request);
   const { workspaceId, keyId, isTest } = principalOf(request);
-  const actor = `api-key:${keyId}`;
+  const actor = keyActor(keyId);
   return { at: deps.clock.now(), correlationId: requestId, actor, workspaceId, isTest };
 }
 

@@ -1,7 +1,7 @@
 import type { ApiKeyLastUse } from "../../commands/apiKey/apiKeyLastUse.ts";
+import { workerActor } from "../../kernel/event/actor.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
-import { workerActor } from "../worker/workerCommandContext.ts";
 
 const INTERVAL_MS = 10 * SECOND_MS;
 

@@ -1,3 +1,4 @@
+import { workerActor } from "../../kernel/event/actor.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -15,9 +16,4 @@ export function workerCommandContext(acting: ActingWorker, workspaceId: string):
 export function workerCommandContext({ clock, worker }: ActingWorker, workspaceId?: string): CommandContext {
   const context = { at: clock.now(), correlationId: newRequestId(), actor: workerActor(worker) };
   return workspaceId === undefined ? context : { ...context, workspaceId };
-}
-
-/** The actor of a worker's events. */
-export function workerActor(worker: string): string {
-  return `worker:${worker}`;
 }

@@ -5,6 +5,7 @@ import { systemClock } from "../../adapters/system/systemClock.ts";
 import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
+import { workerActor } from "../../kernel/event/actor.ts";
 import { newId } from "../../kernel/ids.ts";
 import { messageOf, reasonOf } from "../../kernel/text/errorReason.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -51,7 +52,7 @@ const relay = followRelay(post);
 
 function auditSealingOf(store: EventStore, { auditSealIntervalMs, auditSigningKey }: ThreadStart) {
   const signingKey = auditSigningKey === null ? null : parseSigningKey(auditSigningKey);
-  const actor = `worker:${newId()}`;
+  const actor = workerActor(newId());
   return auditSealing({
     sealer: new AuditSealer({ store, clock: systemClock, signingKey, actor }),
     instanceStatus: instanceStatusCache(store),

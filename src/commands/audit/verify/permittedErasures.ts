@@ -20,6 +20,7 @@ import {
 } from "../../../domain/suppression/events.ts";
 import { type TemplateEvent, templateCodec, templateStream } from "../../../domain/template/events.ts";
 import { LIMIT_RANGES } from "../../../domain/workspace/limits.ts";
+import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { type Codec, readableEvent } from "../../../kernel/event/codec.ts";
 import type { DomainEvent } from "../../../kernel/event/decider.ts";
 import { type ErasedEventHash, erasedEventHashes } from "../../../kernel/event/eventHash.ts";
@@ -45,7 +46,6 @@ const EMAIL = emailStream("");
 const ATTACHMENT = attachmentStream("");
 const TEMPLATE = templateStream("");
 const SUPPRESSION = suppressionStream("");
-const KEY_ACTOR = "api-key:";
 /** No limit lets content be erased by retention sooner after its acceptance than this. */
 const RETENTION_MS_MIN = LIMIT_RANGES.contentRetentionDays.min * DAY_MS;
 
@@ -213,8 +213,8 @@ export class PermittedErasures {
   private actorFault({ metadata }: RecordedEvent, workspaceId: string): string | null {
     const actor = String(metadata.actor ?? "");
     if (actor === "cli") return null;
-    const key = actor.startsWith(KEY_ACTOR) ? apiKeyStream(actor.slice(KEY_ACTOR.length)) : null;
-    if (key !== null && this.facts.workspaceOfKey(key) === workspaceId) return null;
+    const keyId = keyIdOf(actor);
+    if (keyId !== null && this.facts.workspaceOfKey(apiKeyStream(keyId)) === workspaceId) return null;
     return "its actor may not ask for it: it is neither a key of the workspace nor the operator";
   }
 

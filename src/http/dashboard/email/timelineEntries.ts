@@ -8,6 +8,7 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { EMAIL_STATUS_EVENTS, type EmailEvent, emailStream } from "../../../domain/email/events.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
+import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
@@ -199,10 +200,6 @@ function actorText(actor: string, names: ReadonlyMap<string, string>): string | 
   const keyId = keyIdOf(actor);
   if (keyId !== null) return `API key ${names.get(keyId) ?? keyId}`;
   return actor === "cli" ? "the command line" : null;
-}
-
-function keyIdOf(actor: string): string | null {
-  return actor.startsWith("api-key:") ? actor.slice("api-key:".length) : null;
 }
 
 function acceptedText(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): EntryText {
