@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { connect, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { EventStoreDBClient } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { type EventStore, type NewEvent, StoreError } from "../../src/ports/eventStore.ts";
@@ -45,8 +45,8 @@ async function startProxy(upstream: EventStoreDbServer) {
       else client.write(bytes);
     });
   });
-  const port = await freePort();
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
   const drop = () => {
     for (const pair of [...pairs]) for (const socket of pair) socket.destroy();
   };

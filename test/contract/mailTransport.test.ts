@@ -682,7 +682,11 @@ describe("an unavailable relay", () => {
   });
 
   test("is broken by a greeting that rejects us, and quotes it once", async () => {
-    const server = createServer((socket) => socket.end("554 5.7.1 Your address is blocked\r\n"));
+    const server = createServer((socket) => {
+      // Our client hangs up at once.
+      socket.on("error", () => undefined);
+      socket.end("554 5.7.1 Your address is blocked\r\n");
+    });
     await new Promise<void>((resolve) => {
       server.listen(0, "127.0.0.1", resolve);
     });
@@ -694,7 +698,7 @@ describe("an unavailable relay", () => {
   });
 
   test("is broken when it does not greet in time", async () => {
-    const server = createServer(() => undefined);
+    const server = createServer((socket) => socket.on("error", () => undefined));
     await new Promise<void>((resolve) => {
       server.listen(0, "127.0.0.1", resolve);
     });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -174,4 +174,16 @@ describe.each(sqlite)("ambiguously framed requests on $name", (store) => {
     expect(answer).toMatchObject({ status: 400, code: "INVALID_REQUEST" });
     expect(answer.detail).toContain("byte order mark");
   });
+});
+
+test("an answer counts although the connection is reset after it", async () => {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.write("HTTP/1.1 413 \r\n\r\n", () => socket.resetAndDestroy()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const raw = await rawRequest(`http://127.0.0.1:${port}`, ["POST / HTTP/1.1", "", "a body"]);
+  expect(parseAnswer(raw).status).toBe(413);
+  server.close();
 });

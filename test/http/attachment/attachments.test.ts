@@ -315,7 +315,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
 
     /** Sends a form in chunks without an end; the answer, and how many bytes went before it came. */
     const endless = (caller: Tenant) =>
-      new Promise<{ readonly answer: string; readonly sent: number }>((resolve, reject) => {
+      new Promise<{ readonly answer: string; readonly sent: number }>((resolve) => {
         const { hostname, port } = new URL(service.url);
         let answer = "";
         let sent = 0;
@@ -343,7 +343,8 @@ describe.each(await testStores())("attachments on $name", (store) => {
           answer += text;
           socket.destroy();
         });
-        socket.on("error", reject);
+        // It is reset when it keeps writing to a refused request.
+        socket.on("error", () => {});
         socket.on("close", () => resolve({ answer, sent }));
       });
 

@@ -2,7 +2,10 @@ import { connect } from "node:net";
 import { checkAnswer } from "../../gate/answerLog.ts";
 import type { SeenAnswer } from "../../gate/documentedAnswers.ts";
 
-/** Sends exactly these lines as a request, which `fetch` would normalise. Returns the raw answer. */
+/**
+ * Sends exactly these lines as a request, which `fetch` would normalise. Returns the raw answer. A server that refuses a
+ * body before its end may reset the connection after its answer, which still counts.
+ */
 export function rawRequest(url: string, lines: readonly (string | Uint8Array)[]): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -15,7 +18,10 @@ export function rawRequest(url: string, lines: readonly (string | Uint8Array)[])
     });
     socket.on("data", (part: Uint8Array) => parts.push(part));
     socket.on("end", () => resolve(Buffer.concat(parts).toString()));
-    socket.on("error", reject);
+    socket.on("error", (error) => {
+      if (parts.length === 0) reject(error);
+      else resolve(Buffer.concat(parts).toString());
+    });
   });
 }
 
