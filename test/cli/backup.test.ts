@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, open, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vacuumCopy } from "../../src/adapters/sqlite/vacuumCopy.ts";
+import { ManifestWriter } from "../../src/cli/backup/backupManifest.ts";
 import { requireRoom } from "../../src/cli/backup/restoreRoom.ts";
 import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 
@@ -69,6 +70,19 @@ test(
   },
   TEST_MS_MAX,
 );
+
+test("a list that cannot be written fails when it is closed, and ends nothing else", async () => {
+  const missing = join(folder, "missing");
+  const facts = { logId: "log", contentStoreId: "content", sealedDataKey: "key", sealed: false };
+  const named = { ...facts, backupId: "backup", createdAt: "2026-01-01T00:00:00Z", content: "s3" as const };
+  for (let tries = 0; tries < 20; tries += 1) {
+    const list = new ManifestWriter(missing, named);
+    // Meanwhile the list's own file fails to open.
+    await expect(open(missing)).rejects.toThrow("ENOENT");
+    list.add({ path: "events.db", bytes: 1, sha256: "0" });
+    await expect(list.close()).rejects.toThrow("ENOENT");
+  }
+});
 
 describe("a restore is refused before it begins", () => {
   const disk = (device: number, freeBytes: number) => () => ({ device, freeBytes });

@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from "node:fs";
+import { createReadStream, createWriteStream, type ReadStream } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable, type Writable } from "node:stream";
@@ -41,14 +41,22 @@ export async function writeCompressedFile(path: string, chunks: AsyncIterable<st
 
 /** The lines of a file, compressed (zstd) or plain, in pages of bounded size. Throws `unavailable` if unreadable. */
 export async function* readLines(path: string): AsyncGenerator<readonly string[]> {
-  const source = createReadStream(path);
-  const bytes = (await isCompressed(path)) ? source.pipe(createZstdDecompress()) : source;
+  try {
+    const isZstd = await isCompressed(path);
+    yield* linesFrom(createReadStream(path), isZstd);
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    if (isMissing(error)) throw new StoreError("unavailable", `there is no file ${path}`);
+    throw new StoreError("unavailable", `${path} cannot be read`, { cause: error });
+  }
+}
+
+async function* linesFrom(source: ReadStream, isZstd: boolean): AsyncGenerator<readonly string[]> {
+  const bytes = isZstd ? source.pipe(createZstdDecompress()) : source;
+  // At once: an `error` event without a listener would end the process.
   source.on("error", (error) => bytes.destroy(error));
   try {
     yield* linesOf(bytes);
-  } catch (error) {
-    if (error instanceof StoreError) throw error;
-    throw new StoreError("unavailable", `${path} cannot be read`, { cause: error });
   } finally {
     source.destroy();
     bytes.destroy();
@@ -56,10 +64,7 @@ export async function* readLines(path: string): AsyncGenerator<readonly string[]
 }
 
 async function isCompressed(path: string): Promise<boolean> {
-  await using file = await open(path, "r").catch((error: unknown) => {
-    if (isMissing(error)) throw new StoreError("unavailable", `there is no file ${path}`);
-    throw error;
-  });
+  await using file = await open(path, "r");
   const { buffer, bytesRead } = await file.read(Buffer.alloc(ZSTD_MAGIC.length), 0, ZSTD_MAGIC.length, 0);
   return bytesRead === ZSTD_MAGIC.length && buffer.equals(ZSTD_MAGIC);
 }

@@ -37,11 +37,15 @@ export class BackupError extends CommandFailure {
 export class ManifestWriter {
   private readonly hasher = new Bun.CryptoHasher("sha256");
   private readonly file;
+  /** Settles when all is written, or rejects with the first fault, which `close` throws. */
+  private readonly written: Promise<void>;
   files = 0;
   bytes = 0;
 
   constructor(directory: string, facts: BackupFacts) {
     this.file = createWriteStream(join(directory, MANIFEST), { mode: FILE_MODE, flags: "wx", flush: true });
+    this.written = finished(this.file);
+    this.written.catch(() => {});
     this.write({ postledger: "backup", format: FORMAT, ...facts });
   }
 
@@ -55,7 +59,7 @@ export class ManifestWriter {
     const { files, bytes } = this;
     this.write({ end: { files, bytes, sha256: this.hasher.copy().digest("hex") } });
     this.file.end();
-    await finished(this.file);
+    await this.written;
   }
 
   private write(value: object): void {
