@@ -261,7 +261,7 @@ export function eventStoreDbRestarts(
         written.push(event);
       }
     };
-    const allArrived = () => until(() => seen.events.length >= written.length, "the written events", 20_000);
+    const allArrived = () => until(() => seen.events.length >= written.length, "the written events");
     await write(50);
     await allArrived();
     for (let round = 0; round < 2; round += 1) {
@@ -306,7 +306,7 @@ export function eventStoreDbRestarts(
     await process.kill();
     await process.start();
     const before = attempts.size;
-    await until(() => attempts.size > before + 200, "appends after the restart", 20_000);
+    await until(() => attempts.size > before + 200, "appends after the restart");
     isDone = true;
     await Promise.all(writers);
     const expected = { appended: [2], unavailable: [0], outcomeUnknown: [0, 2] };

@@ -10,7 +10,7 @@ import { Load } from "./crash/load.ts";
 import { type RawSink, startRawSink } from "./crash/rawSink.ts";
 import { waitUntilTerminal } from "./crash/settle.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 const TERMINAL_MS_MAX = 90_000;
 /** A revocation holds everywhere within this time. */
 const REVOKED_MS_MAX = 1_000;

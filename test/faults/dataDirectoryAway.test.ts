@@ -3,7 +3,7 @@ import { rename } from "node:fs/promises";
 import { startTestApp } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 
 const MAIL = { from: "hello@example.com", to: "ana@example.com", subject: "Hello", text: "Hello" };
 

@@ -143,7 +143,7 @@ describe.each([
       await until(() => copiesTo(address).length === 1, "new mail to be sent", WAIT_MS);
       const deliveredIds = async () => {
         const { json } = await caller.call("GET", `/webhooks/${endpointId}/deliveries?status=delivered`);
-        return json.data.length === 2;
+        return json.data?.length === 2;
       };
       await until(deliveredIds, "new webhooks to be delivered", WAIT_MS);
       const calls = { mails: before.mails, calls: before.calls + 2 };
@@ -196,7 +196,7 @@ describe.each([
           "GET",
           `/webhooks/${endpointId}/deliveries?status=pending`,
         );
-        return json.data.length === 0;
+        return json.data?.length === 0;
       };
       await until(isDelivered, "the held webhooks to be delivered", WAIT_MS);
       await until(

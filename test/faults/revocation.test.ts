@@ -118,7 +118,7 @@ describe.each(logs())("two instances on one $name log", (log) => {
         const stopped = await Promise.all([first, second].map(isStoppedAt));
         return stopped.every((isTrue) => isTrue);
       };
-      await until(haveAllStopped, "the read models to stop", 20_000);
+      await until(haveAllStopped, "the read models to stop");
       for (const [revoking, other] of [[first, second] as const, [second, first] as const])
         await expectRevokedAt(revoking, other);
     },

@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { SERVER_VARIABLE } from "../support/stores/eventstoredb.ts";
+import { type AddressInfo, createServer } from "node:net";
+import {
+  canStartEventStoreDb,
+  freePort,
+  SERVER_VARIABLE,
+  startEventStoreDb,
+} from "../support/stores/eventstoredb.ts";
 import { FILES_ON_A_SERVER_MAX, ownServers } from "./laneServers.ts";
 
 /** Servers that are none: their ports count up from 1. */
@@ -48,3 +54,18 @@ test("several files of one process have one server, and a new one where the old 
   expect(await portFor(1)).toBe(2);
   expect(await portFor(FILES_ON_A_SERVER_MAX)).toBe(3);
 });
+
+test.skipIf(!canStartEventStoreDb)(
+  "a server whose port somebody takes before it does starts on another",
+  async () => {
+    const other = createServer((socket) => socket.on("error", () => {}));
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    const ports = [port];
+    const server = await startEventStoreDb(async (except) => ports.pop() ?? freePort(except));
+    expect(server.port).not.toBe(port);
+    await server.process.kill();
+    other.close();
+  },
+  120_000,
+);

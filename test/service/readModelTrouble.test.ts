@@ -91,9 +91,9 @@ test(
       const doctor = await runCommand(["doctor"], dataDir, { STORE_URL: `file:${dataDir}` });
       expect(doctor.out).toContain("0 deliveries under way, messages due unknown");
       await rm(join(dataDir, "projections"));
-      await until(async () => (await readModels()).ok, "the read models", 30_000);
+      await until(async () => (await readModels()).ok, "the read models");
       // A line reaches us later than the answer.
-      await until(() => service.log().includes("the read models' thread works again"), "the line", 30_000);
+      await until(() => service.log().includes("the read models' thread works again"), "the line");
       expect(service.log().split("the read models' thread failed")).toHaveLength(2);
     } finally {
       await service.kill("SIGKILL");

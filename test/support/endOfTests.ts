@@ -7,7 +7,7 @@ export function atEndOfTests(end: () => unknown): void {
   ends.push(end);
 }
 
-const END_MS_MAX = 30_000;
+const END_MS_MAX = 60_000;
 
 /** Loaded before the first test file, this is of no file: it comes after the last one. */
 afterAll(async () => {

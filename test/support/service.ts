@@ -200,7 +200,7 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
     log += text;
   });
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
-  await until(() => LISTENING.test(log) || hasEnded(), "the service to listen", 30_000);
+  await until(() => LISTENING.test(log) || hasEnded(), "the service to listen");
   const url = LISTENING.exec(log)?.[1]?.replace(/\/$/, "");
   if (url === undefined) throw new Error(`the service did not start: ${log}`);
   noteService(url, env);

@@ -7,7 +7,7 @@ import type { EventStore } from "../../src/ports/eventStore.ts";
 import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
 import { openReaders, type Readers } from "../../src/readModels/readModelReaders.ts";
 
-const CAUGHT_UP_MS_MAX = 20_000;
+const CAUGHT_UP_MS_MAX = 50_000;
 
 /** A worker of an instance, from `start` to `stop`. */
 interface Worker {

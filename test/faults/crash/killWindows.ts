@@ -31,9 +31,9 @@ const DOT_DELAY_MS_MAX = 5;
 /** Copies that came this long before a kill may be without outcome. */
 const RECENT_MS = 1_000;
 /** A load that brings nothing to the sink for so long has found a fault. */
-const STAGE_MS_MAX = 15_000;
+const STAGE_MS_MAX = 30_000;
 /** What the killed process had written may still be on its way to the sink. */
-const DISCONNECT_MS_MAX = 5_000;
+const DISCONNECT_MS_MAX = 30_000;
 
 function randomBelow(max: number): number {
   return Math.floor(Math.random() * max);

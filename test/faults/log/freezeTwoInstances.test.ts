@@ -21,7 +21,6 @@ import { type RawSink, startRawSink } from "../crash/rawSink.ts";
 const TEST_MS_MAX = 180_000;
 const KEY_FILE = "bootstrap.key";
 const DELIVERED_MS_MAX = 60_000;
-const REFUSED_MS_MAX = 60_000;
 const ACCEPTED_MS_MAX = 60_000;
 const ACCEPTED_MIN = 5;
 /** Far longer than a test may take: an export that waits for these instead of work in flight fails it. */
@@ -124,7 +123,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
       const exported = await exportTo("loaded.zst", LONG_BOUNDS);
       expect(exported).toMatchObject({ exitCode: 0, err: "", json: { frozen: true, silent: [] } });
       for (const load of loads) {
-        await until(() => load.unavailable > 0, "both services to refuse sends", REFUSED_MS_MAX);
+        await until(() => load.unavailable > 0, "both services to refuse sends");
         await load.stop();
         expect(load.problems).toEqual([]);
       }
@@ -161,9 +160,9 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
       const other = await start("second");
       const exporting = exportTo("held.zst", LONG_BOUNDS);
       for (const service of [idle, other])
-        await until(() => isRefused(service), "both services to refuse sends", REFUSED_MS_MAX);
+        await until(() => isRefused(service), "both services to refuse sends");
       // The instance with nothing in flight has left; the export waits for the other.
-      await until(async () => (await runningDataDirs()).length === 1, "one service to exit", REFUSED_MS_MAX);
+      await until(async () => (await runningDataDirs()).length === 1, "one service to exit");
       finalReply.resolve(undefined);
       expect(await exporting).toMatchObject({ exitCode: 0, err: "", json: { frozen: true, silent: [] } });
       const lines = (await textOf(join(root, "held.zst"))).split("\n");
@@ -185,7 +184,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
       const silent = [`${hostname()}:${join(root, "second")}`];
       expect(exported).toMatchObject({ exitCode: 0, json: { frozen: true, silent } });
       expect(await textOf(join(root, "killed.zst"))).toContain(`"email-${id}","revision":1,`);
-      await until(() => isRefused(remaining), "the other service to refuse sends", REFUSED_MS_MAX);
+      await until(() => isRefused(remaining), "the other service to refuse sends");
       await end([remaining]);
     },
     TEST_MS_MAX,

@@ -219,7 +219,7 @@ describe("a freeze under load", () => {
           out,
         );
         const isRefused = async () => (await service.call("GET", "/api/v1/emails")).status === 503;
-        await until(isRefused, "the service to refuse sends", 20_000);
+        await until(isRefused, "the service to refuse sends");
         // The export gets the same answer.
         const status = { kind: "answered" as const, body: false };
         expect(await askRunningService(dataDir, "/settled", 5_000)).toEqual(status);
@@ -259,7 +259,7 @@ describe("a freeze under load", () => {
         "--out",
         out,
       );
-      await until(() => load.unavailable > 0, "the service to refuse sends", 20_000);
+      await until(() => load.unavailable > 0, "the service to refuse sends");
       const exported = await exporting;
       expect(exported).toMatchObject({ exitCode: 0, err: "", json: { frozen: true } });
       await load.stop();

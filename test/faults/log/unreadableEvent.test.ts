@@ -8,7 +8,7 @@ import { startTestApp, type TestApp } from "../../support/service.ts";
 import { message, newKey, openLog } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 const SECRET = "ana@secret.example.org";
 
 interface Finding {

@@ -14,7 +14,7 @@ const EVENTS = 16_000;
 const KILLS = 3;
 /** Somewhere between one save and the next ones. */
 const KILL_AFTER_MS_MAX = 40;
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 50_000;
 
 describe.each(await testStores())("a rebuild killed by the system, on $name", ({ env }) => {
   const run = crypto.randomUUID();

@@ -25,7 +25,7 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/attachments";
 const FILE_BYTES_MAX = 5_000_000;
 /** For tests that make many requests, or large ones. */
-const SLOW_MS = 30_000;
+const SLOW_MS = 60_000;
 const FIELDS = [
   "content_type",
   "created_at",

@@ -27,7 +27,7 @@ describe.each(await testStores())("a message of which an event cannot be read, o
     key = newKey();
     const { json } = await tenant.send(key, message({ to: "poisoned@example.net" }));
     path = `/api/v1/emails/${json.id}`;
-    await until(async () => (await statusOf(json.id)) === "deferred", "the message to be deferred", 30_000);
+    await until(async () => (await statusOf(json.id)) === "deferred", "the message to be deferred");
     const stream = emailStream(json.id);
     // Delivery tries it again and again, so the append may lose a race.
     await until(async () => {
@@ -68,7 +68,7 @@ describe.each(await testStores())("a message of which an event cannot be read, o
       ids.push((await tenant.send(newKey(), message({ to: `someone-${index}@example.net` }))).json.id);
     }
     for (const id of ids) {
-      await until(async () => (await statusOf(id)) === "sent", "the others to be sent", 30_000);
+      await until(async () => (await statusOf(id)) === "sent", "the others to be sent");
     }
     const list = await tenant.call("GET", "/api/v1/emails?limit=50");
     expect(list.json.data).toHaveLength(ids.length + 1);

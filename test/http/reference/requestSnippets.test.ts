@@ -8,7 +8,7 @@ import { startTestApp, type TestApp } from "../../support/service.ts";
 
 /** Everything that a language may take for something else. */
 const EVIL = `'"\\ \`$(id)\` $HOME \${1} {0} %s #{x} <?php JSON, EOT\nJSON;\n\t\u2028 é 🎩 \\u0041 \\n ''' """`;
-const PROGRAM_MS_MAX = 20_000;
+const PROGRAM_MS_MAX = 60_000;
 
 /** What runs a snippet, given its text; PHP is not among the programs of this project. */
 const PROGRAMS: Partial<Record<SnippetLanguage, (code: string) => readonly string[]>> = {

@@ -46,7 +46,7 @@ export async function smtpClient(port: number, isTls = false): Promise<SmtpClien
   listen(socket);
   const client: SmtpClient = {
     async reply() {
-      await until(() => REPLY.test(received) || isClosed, "a reply", 20_000);
+      await until(() => REPLY.test(received) || isClosed, "a reply");
       const [reply = ""] = REPLY.exec(received) ?? [];
       received = received.slice(reply.length);
       return reply.trimEnd();

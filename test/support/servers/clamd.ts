@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { freePort } from "../stores/eventstoredb.ts";
 import { until } from "../until.ts";
 
-const START_MS_MAX = 30_000;
 /** On Debian, daemons are not on an ordinary user's PATH. */
 const PROGRAM = Bun.which("clamd") ?? Bun.which("/usr/sbin/clamd");
 
@@ -55,7 +54,7 @@ export async function startClamd(): Promise<Clamd> {
     child.kill("SIGKILL");
   };
   process.once("exit", kill);
-  await until(() => isListening(socket), "clamd to listen", START_MS_MAX);
+  await until(() => isListening(socket), "clamd to listen");
   return {
     tcpUrl: `tcp://127.0.0.1:${port}`,
     unixUrl: `unix:${socket}`,

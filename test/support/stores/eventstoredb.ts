@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -96,11 +97,11 @@ export const ADMIN = { name: "admin", password: "k3y:&@dmin" };
 const OPERATOR_PASSWORD = "op-3rator";
 
 /** Starts a server on free loopback ports with a temporary folder. It ends with this process. */
-export async function startEventStoreDb(): Promise<OwnServer> {
+export async function startEventStoreDb(choosePort: ChoosePort = freePort): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
   const urlOf = (port: number) => `esdb://127.0.0.1:${port}?tls=false`;
   const isReady = (port: number) => isLive(`http://127.0.0.1:${port}`);
-  return start({ folder, urlOf, options: ["--insecure"], env: {}, isReady });
+  return start({ folder, urlOf, options: ["--insecure"], env: {}, isReady, choosePort });
 }
 
 /** As {@link startEventStoreDb}, with a certificate from its own authority for `localhost` and 127.0.0.1. */
@@ -130,10 +131,12 @@ export async function startSecuredEventStoreDb(): Promise<SecuredServer> {
   const urlOf = (port: number) => urlAs(ADMIN, `localhost:${port}`);
   // A new server creates its users shortly after it is live.
   const isReady = (port: number) => isLive(`https://localhost:${port}`, authority, "/users/admin");
-  const server = await start({ folder, urlOf, options, env, isReady });
+  const server = await start({ folder, urlOf, options, env, isReady, choosePort: freePort });
   const urlFor = (user: typeof ADMIN | null, host = "localhost") => urlAs(user, `${host}:${server.port}`);
   return { ...server, authority, urlFor };
 }
+
+type ChoosePort = (except?: number) => Promise<number>;
 
 interface StartOptions {
   readonly folder: string;
@@ -141,14 +144,33 @@ interface StartOptions {
   readonly env: Readonly<Record<string, string>>;
   urlOf(port: number): string;
   isReady(port: number): Promise<boolean>;
+  readonly choosePort: ChoosePort;
+}
+
+interface ServerPorts {
+  readonly port: number;
+  readonly replicationPort: number;
+}
+
+/** How often a server is started before it is given up: somebody else may take a port before it does. */
+const START_TRIES_MAX = 3;
+
+async function startOnFreePorts(options: StartOptions): Promise<ServerPorts & { readonly pid: number }> {
+  for (let tries = 1; ; tries += 1) {
+    const port = await options.choosePort();
+    const ports = { port, replicationPort: await options.choosePort(port) };
+    try {
+      return { ...ports, pid: await spawnServer(options, ports) };
+    } catch (error) {
+      if (tries === START_TRIES_MAX) throw error;
+    }
+  }
 }
 
 async function start(options: StartOptions): Promise<OwnServer> {
   const { folder, urlOf } = options;
-  const port = await freePort();
-  const replicationPort = await freePort();
-  const spawn = () => spawnServer(options, port, replicationPort);
-  let pid = await spawn();
+  const { port, replicationPort, ...first } = await startOnFreePorts(options);
+  let { pid } = first;
   return {
     url: urlOf(port),
     port,
@@ -164,7 +186,7 @@ async function start(options: StartOptions): Promise<OwnServer> {
         await until(async () => !(await isListening(port)), "the server to exit");
       },
       async start() {
-        pid = await spawn();
+        pid = await spawnServer(options, { port, replicationPort });
       },
     },
   };
@@ -191,16 +213,19 @@ function isStopped(pid: number): boolean {
   }
 }
 
-/**
- * The server runs under a shell that waits for the end of our pipe, so it goes when we go, however we end.
- * A server that has died stays unreaped until then, so its process id is never somebody else's.
- */
+/** Whether a server has died, where /proc shows it. Some shells reap it at once, others leave a zombie (`Z`). */
+async function hasDied(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
+  return stat === null ? existsSync("/proc/self") : /\) Z/.test(stat);
+}
+
+/** The server runs under a shell that waits for the end of our pipe, so it goes when we go, however we end. */
 const KEEPER = `trap '' INT; "$@" >/dev/null 2>&1 & echo $!; cat >/dev/null; kill -9 $!; wait; rm -rf "$FOLDER"`;
 
+/** Starts a server and waits until it is ready. Throws when it dies before that. */
 async function spawnServer(
   { folder, options: more, env, isReady }: StartOptions,
-  port: number,
-  replicationPort: number,
+  { port, replicationPort }: ServerPorts,
 ): Promise<number> {
   const options = [
     ...more,
@@ -211,16 +236,25 @@ async function spawnServer(
     ...["--stream-existence-filter-size", "1000000", "--disable-log-file"],
   ];
   const keeper = Bun.spawn(["sh", "-c", KEEPER, "sh", "eventstored", ...options], {
-    // The server accepts this refusal only from the environment.
-    env: { ...process.env, ...env, FOLDER: folder, EVENTSTORE_TELEMETRY_OPTOUT: "true" },
+    // The server accepts this refusal only from the environment. In Turkish it does not know its own options.
+    env: { ...process.env, ...env, FOLDER: folder, EVENTSTORE_TELEMETRY_OPTOUT: "true", LC_ALL: "C" },
     stdin: "pipe",
     stdout: "pipe",
     stderr: "ignore",
   });
   const { value } = await keeper.stdout.getReader().read();
   const pid = Number(new TextDecoder().decode(value));
-  await until(() => isReady(port), "eventstored to be ready", START_MS_MAX);
   keeper.unref();
+  let died = false;
+  await until(
+    async () => {
+      died = await hasDied(pid);
+      return died || (await isReady(port));
+    },
+    "eventstored to be ready",
+    START_MS_MAX,
+  );
+  if (died) throw new Error("eventstored ended before it was ready");
   return pid;
 }
 
@@ -260,11 +294,11 @@ async function isListening(port: number): Promise<boolean> {
 const PORTS = { first: 10_000, count: 20_000 } as const;
 const PORT_TRIES_MAX = 50;
 
-/** A loopback port that nobody listens on. */
-export async function freePort(): Promise<number> {
+/** A loopback port that nobody listens on, and not `except`. */
+export async function freePort(except?: number): Promise<number> {
   for (let tries = 0; tries < PORT_TRIES_MAX; tries += 1) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
-    if (await isFree(port)) return port;
+    if (port !== except && (await isFree(port))) return port;
   }
   throw new Error(`no free port in ${PORT_TRIES_MAX} tries`);
 }
