@@ -154,6 +154,20 @@ describe.each(sqlite)("ambiguously framed requests on $name", (store) => {
     }
   });
 
+  test("with a fragment in the target name no path", async () => {
+    for (const [method, path] of [
+      ["GET", "/webhooks#one"],
+      ["POST", "/api/v1/emails#/batch"],
+    ] as const) {
+      const authorization = `Authorization: Bearer ${tenant.apiKey}`;
+      const lines = [`${method} ${path} HTTP/1.1`, HOST, authorization, "Connection: close"];
+      const { status, text } = parseAnswer(
+        await rawRequest(service.url, [...lines, "Content-Length: 0", "", ""]),
+      );
+      expect({ status, code: JSON.parse(text).code }).toEqual({ status: 404, code: "NOT_FOUND" });
+    }
+  });
+
   test("with two Idempotency-Keys are refused, equal ones too", async () => {
     for (const second of ["one-and-the-same", "another-one"]) {
       const answer = await sent([

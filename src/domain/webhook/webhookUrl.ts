@@ -28,7 +28,7 @@ function isListable({ protocol, hostname }: URL): boolean {
 
 /** The `host:port` to list so that a destination is allowed for development; null if listing would not help. */
 export function privateHostOf(text: string): string | null {
-  const url = URL.parse(text);
+  const url = text.length > URL_CHARACTERS_MAX ? null : URL.parse(text);
   return url === null || hasCredentials(url) || !isListable(url) ? null : pairOf(url);
 }
 

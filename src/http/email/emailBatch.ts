@@ -97,8 +97,9 @@ async function answerOf(
   try {
     const given = (email as { readonly idempotency_key?: unknown } | null)?.idempotency_key;
     const key = checkedIdempotencyKey(given, "/idempotency_key");
-    checkEmail(email);
-    const { idempotency_key: _, ...body } = email as BatchedEmail;
+    const keyed = { ...(email as BatchedEmail), idempotency_key: key };
+    checkEmail(keyed);
+    const { idempotency_key: _, ...body } = keyed;
     const before = lastOfKey.get(key);
     const answer = before === undefined ? send(body, key) : before.then(() => send(body, key));
     lastOfKey.set(

@@ -8,9 +8,9 @@ function targetOf({ url }: Request): string {
   return url.startsWith("/") ? url : url.slice(url.indexOf("/", "http://".length));
 }
 
-/** The path, without the query. */
+/** The path, without the query. A `#` ends neither: a request's target has no fragment (RFC 9112 §3.2). */
 export function pathOf(request: Request): string {
-  return targetOf(request).split(/[?#]/, 1)[0] ?? "";
+  return targetOf(request).split("?", 1)[0] ?? "";
 }
 
 /** Whether the percent-encoding in the path decodes to text (RFC 3986 §2.1); the router throws otherwise. */

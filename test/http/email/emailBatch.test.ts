@@ -96,6 +96,8 @@ describe.each(await testStores())("a batch on $name", (store) => {
       [email({ idempotency_key: undefined }), { code: "IDEMPOTENCY_KEY_REQUIRED" }],
       [email({ idempotency_key: "short" }), { code: "IDEMPOTENCY_KEY_REQUIRED" }],
       [email({ idempotency_key: "one, two, three" }), { errors: [{ pointer: "/idempotency_key" }] }],
+      [email({ idempotency_key: `${newKey()}\n` }), { code: "IDEMPOTENCY_KEY_REQUIRED" }],
+      [email({ idempotency_key: ` ${newKey().padEnd(200, "x")} ` }), { status: "queued" }],
       [email({ unknown: 1 }), { code: "INVALID_REQUEST", errors: [{ pointer: "/unknown" }] }],
       [
         { ...existing, subject: "Other" },

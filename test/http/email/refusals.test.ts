@@ -33,6 +33,9 @@ describe("a refusal says what to do about", () => {
     expect(await keyRefusal({ "idempotency-key": "best\u00e4tigung-1" })).toBe(
       "must hold printable ASCII characters only",
     );
+    expect(await keyRefusal({ "idempotency-key": "order-4711\u00a0" })).toBe(
+      "must hold printable ASCII characters only",
+    );
   });
 
   test("a key that another message has: which one", async () => {

@@ -97,6 +97,7 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
       ["http://example.com/hook", "it does not begin with https://"],
       ["https://192.0.2.1/hook", "it has an address in place of a name"],
       ["https://user:secret@example.com/hook", "it holds a user or a password"],
+      [`https://example.com/${"a".repeat(2_000)}`, "it has more than 2000 characters"],
     ] as const) {
       const { json } = await register(url);
       const message = `is not a public HTTPS URL on port 443: ${fault}`;
