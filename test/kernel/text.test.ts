@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { reasonOf } from "../../src/kernel/text/errorReason.ts";
 import { isHeaderSafe } from "../../src/kernel/text/headerSafe.ts";
 import { nearestName } from "../../src/kernel/text/nearestName.ts";
 import { bytesText, counted, grouped } from "../../src/kernel/text/readableNumbers.ts";
@@ -114,4 +115,11 @@ test.each([
   [10 ** 18, "1000 PB"],
 ])("%p bytes are shown as %p", (bytes, expected) => {
   expect(bytesText(bytes)).toBe(expected);
+});
+
+test("the reason in a log line names the cause of an error, and quotes it once", () => {
+  const cause = new Error("connection refused");
+  const reason = (message: string) => reasonOf(new TypeError(message, { cause }));
+  expect(reason("the log cannot be read")).toBe("TypeError: the log cannot be read (connection refused)");
+  expect(reason("no log: connection refused")).toBe("TypeError: no log: connection refused");
 });
