@@ -20,7 +20,7 @@ export interface FailoverRelay {
   readonly transport: MailTransport;
 }
 
-/** The circuit of a relay has opened, with the reason, or closed again. */
+/** A relay takes no mail, with the reason, or takes it again. A session that fails once is no change. */
 export interface RelayChange {
   readonly relay: string;
   /** Null if it accepts mail again. In our own words, because a relay's words may name people. */
@@ -46,6 +46,7 @@ class GuardedRelay {
   private faults = 0;
   private restUntil = Number.NEGATIVE_INFINITY;
   private isTried = false;
+  private isReported = false;
 
   constructor(
     readonly relay: FailoverRelay,
@@ -63,17 +64,23 @@ class GuardedRelay {
   }
 
   succeeded(): void {
-    if (this.faults > 0) this.context.onChange({ relay: this.relay.name, reason: null });
+    if (this.isReported) this.context.onChange({ relay: this.relay.name, reason: null });
+    this.isReported = false;
     this.faults = 0;
     this.isTried = false;
   }
 
-  failed(reason: string): void {
+  /** `isPassing`: it has answered until now, so a single fault may be a hiccup, which nobody needs to know of. */
+  failed(reason: string, isPassing: boolean): void {
     this.isTried = false;
     const now = this.context.clock.monotonicMs();
     // Messages in flight when the circuit opened met the same fault.
     if (this.faults > 0 && now < this.restUntil) return;
-    if (this.faults === 0) this.context.onChange({ relay: this.relay.name, reason });
+    const isHiccup = isPassing && this.faults === 0;
+    if (!this.isReported && !isHiccup) {
+      this.isReported = true;
+      this.context.onChange({ relay: this.relay.name, reason });
+    }
     const restMs = Math.min(REST_MS_MAX, REST_MS_MIN * 2 ** this.faults);
     this.faults = Math.min(this.faults + 1, DOUBLINGS_MAX);
     this.restUntil = now + restMs;
@@ -125,7 +132,7 @@ export function relayFailover(
         guarded.undecided();
         break;
       }
-      guarded.failed(result.reason);
+      guarded.failed(result.reason, false);
     }
     return last;
   };
@@ -166,7 +173,7 @@ class FailoverSession implements MailSession {
       const { guarded, session } = this.current;
       const outcome = await session.send(message, deadline);
       if (outcome.kind === "outOfTime") guarded.undecided();
-      else if (isRelayFault(outcome)) guarded.failed(reasonOf(outcome));
+      else if (isRelayFault(outcome)) guarded.failed(reasonOf(outcome), isPassing(outcome));
       else guarded.succeeded();
       if (!isHandedOver(outcome) || !(await this.next(deadline))) return outcome;
     }
@@ -197,6 +204,11 @@ function reasonOf(outcome: MailOutcome): string {
 function isRelayFault(outcome: MailOutcome): boolean {
   if (outcome.kind === "refused") return RELAY_FAULT_CODES.includes(outcome.code);
   return outcome.kind === "broken" || outcome.kind === "unknown";
+}
+
+/** Not so a refused log-in, which stays refused until somebody corrects it. */
+function isPassing(outcome: MailOutcome): boolean {
+  return outcome.kind !== "refused" || !LOG_IN_CODES.includes(outcome.code);
 }
 
 /** Whether another relay can have the message, because this one certainly does not have it. */

@@ -145,6 +145,40 @@ describe("several relays", () => {
     expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${first.port}`]);
   });
 
+  test("one that drops a connection is reported only if it does so again after its rest", async () => {
+    let drops = 1;
+    const first = await sinkWith({ rcpt: () => (drops-- > 0 ? "drop" : undefined) });
+    const second = await sinkWith();
+    const { clock, pass } = clockAt();
+    const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }], clock);
+    changes.length = 0;
+    const sendAfterRest = async () => {
+      await send(transport);
+      pass(60_000);
+    };
+    await sendAfterRest();
+    await sendAfterRest();
+    expect(changes).toEqual([]);
+    drops = 2;
+    await sendAfterRest();
+    expect(changes).toEqual([]);
+    await sendAfterRest();
+    const relay = `127.0.0.1:${first.port}`;
+    expect(changes).toEqual([{ relay, reason: expect.any(String) }]);
+    await sendAfterRest();
+    expect(changes.at(-1)).toEqual({ relay, reason: null });
+  });
+
+  test("one that refuses the log-in is reported at once", async () => {
+    const first = await sinkWith({ mail: () => ({ code: 530, text: "5.7.0 log in" }) });
+    const second = await sinkWith();
+    const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }]);
+    changes.length = 0;
+    await send(transport);
+    const relay = `127.0.0.1:${first.port}`;
+    expect(changes).toEqual([{ relay, reason: "it answered 530 to mail" }]);
+  });
+
   test.each([
     ["says 421 to MAIL", { mail: () => ({ code: 421, text: "4.3.2 shutting down" }) }],
     ["says 421 to DATA", { data: () => ({ code: 421, text: "4.3.2 shutting down" }) }],
