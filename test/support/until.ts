@@ -11,9 +11,10 @@ export async function until(
   what = "a condition",
   timeoutMs = TIMEOUT_MS,
 ): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
+  // Not by the time of day, which may be set meanwhile, by a test or by the machine.
+  const deadline = performance.now() + timeoutMs;
   for (let polls = 1; !(await condition()); polls += 1) {
-    if (Date.now() > deadline) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}`);
     await Bun.sleep(polls <= QUICK_POLLS ? POLL_MS : LATER_POLL_MS);
   }
 }
