@@ -127,8 +127,10 @@ function publish(catalog: Catalog, build: Build): void {
     build.result = resultOf(build, "failed", applier.failure.reason);
     return;
   }
-  build.replaces = catalog.current(entry.name)?.number;
-  const isReady = catalog.makeReady(entry, () => applier.db.publish());
+  const isReady = catalog.makeReady(entry, () => {
+    build.replaces = catalog.current(entry.name)?.number;
+    applier.db.publish();
+  });
   build.result = isReady
     ? resultOf(build, "ready")
     : resultOf(build, "failed", "a service that started meanwhile removed it: rebuild again");

@@ -12,6 +12,10 @@ const FILE = "service.json";
  */
 const ANSWER_SECONDS_MAX = 60;
 
+/** What {@link openLocalControl} writes. A damaged file must not send the token, or a request, elsewhere. */
+const LOOPBACK_URL = /^http:\/\/127\.0\.0\.1:\d{1,5}$/;
+const TOKEN = /^[\w-]+=*$/;
+
 /** How a command on the same machine reaches a running service. */
 export interface ServiceAddress {
   readonly url: string;
@@ -76,7 +80,9 @@ export async function openLocalControl(dataDir: string, answers: LocalAnswers): 
 /** The address that the last service on this data directory left; null if it removed it or left none. */
 export async function serviceAddress(dataDir: string): Promise<ServiceAddress | null> {
   try {
-    return JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as ServiceAddress;
+    const found = JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as Partial<ServiceAddress> | null;
+    const [url, token] = [String(found?.url), String(found?.token)];
+    return LOOPBACK_URL.test(url) && TOKEN.test(token) ? { url, token } : null;
   } catch {
     return null;
   }

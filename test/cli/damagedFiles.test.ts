@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { Check } from "../../src/service/status/check.ts";
 import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
 import { runCommand } from "../support/process/runCommand.ts";
@@ -47,6 +48,49 @@ test(
     ]);
     expect(await run("projection", "rebuild")).toMatchObject({ exitCode: 0 });
     expect(await failedChecks()).toEqual([]);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a catalog that names files elsewhere is damaged, and these are not removed",
+  async () => {
+    const elsewhere = join(dataDir, "kept.db");
+    await Bun.write(elsewhere, "kept");
+    const name = (number: number, file: string) => {
+      using db = new DatabaseSync(catalog());
+      db.prepare("INSERT INTO generations VALUES (?, ?, 1, ?, 'retired', NULL)").run(number, "../kept", file);
+    };
+    for (const [number, file] of [
+      [7001, "../kept.db"],
+      [7002, "../kept.1.7002.db"],
+    ] as const) {
+      name(number, file);
+      const { exitCode, err } = await run("projection", "list");
+      expect(exitCode).toBe(1);
+      expect(err).toContain(`damaged: it names a file that is not its own: ${file}`);
+      expect(await run("projection", "rebuild")).toMatchObject({ exitCode: 0 });
+      expect(await Bun.file(elsewhere).text()).toBe("kept");
+    }
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a damaged address of the service is as good as none",
+  async () => {
+    for (const text of [
+      "5",
+      "[]",
+      '{"url":"file:///etc/passwd","token":"x"}',
+      '{"url":"http://127.0.0.1:1","token":"a\\nb"}',
+    ]) {
+      await Bun.write(join(dataDir, "service.json"), text);
+      const { exitCode, json } = await run("doctor", "--json");
+      expect(exitCode).toBe(0);
+      expect(json).toContainEqual(expect.objectContaining({ name: "service", status: "warning" }));
+    }
+    await rm(join(dataDir, "service.json"));
   },
   TEST_MS_MAX,
 );

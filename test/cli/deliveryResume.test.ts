@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { resumeDeferred, resumedLines } from "../../src/cli/delivery/deliveryResume.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
+import { ReadDatabaseError } from "../../src/ports/readDatabase.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
 import { openCurrentToRead } from "../../src/readModels/generations/openCurrentToRead.ts";
 import { type DeliveryWorld, deliveryWorld, refused } from "../reactors/email/deliveryFixtures.ts";
@@ -46,8 +47,29 @@ test("what a running service defers anew while mail is resumed is not resumed ag
   const emails = openCurrentToRead(instance.storage, catalog, "emails");
   if (emails === undefined) throw new Error("the read model exists");
   const storage = { ...instance.storage, logId: "log" };
-  const done = await resumeDeferred({ deps: { ...world.deps, store }, storage }, emails.db);
+  const done = await resumeDeferred({ deps: { ...world.deps, store }, storage }, emails.db, async () => null);
   emails.db.close();
-  expect(done).toEqual({ resumed: 1, mayRepeat: 0 });
+  expect(done).toEqual({ resumed: 1, mayRepeat: 0, released: null });
   expect(idFiles()).toEqual([]);
+});
+
+test("held mail stays held where there is no room for the file of deferred mail", async () => {
+  const instance = await world.start();
+  await instance.caughtUp();
+  using catalog = openCatalog(instance.storage.databases, instance.storage.directory);
+  const emails = openCurrentToRead(instance.storage, catalog, "emails");
+  if (emails === undefined) throw new Error("the read model exists");
+  const open = () => {
+    throw new ReadDatabaseError("unavailable", "database or disk is full");
+  };
+  const storage = { ...instance.storage, logId: "log", databases: { ...instance.storage.databases, open } };
+  let released = false;
+  const resumed = resumeDeferred({ deps: world.deps, storage }, emails.db, async () => {
+    released = true;
+    return null;
+  });
+  expect(resumed).rejects.toThrow("disk is full");
+  await resumed.catch(() => {});
+  emails.db.close();
+  expect(released).toBe(false);
 });

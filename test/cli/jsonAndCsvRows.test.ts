@@ -1,5 +1,9 @@
-import { expect, test } from "bun:test";
-import { csvRecord, jsonRow } from "../../src/cli/output/jsonAndCsvRows.ts";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { csvRecord, jsonRow, writeAllOrNothing } from "../../src/cli/output/jsonAndCsvRows.ts";
+import { ROOT } from "../support/root.ts";
 
 test.each<[readonly (string | number | null | Uint8Array)[], string]>([
   [["a", 1, -0.5, null], "a,1,-0.5,"],
@@ -10,6 +14,39 @@ test.each<[readonly (string | number | null | Uint8Array)[], string]>([
   [[], ""],
 ])("%p is a record of RFC 4180", (values, record) => {
   expect(csvRecord(values)).toBe(`${record}\r\n`);
+});
+
+describe("a file of rows", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "postledger-rows-"));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  test("of which only a part can be written is a failure, and leaves nothing", async () => {
+    const program = `
+      import { writeAllOrNothing } from "${ROOT}/src/cli/output/jsonAndCsvRows.ts";
+      await writeAllOrNothing("rows.json", (output) => output.write("x".repeat(20_000)));`;
+    // A file may have 16 blocks of 1,024 bytes: the system writes that much of it, and refuses what follows.
+    const words = ["bash", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$0" -e "$1"', process.execPath, program];
+    const child = Bun.spawn(words, { cwd: folder, stderr: "ignore" });
+    expect(await child.exited).not.toBe(0);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("is whole where two are written under one name at once", async () => {
+    const path = join(folder, "rows.json");
+    const written = ["a", "b"].map((letter) =>
+      writeAllOrNothing(path, async (output) => {
+        for (let line = 0; line < 30_000; line += 1) await output.write(`${letter}${line}\n`);
+      }),
+    );
+    await Promise.all(written);
+    const lines = (await Bun.file(path).text()).trimEnd().split("\n");
+    expect(lines).toHaveLength(30_000);
+    expect(new Set(lines.map((line) => line[0])).size).toBe(1);
+    expect(await readdir(folder)).toEqual(["rows.json"]);
+  });
 });
 
 test("a row as JSON has bytes in base64", () => {

@@ -215,6 +215,44 @@ describe("beside a running service", () => {
     expect(await rebuilt).toMatchObject([{ file: later.file, outcome: "current" }]);
   });
 
+  test("fails where the service refuses it, although another rebuild was switched to just before", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    await followOnce(storage, store, [counter]);
+    using catalog = openCatalog(storage.databases, storage.directory);
+    const other = createGeneration(storage, catalog, counter, "build");
+    catalog.makeReady(other.entry, () => other.db.publish());
+    const switchToOther = () => void catalog.makeCurrent(other.entry);
+    // The rebuild's transactions on the catalog: it adds its entry, and then marks it ready.
+    const beforeEach = [() => {}, switchToOther];
+    const databases: ReadDatabases = {
+      ...storage.databases,
+      open(path, mode) {
+        const opened = storage.databases.open(path, mode);
+        if (!path.endsWith("catalog.db")) return opened;
+        const begin = () => {
+          beforeEach.shift()?.();
+          opened.begin();
+        };
+        return { ...opened, begin };
+      },
+    };
+    const rebuilt = rebuildReadModels({
+      ...{ ...storage, databases, store, projections: [counter], owner: false },
+      signal: new AbortController().signal,
+    });
+    // What the service does with a generation that it cannot use.
+    const refused = () => {
+      const ready = catalog
+        .generations()
+        .find((one) => one.number > other.entry.number && one.status === "ready");
+      return ready !== undefined && catalog.remove(ready);
+    };
+    await until(refused, "the generation to be ready");
+    expect(await rebuilt).toMatchObject([{ outcome: "failed" }]);
+    other.db.close();
+  });
+
   test("a generation that becomes ready while the service asks for the head is taken over", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { newSigningKey, publicKeyPem } from "../../kernel/crypto/auditSigningKey.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, refuse } from "../program/command.ts";
@@ -17,10 +17,18 @@ export const auditKeygen: Command = {
     const file = operand("file");
     requireDirectoryOf(file);
     const { pem, publicKey } = newSigningKey();
+    const made: string[] = [];
+    const write = async (path: string, text: string, mode: number) => {
+      await using handle = await open(path, "wx", mode);
+      made.push(path);
+      await handle.writeFile(text);
+      await handle.sync();
+    };
     try {
-      await writeFile(file, pem, { flag: "wx", mode: 0o600 });
-      await writeFile(`${file}.pub`, publicKeyPem(publicKey), { flag: "wx", mode: 0o644 });
+      await write(file, pem, 0o600);
+      await write(`${file}.pub`, publicKeyPem(publicKey), 0o644);
     } catch (error) {
+      for (const path of made) await rm(path, { force: true });
       const { code, path } = error as NodeJS.ErrnoException;
       if (code === "EEXIST") refuse(`${path} already exists and is not overwritten`);
       throw error;

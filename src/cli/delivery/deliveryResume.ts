@@ -106,16 +106,21 @@ async function resumeCopied({ store }: Dependencies, copy: ReadDatabaseFile) {
   return total;
 }
 
-/** Makes every deferred message due now, once. Millions may wait, so their ids are kept in a temporary file. */
+/**
+ * Calls `release`, and then makes every deferred message due now, once. Millions may wait, so their ids are kept in a
+ * temporary file. It is written first: without room for it nothing is released.
+ */
 export async function resumeDeferred(
   { deps, storage }: Pick<OpenForCommand, "deps" | "storage">,
   emails: ReadDatabaseFile,
-) {
+  release: () => Promise<Released | "notYetKnown" | null>,
+): Promise<Resumed | "notYetKnown"> {
   const path = temporaryPath(storage, "resume");
   const copy = storage.databases.open(path, "build");
   try {
     copyWaiting(emails, copy, deps.clock.now());
-    return await resumeCopied(deps, copy);
+    const released = await release();
+    return released === "notYetKnown" ? released : { ...(await resumeCopied(deps, copy)), released };
   } finally {
     removeTemporaryDatabase(storage, { path, db: copy });
   }
@@ -125,11 +130,10 @@ async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown">
   const { restoredPosition } = await open.deps.instanceStatus.get();
   const models = openModels(open, restoredPosition ?? LOG_START);
   try {
-    const released = await release(open, models);
-    if (released === "notYetKnown") return released;
     const emails = models.get("emails");
-    const total = emails === undefined ? { resumed: 0, mayRepeat: 0 } : await resumeDeferred(open, emails);
-    return { ...total, released };
+    if (emails !== undefined) return await resumeDeferred(open, emails, () => release(open, models));
+    const released = await release(open, models);
+    return released === "notYetKnown" ? released : { resumed: 0, mayRepeat: 0, released };
   } finally {
     for (const db of models.values()) db.close();
   }

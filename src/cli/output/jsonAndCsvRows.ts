@@ -47,9 +47,10 @@ function standardOutput(): RowOutput {
 
 /** A file that appears under its name only when it is complete. */
 async function fileOutput(path: string): Promise<RowOutput> {
-  const partial = `${path}.partial`;
-  const file: FileHandle = await open(partial, "w", 0o600);
-  return buffered(async (text) => void (await file.write(text)), {
+  const partial = `${path}.${crypto.randomUUID()}.partial`;
+  const file: FileHandle = await open(partial, "wx", 0o600);
+  // A single `write` may write only a part, without an error, when the disk is nearly full.
+  return buffered((text) => file.writeFile(text), {
     async end() {
       await file.sync();
       await file.close();

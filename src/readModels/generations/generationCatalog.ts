@@ -90,6 +90,9 @@ const VERIFICATIONS = `CREATE TABLE IF NOT EXISTS verifications (
   differences INTEGER NOT NULL,
   failure TEXT
 )`;
+/** An entry with a file name that {@link insertEntry} does not make: its removal would hit a file elsewhere. */
+const FOREIGN_FILE = `SELECT file FROM generations
+  WHERE file <> name || '.' || version || '.' || number || '.db' OR instr(file, '/') > 0 LIMIT 1`;
 /** The columns of a {@link GenerationEntry}. */
 const COLUMNS = "number, name, version, file, status, failure";
 
@@ -184,6 +187,8 @@ function requireSound(db: ReadDatabaseFile): void {
   const result = String(db.get("PRAGMA integrity_check(1)")?.integrity_check);
   // SQLite names the database on a separate line before the finding.
   if (result !== "ok") throw new ReadDatabaseError("damaged", result.split("\n").at(-1) ?? result);
+  const foreign = db.get(FOREIGN_FILE);
+  if (foreign) throw new ReadDatabaseError("damaged", `it names a file that is not its own: ${foreign.file}`);
 }
 
 /** A catalog, and why it replaced the one before; null if it did not. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -35,6 +35,11 @@ describe("on the command line", () => {
         1,
         `postledger: ${keyFile} already exists and is not overwritten\n`,
       ]);
+      writeFileSync(`${otherKeyFile}.pub`, "another's");
+      expect((await runCommand(["audit", "keygen", otherKeyFile], dataDir)).exitCode).toBe(1);
+      // Half of a pair would stand in the way of the next try.
+      expect(existsSync(otherKeyFile)).toBe(false);
+      rmSync(`${otherKeyFile}.pub`);
       expect((await runCommand(["audit", "keygen", otherKeyFile], dataDir)).exitCode).toBe(0);
 
       const { json: workspace } = await runCommand(["workspace", "create", "Acme", "--json"], dataDir, env);
