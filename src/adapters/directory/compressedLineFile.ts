@@ -1,9 +1,11 @@
-import { createReadStream, createWriteStream, type ReadStream } from "node:fs";
+import { constants, createReadStream, createWriteStream, type ReadStream } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
+import { messageOf } from "../../kernel/text/errorReason.ts";
+import { systemErrorText } from "../../kernel/text/systemErrorText.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { isMissing, syncFolder } from "./durableFile.ts";
 
@@ -13,6 +15,13 @@ const LINE_BYTES_MAX = 32 * 1_024 * 1_024;
 const LINE_FEED = 10;
 /** The first bytes of a zstd frame (RFC 8878 §3.1.1). */
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/** A file cannot be read as lines. The message says why, for people. */
+export class LineFileError extends StoreError {
+  constructor(message: string) {
+    super("unavailable", message);
+  }
+}
 
 /** Compresses text (zstd) piece by piece into a stream, which stays open. */
 export async function writeCompressed(chunks: AsyncIterable<string>, to: Writable): Promise<void> {
@@ -39,24 +48,28 @@ export async function writeCompressedFile(path: string, chunks: AsyncIterable<st
   }
 }
 
-/** The lines of a file, compressed (zstd) or plain, in pages of bounded size. Throws `unavailable` if unreadable. */
+/** The lines of a file, compressed (zstd) or plain, in pages of bounded size. Throws {@link LineFileError}. */
 export async function* readLines(path: string): AsyncGenerator<readonly string[]> {
   try {
     const isZstd = await isCompressed(path);
-    yield* linesFrom(createReadStream(path), isZstd);
+    yield* linesFrom(createReadStream(path), isZstd, path);
   } catch (error) {
-    if (error instanceof StoreError) throw error;
-    if (isMissing(error)) throw new StoreError("unavailable", `there is no file ${path}`);
-    throw new StoreError("unavailable", `${path} cannot be read`, { cause: error });
+    if (error instanceof LineFileError) throw error;
+    if (isMissing(error)) throw new LineFileError(`there is no file ${path}`);
+    throw new LineFileError(`${path} cannot be read: ${systemErrorText(error) ?? messageOf(error)}`);
   }
 }
 
-async function* linesFrom(source: ReadStream, isZstd: boolean): AsyncGenerator<readonly string[]> {
+async function* linesFrom(
+  source: ReadStream,
+  isZstd: boolean,
+  path: string,
+): AsyncGenerator<readonly string[]> {
   const bytes = isZstd ? source.pipe(createZstdDecompress()) : source;
   // At once: an `error` event without a listener would end the process.
   source.on("error", (error) => bytes.destroy(error));
   try {
-    yield* linesOf(bytes);
+    yield* linesOf(bytes, path);
   } finally {
     source.destroy();
     bytes.destroy();
@@ -64,13 +77,18 @@ async function* linesFrom(source: ReadStream, isZstd: boolean): AsyncGenerator<r
 }
 
 async function isCompressed(path: string): Promise<boolean> {
-  await using file = await open(path, "r");
+  // Without O_NONBLOCK, opening a named pipe waits for somebody who writes to it.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  // It is read several times.
+  const found = await file.stat();
+  if (!found.isFile() && !found.isDirectory()) throw new LineFileError(`${path} is no regular file`);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(ZSTD_MAGIC.length), 0, ZSTD_MAGIC.length, 0);
   return bytesRead === ZSTD_MAGIC.length && buffer.equals(ZSTD_MAGIC);
 }
 
 /** Leaves out a last line without a line feed, because the file was cut off there. */
-async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
+async function* linesOf(chunks: AsyncIterable<Buffer>, path: string): AsyncGenerator<readonly string[]> {
+  let lines = 0;
   let rest: Buffer[] = [];
   let restBytes = 0;
   for await (const chunk of chunks) {
@@ -78,12 +96,15 @@ async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly 
     if (end < 0) {
       rest.push(chunk);
       restBytes += chunk.length;
-      if (restBytes > LINE_BYTES_MAX) throw new StoreError("unavailable", "a line is too long");
+      if (restBytes > LINE_BYTES_MAX)
+        throw new LineFileError(`line ${lines + 1} of ${path} has more than ${LINE_BYTES_MAX} bytes`);
       continue;
     }
-    yield Buffer.concat([...rest, chunk.subarray(0, end)])
+    const page = Buffer.concat([...rest, chunk.subarray(0, end)])
       .toString("utf8")
       .split("\n");
+    lines += page.length;
+    yield page;
     rest = [chunk.subarray(end + 1)];
     restBytes = chunk.length - end - 1;
   }

@@ -48,6 +48,12 @@ async function* contentFiles(root: string): AsyncGenerator<string> {
   }
 }
 
+/** Whether a file of content was damaged before it was copied: its name is its digest. */
+export function isDamagedCopy({ path, sha256 }: CopiedFile): boolean {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  return FILE_NAME.test(name) && name !== sha256;
+}
+
 /** Copies a content directory durably, many files at once, without files erased meanwhile. */
 export async function* copyContentTree(root: string, target: string): AsyncGenerator<CopiedFile> {
   await mkdir(target, { recursive: true, mode: FOLDER_MODE });

@@ -2,6 +2,8 @@ import { constants } from "node:fs";
 import { type FileHandle, link, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+import { StoreError } from "../../ports/eventStore.ts";
+
 const FILE_MODE = 0o600;
 
 export function isMissing(error: unknown): boolean {
@@ -27,7 +29,7 @@ export async function openRegular(path: string): Promise<FileHandle> {
     throw error;
   }
   await file.close();
-  throw new Error(`${path} is no regular file`);
+  throw new StoreError("unavailable", `${path} is no regular file`);
 }
 
 /** Makes the names in a folder durable (fsync). */

@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 
@@ -6,8 +7,14 @@ import { StoreError } from "../../ports/eventStore.ts";
 const BUSY_TIMEOUT_MS = 10_000;
 
 /** `failing` completes the error message if `work` throws. */
-function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result, failing: string): Result {
-  using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+function withDatabase<Result>(
+  { path, isImmutable = false }: { readonly path: string; readonly isImmutable?: boolean },
+  work: (db: DatabaseSync) => Result,
+  failing: string,
+): Result {
+  const url = pathToFileURL(path);
+  if (isImmutable) url.search = "?immutable=1";
+  using db = new DatabaseSync(url, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   try {
     return work(db);
   } catch (error) {
@@ -22,12 +29,19 @@ function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result, 
  */
 export function vacuumCopy(path: string, target: string): void {
   const copy = (db: DatabaseSync) => void db.prepare("VACUUM INTO ?").run(target);
-  withDatabase(path, copy, `cannot be copied to ${target}`);
+  withDatabase({ path }, copy, `cannot be copied to ${target}`);
 }
 
-/** What SQLite finds wrong with a log's file; null if it is sound. */
+/**
+ * What SQLite finds wrong with a log's file that nobody writes; null if it is sound. Another file beside it, such as a
+ * write-ahead log, does not count, and the directory may be read-only.
+ */
 export function logFault(path: string): string | null {
-  const found = withDatabase(path, (db) => db.prepare("PRAGMA quick_check(1)").get(), "cannot be read");
+  const found = withDatabase(
+    { path, isImmutable: true },
+    (db) => db.prepare("PRAGMA quick_check(1)").get(),
+    "cannot be read",
+  );
   const verdict = String(Object.values(found ?? {})[0]);
   return verdict === "ok" ? null : verdict;
 }

@@ -1,20 +1,23 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { realpath, rename, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
+import { existsSync } from "node:fs";
+import { readFile, realpath } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
 import { copyDurably, digestFile } from "../../adapters/directory/copyFile.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
+import { fillDirectory } from "../../adapters/directory/fillDirectory.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordLogCopy } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
 import { load } from "../../commands/transact.ts";
 import { invariant } from "../../kernel/assert.ts";
+import { decrypt } from "../../kernel/crypto/encryption.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
+import { parseMasterKey } from "../../service/config/masterKeyConfig.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -28,8 +31,6 @@ import {
   type BackupFacts,
   ManifestWriter,
 } from "./backupManifest.ts";
-
-const FOLDER_MODE = 0o700;
 
 /** Only a log on this machine can be backed up. Throws a {@link ConfigError} (exit status 2). */
 export function requireEmbedded(config: Config): void {
@@ -53,6 +54,15 @@ async function factsOf(config: Config, place: string): Promise<BackupFacts> {
   return { backupId: newId(), createdAt, logId, contentStoreId, sealedDataKey, sealed, content };
 }
 
+/** Refuses to copy a key that does not open the log, because MASTER_KEY holds the right one. */
+async function requireKeyOf({ dataDir }: Config, { sealedDataKey }: BackupFacts): Promise<void> {
+  const key = parseMasterKey(await readFile(join(dataDir, BACKUP_KEY), "utf8"));
+  if (key === null || decrypt(key, sealedDataKey) === null)
+    refuse(
+      "the master.key in DATA_DIR does not open the log: its key comes from MASTER_KEY; keep it by itself",
+    );
+}
+
 /**
  * Copies the log first, then the content: content that an event names was stored before the event, so it is copied
  * unless it was erased meanwhile.
@@ -63,6 +73,7 @@ async function fill(
   { out, withKey }: { readonly out: string; readonly withKey: boolean },
 ) {
   const facts = await factsOf(config, resolve(out));
+  if (withKey) await requireKeyOf(config, facts);
   const manifest = new ManifestWriter(directory, facts);
   const bar = progressBar("backup");
   bar.show(0, "the log");
@@ -83,8 +94,7 @@ async function fill(
     const root = config.contentUrl.slice("file:".length);
     for await (const file of copyContentTree(root, join(directory, BACKUP_CONTENT))) {
       const path = `${BACKUP_CONTENT}/${file.path}`;
-      const name = path.slice(path.lastIndexOf("/") + 1);
-      if (name.length === file.sha256.length && name !== file.sha256) damaged += 1;
+      if (isDamagedCopy(file)) damaged += 1;
       manifest.add({ ...file, path });
       bar.show(0, fileCountText(manifest));
     }
@@ -93,24 +103,6 @@ async function fill(
   bar.end();
   const { files, bytes } = manifest;
   return { ...facts, files, bytes, damaged };
-}
-
-/** Fills a directory beside `out` and renames it once it is complete. A failed backup leaves nothing on the disk. */
-async function make(config: Config, wanted: { readonly out: string; readonly withKey: boolean }) {
-  const { out } = wanted;
-  const partial = `${out}.partial`;
-  await rm(partial, { recursive: true, force: true });
-  mkdirSync(partial, { recursive: true, mode: FOLDER_MODE });
-  try {
-    const made = await fill(config, partial, wanted);
-    await syncFolder(partial);
-    await rename(partial, out);
-    await syncFolder(dirname(out));
-    return made;
-  } catch (error) {
-    await rm(partial, { recursive: true, force: true });
-    throw error;
-  }
 }
 
 export const backupCreate: Command = {
@@ -139,7 +131,7 @@ export const backupCreate: Command = {
     if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
       refuse("there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself");
     }
-    const made = await make(config, { out, withKey });
+    const made = await fillDirectory(out, (directory) => fill(config, directory, { out, withKey }));
     const { sealedDataKey: _, ...told } = made;
     invocation.print({ out, withKey, ...told }, [
       `${out}: ${fileCountText(made)}, as of ${made.createdAt}`,

@@ -1,4 +1,5 @@
 import { createWriteStream, existsSync } from "node:fs";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { readLines } from "../../adapters/directory/compressedLineFile.ts";
@@ -7,6 +8,7 @@ import { type CopiedFile, digestFile } from "../../adapters/directory/copyFile.t
 import { logFault } from "../../adapters/sqlite/vacuumCopy.ts";
 import type { ExportHeader } from "../../commands/log/exportFormat.ts";
 import { parseJson } from "../../kernel/text/json.ts";
+import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { CommandFailure } from "../program/command.ts";
 
 /** The parts of a backup, below its directory. */
@@ -71,26 +73,45 @@ export class ManifestWriter {
 
 type Line = Readonly<Record<string, unknown>>;
 
-function parsed(line: string): Line {
-  const value = parseJson(line);
-  if (value === undefined) throw new BackupError("the list of the backup's files is damaged");
+function damagedAt(line: number, what: string): BackupError {
+  return new BackupError(`line ${line} of ${MANIFEST} is damaged: ${what}`);
+}
+
+function parsed(text: string, line: number): Line {
+  const value = parseJson(text);
+  if (typeof value !== "object" || value === null) throw damagedAt(line, "it is no JSON object");
   return value as Line;
 }
 
+const TEXTS = ["backupId", "logId", "contentStoreId", "sealedDataKey"] as const;
+
+/** The facts on the first line. */
 function factsOf(line: Line): BackupFacts {
   if (line.postledger !== "backup") throw new BackupError("this is not a backup");
   if (line.format !== FORMAT) {
     throw new BackupError(`the backup is of format ${String(line.format)}, this version reads ${FORMAT}`);
   }
+  const { createdAt, sealed, content } = line;
+  const notText = TEXTS.find((name) => typeof line[name] !== "string");
+  if (notText !== undefined) throw damagedAt(1, `${notText} is no text`);
+  if (typeof createdAt !== "string" || !isRfc3339(createdAt)) throw damagedAt(1, "createdAt is no time");
+  if (typeof sealed !== "boolean") throw damagedAt(1, "sealed is neither true nor false");
+  if (content !== "directory" && content !== "s3") throw damagedAt(1, "content is neither directory nor s3");
   return line as unknown as BackupFacts;
 }
 
+/** Whether a text is a time as we write it. */
+function isRfc3339(text: string): boolean {
+  const time = epochMs(text);
+  return !Number.isNaN(time) && rfc3339(time) === text;
+}
+
 /** A file from the list, whose path must be one that a backup can have. */
-function fileOf({ file }: Line): CopiedFile {
+function fileOf({ file }: Line, line: number): CopiedFile {
   const { path, bytes, sha256 } = (file ?? {}) as Partial<CopiedFile>;
   const isText = typeof path === "string" && typeof sha256 === "string" && typeof bytes === "number";
-  if (!isText || !isPartPath(path))
-    throw new BackupError("the backup's list names a path that a backup cannot hold");
+  if (!isText) throw damagedAt(line, "it names no file");
+  if (!isPartPath(path)) throw damagedAt(line, `a backup cannot hold ${JSON.stringify(path)}`);
   return { path, bytes, sha256 };
 }
 
@@ -103,29 +124,36 @@ function isPartPath(path: string): boolean {
   );
 }
 
+/** The facts about a backup, without a look at its files. Throws {@link BackupError}. */
+export async function readBackupFacts(directory: string): Promise<BackupFacts> {
+  if (!existsSync(join(directory, MANIFEST))) throw new BackupError(`there is no backup in ${directory}`);
+  for await (const [first] of readLines(join(directory, MANIFEST)))
+    if (first !== undefined) return factsOf(parsed(first, 1));
+  throw new BackupError(CUT_SHORT);
+}
+
+const CUT_SHORT = "the list of the backup's files is cut short or damaged";
+
 /** Goes through the files of a backup. Throws {@link BackupError} at the end if the list is incomplete. */
 export async function readManifest(
   directory: string,
   each: (file: CopiedFile) => Promise<void>,
 ): Promise<BackupFacts> {
-  if (!existsSync(join(directory, MANIFEST))) throw new BackupError(`there is no backup in ${directory}`);
+  const facts = await readBackupFacts(directory);
   const hasher = new Bun.CryptoHasher("sha256");
-  const facts: BackupFacts[] = [];
   let digest: unknown;
+  let count = 0;
   const take = async (text: string) => {
-    const line = parsed(text);
-    digest = (line.end as Line | undefined)?.sha256;
+    count += 1;
+    const line = parsed(text, count);
+    digest = (line.end as Line | null | undefined)?.sha256;
     if (digest !== undefined) return;
     hasher.update(`${text}\n`);
-    if (facts.length === 0) facts.push(factsOf(line));
-    else await each(fileOf(line));
+    if (count > 1) await each(fileOf(line, count));
   };
   for await (const page of readLines(join(directory, MANIFEST))) for (const text of page) await take(text);
-  const [first] = facts;
-  if (first === undefined || digest !== hasher.digest("hex")) {
-    throw new BackupError("the list of the backup's files is cut short or damaged");
-  }
-  return first;
+  if (digest !== hasher.digest("hex")) throw new BackupError(CUT_SHORT);
+  return facts;
 }
 
 /** The result of checking a backup. */
@@ -133,8 +161,7 @@ export interface CheckedBackup {
   readonly facts: BackupFacts;
   readonly files: number;
   readonly bytes: number;
-  /** The part of `bytes` that is the log. */
-  readonly logBytes: number;
+  readonly log: CopiedFile;
 }
 
 /** Reads every byte of a backup. Throws {@link BackupError} at the first difference from what was written. */
@@ -143,18 +170,30 @@ export async function checkBackup(
   onFile: (checked: Pick<CheckedBackup, "files" | "bytes">) => void,
 ): Promise<CheckedBackup> {
   let [files, bytes] = [0, 0];
-  let logBytes: number | null = null;
+  const logs: CopiedFile[] = [];
   const facts = await readManifest(directory, async (file) => {
-    const found = await digestFile(join(directory, file.path)).catch(() => null);
-    if (found === null) throw new BackupError(`${file.path} is missing or unreadable`);
-    if (file.path === BACKUP_LOG) logBytes = found.bytes;
-    if (found.sha256 !== file.sha256) throw new BackupError(`${file.path} is damaged`);
+    if (file.path === BACKUP_LOG) logs.push(file);
+    await checkFile(directory, file);
     files += 1;
-    bytes += found.bytes;
+    bytes += file.bytes;
     onFile({ files, bytes });
   });
-  if (logBytes === null) throw new BackupError(`the list of the backup's files lacks ${BACKUP_LOG}`);
+  const [log] = logs;
+  if (log === undefined) throw new BackupError(`the list of the backup's files lacks ${BACKUP_LOG}`);
   const fault = logFault(join(directory, BACKUP_LOG));
   if (fault !== null) throw new BackupError(`${BACKUP_LOG} is damaged: ${fault}`);
-  return { facts, files, bytes, logBytes };
+  return { facts, files, bytes, log };
+}
+
+/** Throws {@link BackupError} for a file that is not as it was listed. */
+async function checkFile(directory: string, { path, bytes, sha256 }: CopiedFile): Promise<void> {
+  const place = join(directory, path);
+  const found = await lstat(place).catch(() => null);
+  // Its length is checked first: a file that was made endless is not read.
+  if (found?.isFile() && found.size !== bytes) {
+    throw new BackupError(`${path} is damaged: it has ${found.size} bytes, and had ${bytes}`);
+  }
+  const digest = await digestFile(place).catch(() => null);
+  if (digest === null) throw new BackupError(`${path} is missing or unreadable`);
+  if (digest.sha256 !== sha256) throw new BackupError(`${path} is damaged`);
 }

@@ -1,21 +1,23 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyFile.ts";
-import { syncFolder } from "../../adapters/directory/durableFile.ts";
+import { syncFolder, writeDurably } from "../../adapters/directory/durableFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { transact } from "../../commands/transact.ts";
+import { load, transact } from "../../commands/transact.ts";
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { decrypt } from "../../kernel/crypto/encryption.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { epochMs } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
+import { parseMasterKey } from "../../service/config/masterKeyConfig.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -31,6 +33,7 @@ import {
   type BackupFacts,
   type CheckedBackup,
   checkBackup,
+  readBackupFacts,
   readManifest,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
@@ -43,7 +46,6 @@ const RESTORED_BACKUP = "backup";
 const FOLDER_MODE = 0o700;
 /** Files to copy concurrently: each mostly waits for the disk. */
 const COPIES_MAX = 16;
-const FILE_MODE = 0o600;
 
 function restoringDirectory(config: Config): string {
   return join(dirname(logPath(config)), RESTORING);
@@ -64,19 +66,21 @@ function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
   // A restoring directory without a marker is empty.
   const found = readdirSync(config.dataDir).filter((name) => !NO_DATA.has(name) && name !== RESTORING);
   if (found.length > 0) throw new BackupError(`DATA_DIR is not empty: there is ${found[0]}`);
-  if (existsSync(logPath(config))) throw new BackupError(`there is a log already: ${logPath(config)}`);
+  // A write-ahead log that another log has left would be applied to ours.
+  const ofLog = ["", "-wal", "-shm"].map((ending) => logPath(config) + ending).find(existsSync);
+  if (ofLog !== undefined) throw new BackupError(`there is a log already: ${ofLog}`);
   if (config.s3 !== null) return;
   const root = config.contentUrl.slice("file:".length);
   if (existsSync(root) && readdirSync(root).length > 0) throw new BackupError(`${root} is not empty`);
 }
 
 /** Throws {@link BackupError} if the disk is too small. An interrupted restore has part of its bytes there already. */
-function requireRoomFor(config: Config, { facts, bytes, logBytes }: CheckedBackup): void {
+function requireRoomFor(config: Config, { facts, bytes, log }: CheckedBackup): void {
   if (isBegun(config, facts)) return;
-  const content = { directory: config.contentUrl.slice("file:".length), bytes: bytes - logBytes };
+  const content = { directory: config.contentUrl.slice("file:".length), bytes: bytes - log.bytes };
   const isContentHere = facts.content === "directory" && config.s3 === null;
   requireRoom([
-    { directory: dirname(logPath(config)), bytes: logBytes },
+    { directory: dirname(logPath(config)), bytes: log.bytes },
     ...(isContentHere ? [content] : []),
   ]);
 }
@@ -84,20 +88,23 @@ function requireRoomFor(config: Config, { facts, bytes, logBytes }: CheckedBacku
 async function begin(config: Config, { backupId }: BackupFacts): Promise<string> {
   const directory = restoringDirectory(config);
   mkdirSync(directory, { recursive: true, mode: FOLDER_MODE });
-  await writeFile(join(directory, RESTORED_BACKUP), backupId, { mode: FILE_MODE, flush: true });
-  await syncFolder(directory);
+  await writeDurably(join(directory, RESTORED_BACKUP), Buffer.from(backupId));
   await syncFolder(dirname(directory));
   return directory;
 }
 
 /** Copies the log aside, records in it that it is restored, and moves it into place: otherwise it would send. */
-async function restoreLog(config: Config, from: string, facts: BackupFacts): Promise<void> {
+async function restoreLog(config: Config, from: string, { facts, log }: CheckedBackup): Promise<void> {
   const aside = join(restoringDirectory(config), BACKUP_LOG);
   for (const ending of ["", "-wal", "-shm"]) await rm(aside + ending, { force: true });
-  await copyDurably(join(from, BACKUP_LOG), aside);
+  const copied = await copyDurably(join(from, BACKUP_LOG), aside);
+  if (copied?.sha256 !== log.sha256) throw changed(BACKUP_LOG);
   const store = openSqliteEventStore({ path: aside });
   try {
-    const { sealed, createdAt } = facts;
+    const { sealed, createdAt, logId } = facts;
+    const { state: instance } = await load(store, instanceAggregate);
+    if (instance?.logId !== logId)
+      throw new BackupError(`${BACKUP_LOG} is not the log that the backup names`);
     const context = systemCommandContext("cli");
     const restoration = {
       copyId: newId(),
@@ -106,11 +113,13 @@ async function restoreLog(config: Config, from: string, facts: BackupFacts): Pro
       sealed,
       at: context.at,
     } as const;
-    const instance = instanceAggregate;
-    await transact(store, instance, (state) => restoreInstance(state, restoration), context);
+    await transact(store, instanceAggregate, (state) => restoreInstance(state, restoration), context);
   } finally {
     await store.close();
   }
+  // The last close moves the write-ahead log into the file. If it could not, the restoration is only in the former.
+  if (existsSync(`${aside}-wal`))
+    throw new StoreError("unavailable", `${aside} could not be completed: is the disk full?`);
   mkdirSync(dirname(logPath(config)), { recursive: true, mode: FOLDER_MODE });
   await rename(aside, logPath(config));
   await syncFolder(dirname(logPath(config)));
@@ -136,8 +145,11 @@ async function restoreContent(config: Config, from: string): Promise<void> {
 }
 
 async function restoreFile(from: string, root: string, { path, sha256 }: CopiedFile): Promise<void> {
-  if ((await copyBelow(from, root, path))?.sha256 !== sha256)
-    throw new BackupError(`${BACKUP_CONTENT}/${path} has changed since it was checked`);
+  if ((await copyBelow(from, root, path))?.sha256 !== sha256) throw changed(`${BACKUP_CONTENT}/${path}`);
+}
+
+function changed(path: string): BackupError {
+  return new BackupError(`${path} has changed since it was checked`);
 }
 
 interface Restored extends CheckedBackup {
@@ -154,14 +166,25 @@ async function restore(config: Config, from: string): Promise<Restored> {
   requireEmptyOrSameRestore(config, facts);
   requireRoomFor(config, checked);
   const hasKey = await keyFits(config, facts);
+  const bringsKey = !hasKey && existsSync(join(from, BACKUP_KEY)) && (await requireKeyOf(from, facts));
   const directory = await begin(config, facts);
   const ownKey = join(config.dataDir, BACKUP_KEY);
-  if (!hasKey && existsSync(join(from, BACKUP_KEY))) await copyDurably(join(from, BACKUP_KEY), ownKey);
+  if (bringsKey) await copyDurably(join(from, BACKUP_KEY), ownKey);
   if (facts.content === "directory" && config.s3 === null) await restoreContent(config, from);
   // An earlier run may have got this far.
-  if (!existsSync(logPath(config))) await restoreLog(config, from, facts);
+  if (!existsSync(logPath(config))) await restoreLog(config, from, checked);
   await rm(directory, { recursive: true, force: true });
   return { ...checked, hasKey: (await findMasterKey(config)) !== null };
+}
+
+/** Throws {@link BackupError} unless the key in the backup opens its log. */
+async function requireKeyOf(from: string, { sealedDataKey }: BackupFacts): Promise<true> {
+  const key = parseMasterKey(await readFile(join(from, BACKUP_KEY), "utf8"));
+  if (key === null || decrypt(key, sealedDataKey) === null)
+    throw new BackupError(
+      `the ${BACKUP_KEY} in the backup does not open its log: remove it, and set MASTER_KEY`,
+    );
+  return true;
 }
 
 /** Whether the log's key is already there. Throws {@link BackupError} if it is another one. */
@@ -171,6 +194,12 @@ async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<
   if (decrypt(key, sealedDataKey) === null)
     throw new BackupError("MASTER_KEY does not belong to the log in the backup");
   return true;
+}
+
+/** What to do where content was not restored. */
+function contentHint({ content }: BackupFacts, from: string): string {
+  if (content === "s3") return "the content was on S3: set CONTENT_URL to that bucket";
+  return `the content was not restored, since CONTENT_URL is a bucket: copy ${join(from, BACKUP_CONTENT)} there`;
 }
 
 export const backupRestore: Command = {
@@ -184,13 +213,15 @@ export const backupRestore: Command = {
     const { config } = invocation;
     requireEmbedded(config);
     const from = invocation.operand("dir");
+    // Checked before anything is created.
+    await readBackupFacts(from);
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
     using lock = lockDirectory(config.dataDir);
     if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
     const { facts, files, bytes, hasKey } = await restore(config, from);
     const { backupId, createdAt, logId } = facts;
-    const content = facts.content === "s3" ? openContentStore(config) : null;
-    const isContentThere = content === null || (await content.claimedBy()) === logId;
+    const isRestored = facts.content === "directory" && config.s3 === null;
+    const isContentThere = isRestored || (await openContentStore(config).claimedBy()) === logId;
     invocation.print({ backupId, createdAt, logId, files, bytes, hasKey, isContentThere }, [
       `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
       ...(hasKey
@@ -198,7 +229,7 @@ export const backupRestore: Command = {
         : [
             "set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens the log",
           ]),
-      ...(isContentThere ? [] : ["the content was on S3: set CONTENT_URL to that bucket"]),
+      ...(isContentThere ? [] : [contentHint(facts, from)]),
       `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
     ]);
   },

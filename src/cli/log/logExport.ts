@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rename, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
-import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
-import { syncFolder } from "../../adapters/directory/durableFile.ts";
+import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
+import { fillDirectory } from "../../adapters/directory/fillDirectory.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordLogCopy } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
@@ -78,6 +78,7 @@ function linesOf(out: string, exported: Exported): readonly string[] {
   return [
     `${out}: ${exported.events} events${missing}`,
     ...(content === null ? [] : [`content: ${fileCountText(content)}`]),
+    ...(content?.damaged ? [`${content.damaged} files of content were damaged before they were copied`] : []),
     exported.frozen
       ? "the log is frozen: no instance accepts or delivers anything on it any more"
       : "the log goes on here: what is accepted from now on is not in the export",
@@ -99,7 +100,7 @@ export const logExport: Command = {
   name: "log export",
   summary: "Write the whole log to a file, for `log import`",
   description:
-    "JSON lines, compressed with zstd; also works beside a running service. Without --freeze it is a snapshot: what is accepted later is not in it.",
+    "JSON lines, compressed with zstd; also works beside a running service. Without --freeze it is a snapshot: what is accepted later is not in it. Exit status 1 when a file of content was damaged before it was copied.",
   options: [
     {
       name: "out",
@@ -131,6 +132,7 @@ export const logExport: Command = {
     for (const path of [out, contentDir]) {
       if (path !== undefined && path !== STDOUT && existsSync(path)) refuse(`${path} already exists`);
     }
+    if (contentDir === "") throw new UsageError("--content names no directory");
     // Check before freezing a log whose export cannot be written.
     if (out !== STDOUT) requireDirectoryOf(out);
     if (contentDir !== undefined && config.s3 !== null) {
@@ -139,11 +141,13 @@ export const logExport: Command = {
     // Held to the end, so no service starts on a log that is moving away.
     const isFreezing = invocation.option("freeze") !== undefined;
     using lock = isFreezing && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
-    await withLog(config, async (open) => {
+    return await withLog(config, async (open) => {
       const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
       const written = await writeOut(open, out);
-      const content = contentDir === undefined ? null : await exportContent(config, contentDir);
+      const content =
+        contentDir === undefined ? null : await exportContent(config, { out, target: contentDir });
       report(invocation, out, { ...written, content, silent });
+      return content?.damaged ? 1 : 0;
     });
   },
 };
@@ -152,21 +156,31 @@ export const logExport: Command = {
 interface ExportedContent {
   readonly files: number;
   readonly bytes: number;
+  /** Files that were damaged before they were copied. */
+  readonly damaged: number;
 }
 
-/** Copies the content directory to a new one, which gets its name once the copy is complete. */
-async function exportContent({ contentUrl }: Config, target: string): Promise<ExportedContent> {
-  const partial = `${target}.partial`;
+/** Copies the content directory to a new one. If that fails, the export is removed: the next one needs its name. */
+async function exportContent(
+  { contentUrl }: Config,
+  { out, target }: { readonly out: string; readonly target: string },
+): Promise<ExportedContent> {
   const bar = progressBar("content");
-  let [files, bytes] = [0, 0];
-  await rm(partial, { recursive: true, force: true });
-  for await (const file of copyContentTree(contentUrl.slice("file:".length), partial)) {
-    files += 1;
-    bytes += file.bytes;
-    bar.show(0, fileCountText({ files, bytes }));
+  let [files, bytes, damaged] = [0, 0, 0];
+  try {
+    await fillDirectory(target, async (directory) => {
+      for await (const file of copyContentTree(contentUrl.slice("file:".length), directory)) {
+        files += 1;
+        bytes += file.bytes;
+        if (isDamagedCopy(file)) damaged += 1;
+        bar.show(0, fileCountText({ files, bytes }));
+      }
+    });
+  } catch (error) {
+    if (out !== STDOUT) await rm(out, { force: true });
+    throw error;
+  } finally {
+    bar.end();
   }
-  await rename(partial, target);
-  await syncFolder(dirname(target));
-  bar.end();
-  return { files, bytes };
+  return { files, bytes, damaged };
 }

@@ -128,7 +128,7 @@ function leaf(command: Command, act: Act): Parser {
   parser.usage([...required.map(flagsOf), "[options]", ...operands.map(shownOperand)].join(" "));
   parser.action(() => {
     // Checked here, because the parser would complain about it before a misspelt option.
-    const missing = required.find((option) => givenOption(parser, option.name) === undefined);
+    const missing = required.find((option) => !givenOption(parser, option.name));
     if (missing !== undefined) parser.error(`error: missing option '${flagsOf(missing)}'`);
     return act(command, parser);
   });

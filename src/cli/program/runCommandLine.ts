@@ -1,4 +1,5 @@
 import type { Command as Parser } from "commander";
+import { LineFileError } from "../../adapters/directory/compressedLineFile.ts";
 import { InstanceMismatchError } from "../../commands/instance/instanceMismatchError.ts";
 import { FrozenLogError } from "../../commands/instance/openInstance.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
@@ -100,6 +101,7 @@ function failureOf(error: unknown, parser: Parser | null): ReportedFailure {
 /** A failure of files, the log or the read models; null for every other error. */
 function failureOfFiles(error: unknown): ReportedFailure | null {
   const { message } = error as Error;
+  if (error instanceof LineFileError) return { status: 1, code: "refused", message };
   if (error instanceof StoreError || error instanceof FrozenLogError) {
     const hint = error instanceof DamagedLogError ? `To do: ${DAMAGED_LOG_REMEDY}` : null;
     return { status: 1, code: "store", message, hint };

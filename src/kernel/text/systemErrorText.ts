@@ -8,6 +8,11 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ENOENT: "it is not there and cannot be made",
   EEXIST: "there is a file of that name",
   EISDIR: "there is a directory of that name",
+  ENOTEMPTY: "there is a directory of that name, which is not empty",
+  ELOOP: "there is a link of that name",
+  ENAMETOOLONG: "the name is too long",
+  EFBIG: "no file may get so large there",
+  EIO: "the disk fails",
   ENOTDIR: "there is a file of that name, or on the way to it",
 };
 
