@@ -47,7 +47,7 @@ type Published = { [Type in SourceType]: (typeof TYPES)[Type] extends null ? nev
 export type WebhookEventType = (typeof TYPES)[Published];
 
 /** The given events that endpoints receive. */
-type PublishedEvent<Event extends { readonly type: SourceType }> = Extract<Event, { type: Published }>;
+export type PublishedEvent<Event extends { readonly type: SourceType }> = Extract<Event, { type: Published }>;
 
 const byLogType: ReadonlyMap<string, WebhookEventType | null> = new Map(Object.entries(TYPES));
 

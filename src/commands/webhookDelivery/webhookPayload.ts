@@ -1,10 +1,9 @@
-import type { EmailContent } from "../../domain/email/events.ts";
+import type { EmailContent, EmailEvent } from "../../domain/email/events.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { suppressionCodec } from "../../domain/suppression/events.ts";
 import { webhookCodec } from "../../domain/webhook/events.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
-import { isPublished } from "../../domain/webhookEventTypes.ts";
-import { never } from "../../kernel/assert.ts";
+import { isPublished, type PublishedEvent } from "../../domain/webhookEventTypes.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
@@ -63,54 +62,37 @@ function stateAfter({ events }: EmailHistory, { sequence }: HistoryEvent): Email
   return until.reduce(emailDecider.evolve, emailDecider.initialState);
 }
 
-/** The members of a message event's payload beyond those that all of them have. */
-function emailFacts({ event }: HistoryEvent): Readonly<Record<string, unknown>> {
+type PublishedEmail = PublishedEvent<EmailEvent>;
+
+/** The members of a message event's payload beyond those that all of them have, as the event names them. */
+const OWN_MEMBERS: {
+  readonly [Type in PublishedEmail["type"]]: readonly (keyof Extract<
+    PublishedEmail,
+    { type: Type }
+  >["data"])[];
+} = {
+  EmailQueued: [],
+  EmailScheduled: ["scheduledAt"],
+  EmailSent: ["attempt", "transport", "reply", "relayId"],
+  EmailDeferred: ["attempt", "reason", "code", "enhancedCode", "reply", "nextAttemptAt"],
+  EmailDelivered: ["attempt", "source"],
+  EmailBounced: ["attempt", "reason", "source", "code", "enhancedCode", "reply"],
+  EmailComplained: ["attempt", "feedbackType", "source"],
+  EmailFailed: ["attempt", "reason", "code", "enhancedCode", "reply"],
+  EmailSuppressed: ["reason"],
+  EmailCanceled: [],
+};
+
+function ownMembers({ event }: HistoryEvent): Readonly<Record<string, unknown>> {
   if (!isPublished(event)) return {};
-  switch (event.type) {
-    case "EmailQueued":
-    case "EmailCanceled":
-      return {};
-    case "EmailScheduled":
-      return { scheduled_at: event.data.scheduledAt };
-    case "EmailSent":
-      return {
-        attempt: event.data.attempt,
-        transport: event.data.transport,
-        reply: event.data.reply,
-        relay_id: event.data.relayId ?? null,
-      };
-    case "EmailDeferred":
-      return {
-        attempt: event.data.attempt,
-        reason: event.data.reason,
-        code: event.data.code ?? null,
-        enhanced_code: event.data.enhancedCode ?? null,
-        reply: event.data.reply ?? null,
-        next_attempt_at: event.data.nextAttemptAt,
-      };
-    case "EmailDelivered":
-      return { attempt: event.data.attempt, source: event.data.source };
-    case "EmailComplained":
-      return {
-        attempt: event.data.attempt,
-        feedback_type: event.data.feedbackType,
-        source: event.data.source,
-      };
-    case "EmailBounced":
-    case "EmailFailed":
-      return {
-        attempt: event.data.attempt,
-        reason: event.data.reason,
-        ...(event.type === "EmailBounced" ? { source: event.data.source ?? "relay" } : {}),
-        code: event.data.code ?? null,
-        enhanced_code: event.data.enhancedCode ?? null,
-        reply: event.data.reply ?? null,
-      };
-    case "EmailSuppressed":
-      return { reason: event.data.reason };
-    default:
-      return never(event);
-  }
+  // A bounce without a source is the relay's own answer.
+  const data: Readonly<Record<string, unknown>> =
+    event.type === "EmailBounced" ? { source: "relay", ...event.data } : event.data;
+  return Object.fromEntries(OWN_MEMBERS[event.type].map((name) => [snakeCase(name), data[name] ?? null]));
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
@@ -135,7 +117,7 @@ async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<Mapp
       sequence: published.sequence,
       metadata: content?.metadata ?? null,
       tags: content?.tags ?? [],
-      ...withReplyTexts(deps.keys, salt, [published]).map(emailFacts)[0],
+      ...withReplyTexts(deps.keys, salt, [published]).map(ownMembers)[0],
     },
   };
   return { payload, answer: keepingBy(salt) };
