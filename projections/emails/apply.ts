@@ -18,17 +18,8 @@ import { fingerprintKey } from "./tables.ts";
 export const EVENTS = [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS];
 
 const insertEmail = insertInto("emails", [
-  ...["id", "workspace_id", "status", "accepted_as", "sender_id", "template_id", "recipient_hash"],
-  ...[
-    "created_at",
-    "updated_at",
-    "attempts",
-    "reason",
-    "is_retained",
-    "content_bytes",
-    "tags",
-    "fingerprint",
-  ],
+  ...["id", "workspace_id", "status", "accepted_as", "sender_id", "template_id", "recipient_hash", "reason"],
+  ...["created_at", "updated_at", "attempts", "is_retained", "content_bytes", "tags", "fingerprint"],
   ...["authority_id", "queue", "due_at", "revision", "scheduled_at", "lease_ms", "held", "simulated"],
 ] as const);
 const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
@@ -67,7 +58,6 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const isSuppressed = type === "EmailSuppressed";
   const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
   const status = isSuppressed ? "suppressed" : scheduledAt === null ? "queued" : "scheduled";
-  const whose = { id, workspace_id: ownerId, sender_id: senderId, template_id: templateId };
   const queued = {
     authority_id: data.authorityId ?? senderId,
     queue: "ready",
@@ -75,7 +65,7 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
     revision: event.revision,
   };
   insertEmail(db, {
-    ...whose,
+    ...{ id, workspace_id: ownerId, sender_id: senderId, template_id: templateId },
     recipient_hash: recipientHash,
     status,
     accepted_as: status,

@@ -17,6 +17,7 @@ import {
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
@@ -211,26 +212,20 @@ function hasMembers<Value extends object>(value: Value | undefined): value is Va
   return value !== undefined && Object.keys(value).length > 0;
 }
 
-/** The content without the addresses. */
-function textsOf(body: SendEmailBody) {
-  return {
-    ...namesOf(body),
-    subject: body.subject ?? "",
-    ...(hasMembers(body.headers) ? { headers: body.headers } : {}),
-    ...(body.html ? { html: body.html } : {}),
-    ...(body.text ? { text: body.text } : {}),
-    ...(body.variables ? { variables: body.variables } : {}),
-    ...(body.metadata ? { metadata: body.metadata } : {}),
-    ...(hasMembers(body.tags) ? { tags: body.tags } : {}),
-  };
-}
-
-function namesOf({ from_name: fromName, to_name: toName, reply_to_name: replyToName }: SendEmailBody) {
-  return {
-    ...(fromName === undefined ? {} : { fromName }),
-    ...(toName === undefined ? {} : { toName }),
-    ...(replyToName === undefined ? {} : { replyToName }),
-  };
+/** The content without the addresses. An empty value equals an absent one. */
+function textsOf({ subject = "", html, text, headers, tags, variables, metadata, ...names }: SendEmailBody) {
+  return definedMembers({
+    fromName: names.from_name,
+    toName: names.to_name,
+    replyToName: names.reply_to_name,
+    subject,
+    headers: hasMembers(headers) ? headers : undefined,
+    html: html || undefined,
+    text: text || undefined,
+    variables,
+    metadata,
+    tags: hasMembers(tags) ? tags : undefined,
+  });
 }
 
 type Attachment = NonNullable<SendEmailBody["attachments"]>[number];
@@ -250,7 +245,6 @@ function comparable({
   tags,
   ...rest
 }: SendEmailBody): JsonObject {
-  // An empty value equals an absent one.
   const body = {
     ...rest,
     ...(hasMembers(headers) ? { headers } : {}),

@@ -63,30 +63,26 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
   if (content === null) return null;
   const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
   if (files === null) return null;
-  const { from, fromName, toName, replyTo, replyToName, subject, headers } = content;
-  const { html, text, metadata, tags } = content;
+  const { from, subject, headers, html, text, metadata, tags } = content;
   // The name belongs to the original recipient, so nobody else gets it.
   const isSameRecipient = to === null || to.toLowerCase() === content.to.toLowerCase();
-  return {
-    from,
-    to: to ?? content.to,
-    subject,
-    ...definedMembers({
-      from_name: fromName,
-      to_name: isSameRecipient ? toName : undefined,
-      reply_to: replyTo,
-      reply_to_name: replyToName,
+  const attachments = files.map(({ filename, contentType, contentId, content: bytes }) =>
+    definedMembers({
+      filename,
+      content_type: contentType,
+      content_id: contentId,
+      content: Buffer.from(bytes).toString("base64"),
     }),
-    ...definedMembers({ headers, html, text, metadata, tags }),
-    ...(files.length === 0
-      ? {}
-      : {
-          attachments: files.map(({ filename, contentType, contentId, content: bytes }) => ({
-            filename,
-            content_type: contentType,
-            ...definedMembers({ content_id: contentId }),
-            content: Buffer.from(bytes).toString("base64"),
-          })),
-        }),
-  };
+  );
+  return definedMembers({
+    from,
+    from_name: content.fromName,
+    to: to ?? content.to,
+    to_name: isSameRecipient ? content.toName : undefined,
+    reply_to: content.replyTo,
+    reply_to_name: content.replyToName,
+    subject,
+    ...{ headers, html, text, metadata, tags },
+    attachments: attachments.length === 0 ? undefined : attachments,
+  });
 }
