@@ -13,7 +13,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
-import { rowBackoff } from "../worker/rowBackoff.ts";
+import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
@@ -43,6 +43,8 @@ const WOKEN_INTERVAL_MS = 25;
 /** The pause between two passes over all workspaces for messages whose time may be over. */
 const AGED_MS = 5_000;
 
+type Read = <Result>(query: (db: ReadDatabase) => Result) => Result | null;
+
 /**
  * Ends expired leases and messages whose time is over, and finds those that a clock misdated. It needs no relay, so
  * it works during an outage.
@@ -52,11 +54,9 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   const { store, policy, clock, sendGate, onTrouble } = context;
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
-  const read = <Result>(query: (db: ReadDatabase) => Result) => tryReadRows(() => query(emails), onTrouble);
+  const read: Read = (query) => tryReadRows(() => query(emails), onTrouble);
+  const aged = agedMessages(options, read, backoff);
   let agedAt = Number.NEGATIVE_INFINITY;
-  /** The last mail owner whose messages were checked for age; "" when all have been. */
-  let agedAfter = "";
-  const clockSkewed = dueMailAfterClockSkew({ clock, policy, read });
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedEmails(db, ROUND_MESSAGES_MAX)) ?? [];
@@ -75,6 +75,36 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
     });
   };
 
+  const round = async (): Promise<void> => {
+    if (await sendGate.ask()) await endLeases();
+    const now = clock.monotonicMs();
+    if (!sendGate.isOpen || (!aged.isAmidPass() && now - agedAt < AGED_MS)) return;
+    agedAt = now;
+    await aged.endSome();
+  };
+
+  return periodicWorker({
+    round,
+    intervalMs: INTERVAL_MS,
+    wokenIntervalMs: WOKEN_INTERVAL_MS,
+    firstDelayMs: 0,
+    // End a lease that ran out while the store was away as soon as the store is back.
+    backoffMsMax: INTERVAL_MS,
+    onTrouble: (error) => onTrouble(error, ""),
+  });
+}
+
+/** Goes through all mail owners, some in each round, and ends their messages whose time is over. */
+function agedMessages(
+  { context, workspaces, onClockSkewed }: MailExpiryOptions,
+  read: Read,
+  backoff: RowBackoff,
+) {
+  const { store, policy, clock, onTrouble } = context;
+  const clockSkewed = dueMailAfterClockSkew({ clock, policy, read });
+  /** The last mail owner whose messages were checked; "" when all have been. */
+  let after = "";
+
   /** Returns how many messages it looked at. */
   const endAgedOf = async ({ ownerId, acceptedAt }: WaitingOwner): Promise<number> => {
     const acceptedBefore = context.jumpProofTime() - policy.lifetimeMs;
@@ -92,33 +122,18 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
     return aged.length;
   };
 
-  /** Checks the oldest messages of a number of mail owners, so that all get their turn. */
-  const endAged = async (): Promise<void> => {
-    let left = ROUND_MESSAGES_MAX;
-    for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
-      const next = read((db) => nextOwnerByAge(db, agedAfter));
-      agedAfter = next?.ownerId ?? "";
-      if (next === null) return options.onClockSkewed(clockSkewed.take());
-      clockSkewed.lookAt(next.ownerId);
-      left -= await endAgedOf(next);
-    }
+  return {
+    isAmidPass: () => after !== "",
+    /** Checks the oldest messages of a number of mail owners, so that all get their turn. */
+    async endSome(): Promise<void> {
+      let left = ROUND_MESSAGES_MAX;
+      for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
+        const next = read((db) => nextOwnerByAge(db, after));
+        after = next?.ownerId ?? "";
+        if (next === null) return onClockSkewed(clockSkewed.take());
+        clockSkewed.lookAt(next.ownerId);
+        left -= await endAgedOf(next);
+      }
+    },
   };
-
-  const round = async (): Promise<void> => {
-    if (await sendGate.ask()) await endLeases();
-    const now = clock.monotonicMs();
-    if (!sendGate.isOpen || (agedAfter === "" && now - agedAt < AGED_MS)) return;
-    agedAt = now;
-    await endAged();
-  };
-
-  return periodicWorker({
-    round,
-    intervalMs: INTERVAL_MS,
-    wokenIntervalMs: WOKEN_INTERVAL_MS,
-    firstDelayMs: 0,
-    // End a lease that ran out while the store was away as soon as the store is back.
-    backoffMsMax: INTERVAL_MS,
-    onTrouble: (error) => onTrouble(error, ""),
-  });
 }

@@ -8,7 +8,7 @@ import { disableFailedEndpoint } from "../../commands/webhook/changeWebhookEndpo
 import { readWebhookDelivery } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { expireWebhookLease } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { FAILING_RULE } from "../../domain/webhook/failingRule.ts";
-import { rfc3339 } from "../../kernel/time.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
@@ -52,8 +52,7 @@ export function leaseExpiryAndFailingEndpoints(options: LeaseExpiryOptions): Per
   const settled = jumpProofTime(clock);
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
-  const read = <Result>(query: (db: ReadDatabase) => Result) =>
-    tryReadRows(() => query(deliveries), onTrouble);
+  const read: Read = (query) => tryReadRows(() => query(deliveries), onTrouble);
   let lookedAt = Number.NEGATIVE_INFINITY;
   let clockSkewedDueAt = Number.NEGATIVE_INFINITY;
 
@@ -66,22 +65,6 @@ export function leaseExpiryAndFailingEndpoints(options: LeaseExpiryOptions): Per
       if (state === null) return;
       await expireWebhookLease(store, id, attempt, recordingOf(context, state.origin.workspaceId));
     });
-  };
-
-  const disableFailing = async (): Promise<void> => {
-    // A stale read model has not seen the latest successes.
-    if (!(await waitUntilCaughtUp())) return;
-    const since = settled() - FAILING_RULE.durationMs;
-    const { instance } = await deps.instanceStatus.get();
-    // While the log was stopped nobody was called here, and calls made elsewhere meanwhile are unknown.
-    if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
-    const before = rfc3339(since);
-    const failing = read((db) => failingEndpoints(db, before, FAILING_RULE, FAILING_MAX)) ?? [];
-    for (const { workspaceId, endpointId } of failing) {
-      const { context: command } = recordingOf(context, workspaceId);
-      const hasChanged = await disableFailedEndpoint(deps, { endpointId }, "failing", command);
-      if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "failing" });
-    }
   };
 
   const findClockSkewed = (now: number): void => {
@@ -97,7 +80,8 @@ export function leaseExpiryAndFailingEndpoints(options: LeaseExpiryOptions): Per
     if (now >= clockSkewedDueAt) findClockSkewed(now);
     if (now - lookedAt < FAILING_CHECK_INTERVAL_MS) return;
     lookedAt = now;
-    await disableFailing();
+    // A stale read model has not seen the latest successes.
+    if (await waitUntilCaughtUp()) await disableFailing(context, settled() - FAILING_RULE.durationMs, read);
   };
 
   return periodicWorker({
@@ -108,4 +92,20 @@ export function leaseExpiryAndFailingEndpoints(options: LeaseExpiryOptions): Per
     backoffMsMax: INTERVAL_MS,
     onTrouble: (error) => onTrouble(error, ""),
   });
+}
+
+type Read = <Result>(query: (db: ReadDatabase) => Result) => Result | null;
+
+/** Disables the endpoints that no call has reached since `since`. */
+async function disableFailing(context: WebhookContext, since: EpochMs, read: Read): Promise<void> {
+  const { deps } = context;
+  const { instance } = await deps.instanceStatus.get();
+  // While the log was stopped nobody was called here, and calls made elsewhere meanwhile are unknown.
+  if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
+  const failing = read((db) => failingEndpoints(db, rfc3339(since), FAILING_RULE, FAILING_MAX)) ?? [];
+  for (const { workspaceId, endpointId } of failing) {
+    const { context: command } = recordingOf(context, workspaceId);
+    const hasChanged = await disableFailedEndpoint(deps, { endpointId }, "failing", command);
+    if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "failing" });
+  }
 }
