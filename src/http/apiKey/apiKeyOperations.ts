@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../domain/apiKey/decisions.ts";
 import { Closed } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
-import { answersCreated, answersOk, type Operations } from "../server/operation.ts";
+import { answersCreated, answersOk, operationsOf } from "../server/operation.ts";
 import { ApiKey, ApiKeyId, IssuedApiKey } from "./apiKeyResource.ts";
 import { IssueApiKeyBody } from "./issueApiKeyRequest.ts";
 
@@ -32,31 +32,26 @@ const RevokeApiKeyBody = Closed(
   { examples: [{ with_children: true }] },
 );
 
-const tag = "API keys";
-
 const KeyParams = Type.Object({ id: ApiKeyId });
 
-export const apiKeyOperations = {
+export const apiKeyOperations = operationsOf("API keys", {
   issueApiKey: {
     summary: "Issue an API key",
     description:
       "A key issues only what it holds itself, scopes and senders and ranges (else FORBIDDEN), and none that outlives it. Every request " +
       "makes a new key: after an answer that was lost, revoke what the list shows.",
-    tag,
     body: IssueApiKeyBody,
     ...answersCreated(IssuedApiKey, "API_KEY_LIMIT_REACHED"),
   },
   listApiKeys: {
     summary: "List API keys",
     description: "Newest first, expired and revoked ones as well.",
-    tag,
     ...answersPage(ApiKey, {}),
   },
   getApiKey: {
     params: KeyParams,
     summary: "Read an API key",
     description: "What it is and may do; only the answer that issued it shows the key itself.",
-    tag,
     ...answersOk(ApiKey, "NOT_FOUND"),
   },
   revokeApiKey: {
@@ -65,7 +60,6 @@ export const apiKeyOperations = {
     description:
       "Within a second it stops working on every instance. A key may revoke itself. A repeat changes nothing. What it has " +
       "issued stays, unless `with_children` says otherwise.",
-    tag,
     body: RevokeApiKeyBody,
     isBodyOptional: true,
     ...answersOk(ApiKey, "NOT_FOUND"),
@@ -77,9 +71,8 @@ export const apiKeyOperations = {
       "Issues a key that may do what this one may, and lets this one end after the overlap. The key that asks must hold " +
       "all of that itself; a key may rotate itself. Every request makes a new key: after an answer that was lost, revoke " +
       "what the list shows.",
-    tag,
     body: RotateApiKeyBody,
     isBodyOptional: true,
     ...answersCreated(IssuedApiKey, "NOT_FOUND", "API_KEY_NOT_ACTIVE", "API_KEY_LIMIT_REACHED"),
   },
-} satisfies Operations;
+});

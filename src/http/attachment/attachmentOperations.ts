@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Closed, DirectAttachment } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
-import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import { answersCreated, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 import { Attachment, AttachmentStatus } from "./attachmentResource.ts";
 
 const UploadForm = Closed({
@@ -12,14 +12,11 @@ const UploadForm = Closed({
   }),
 });
 
-const tag = "Attachments";
-
 /** The operations on uploads. */
-export const attachmentOperations = {
+export const attachmentOperations = operationsOf("Attachments", {
   uploadAttachment: {
     summary: "Upload a file",
     description: "The file is checked after the answer: it can be used in sends once its status is `ready`.",
-    tag,
     body: DirectAttachment,
     multipart: UploadForm,
     ...answersCreated(
@@ -32,14 +29,12 @@ export const attachmentOperations = {
   },
   listAttachments: {
     summary: "List uploads, newest first",
-    tag,
     ...answersPage(Attachment, { status: Type.Optional(AttachmentStatus) }),
   },
-  getAttachment: { summary: "Read an upload", tag, ...answersOk(Attachment, "NOT_FOUND") },
+  getAttachment: { summary: "Read an upload", ...answersOk(Attachment, "NOT_FOUND") },
   deleteAttachment: {
     summary: "Delete an upload",
     description: "Messages that were accepted with it keep its bytes. A repeat is no error.",
-    tag,
     ...answersNoContent("NOT_FOUND"),
   },
-} satisfies Operations;
+});

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { Text } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
-import type { Operations } from "../server/operation.ts";
+import { operationsOf } from "../server/operation.ts";
 import { AuditEntry, AuditTarget } from "./auditEntryResource.ts";
 
 const FILTER_CHARACTERS_MAX = 100;
@@ -20,16 +20,15 @@ const filters = {
   ...CREATED_RANGE,
 };
 
-export const auditLogOperations = {
+export const auditLogOperations = operationsOf("Workspace", {
   listAuditLog: {
     summary: "List who did what",
     description:
       "Newest first: what keys, the command line and the service itself did to keys, senders, templates, webhook " +
       "endpoints, limits, suppressions, erasures and the workspace; and messages that were canceled or erased and uploads " +
       "that were deleted on request. Sends are in the list of messages.",
-    tag: "Workspace",
     ...answersPage(AuditEntry, filters),
   },
-} satisfies Operations;
+});
 
 export type ListAuditLogQuery = Static<typeof auditLogOperations.listAuditLog.query>;

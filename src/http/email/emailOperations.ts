@@ -4,7 +4,7 @@ import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
 import { DAY_MS } from "../../kernel/time.ts";
 import { Closed, FreeText, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
-import { answersAccepted, answersOk, type Operations } from "../server/operation.ts";
+import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailStatus, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader } from "./idempotencyKey.ts";
@@ -38,15 +38,12 @@ const RescheduleBody = Closed(
   { examples: [{ scheduled_at: "2030-01-31T12:00:00Z" }] },
 );
 
-const tag = "Emails";
-
 /** The operations under /api/v1/emails. */
-export const emailOperations = {
+export const emailOperations = operationsOf("Emails", {
   sendEmail: {
     summary: "Send an email",
     description:
       "Accepts one message to one recipient. 202 means that it is durably in the log. The same Idempotency-Key with the same content gets the first answer again, with `Idempotent-Replayed: true`. A message to a suppressed recipient is accepted as `suppressed` and not delivered. With a test key nothing leaves the service.",
-    tag,
     headers: IdempotencyKeyHeader,
     body: SendEmailBody,
     ...answersAccepted(
@@ -70,7 +67,6 @@ export const emailOperations = {
     summary: "Send up to 100 emails",
     description:
       "Each send has its own `idempotency_key`, and is checked, accepted or refused as if it had come alone: a refusal stops none of the others, and a repeat of the batch repeats the answers. The pointers of a problem lead into its own send. Counts once in the rate limit; each message counts in the daily limit.",
-    tag,
     body: EmailBatchBody,
     ...answersOk(EmailBatch),
   },
@@ -78,13 +74,11 @@ export const emailOperations = {
     summary: "List emails",
     description:
       "Newest first. With `idempotency_key` it looks up the one message accepted under that key. A test key reaches only test mail, every other key only live mail.",
-    tag,
     ...answersPage(EmailSummary, filters),
   },
   getEmail: {
     summary: "Read an email",
     description: "As it is now, or as it was at a time in the past.",
-    tag,
     ...answersOk(Email, "NOT_FOUND"),
     query: GetEmailQuery,
   },
@@ -92,14 +86,12 @@ export const emailOperations = {
     summary: "Deliver a scheduled email at another time",
     description:
       "Possible until its first attempt begins. The present, or a time in the last hour, means at once. A repeat gets the same answer.",
-    tag,
     body: RescheduleBody,
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_SCHEDULED"),
   },
   cancelEmail: {
     summary: "Cancel an email that waits",
     description: "A message that is already canceled is answered as it is.",
-    tag,
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_CANCELABLE"),
   },
   eraseEmailContent: {
@@ -108,7 +100,6 @@ export const emailOperations = {
       "Addresses, subject, bodies, variables, metadata and files go for good; that there was a message, and what became " +
       "of it, stays, and its Idempotency-Key answers as before. A message that waits is canceled with it. Content is " +
       "erased by itself `content_retention_days` after acceptance. A repeat changes nothing.",
-    tag,
     ...answersOk(Email, "NOT_FOUND"),
     also: [
       {
@@ -119,6 +110,6 @@ export const emailOperations = {
       },
     ],
   },
-} satisfies Operations;
+});
 
 export type ListEmailsQuery = Static<typeof emailOperations.listEmails.query>;

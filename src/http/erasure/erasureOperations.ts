@@ -3,7 +3,7 @@ import { Closed, Text } from "../body/commonSchemas.ts";
 import { addressFaults, memberRules } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { answersPage } from "../lists/listOperation.ts";
-import { answersAccepted, answersOk, type Operations } from "../server/operation.ts";
+import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { Erasure } from "./erasureResource.ts";
 
 const RequestErasureBody = withRules(
@@ -19,9 +19,7 @@ const RequestErasureBody = withRules(
   memberRules(({ address }) => addressFaults("/address", address)),
 );
 
-const tag = "Erasure";
-
-export const erasureOperations = {
+export const erasureOperations = operationsOf("Erasure", {
   requestErasure: {
     summary: "Erase a person",
     description:
@@ -29,15 +27,13 @@ export const erasureOperations = {
       "messages to the address, uploads that went to nobody else, address and note of a suppression. Messages that wait " +
       "are canceled; one that is being delivered is erased when that ends. Suppressions keep holding, Idempotency-Keys " +
       "keep answering. Addresses are compared as suppressions are.",
-    tag,
     body: RequestErasureBody,
     ...answersAccepted(Erasure),
   },
   listErasures: {
     summary: "List requests to erase a person",
     description: "Newest first.",
-    tag,
     ...answersPage(Erasure, {}),
   },
-  getErasure: { summary: "Read a request and its report", tag, ...answersOk(Erasure, "NOT_FOUND") },
-} satisfies Operations;
+  getErasure: { summary: "Read a request and its report", ...answersOk(Erasure, "NOT_FOUND") },
+});

@@ -3,7 +3,7 @@ import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { AnyName, Closed, FreeText, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { addressFaults, fault, memberRules } from "../body/memberFaults.ts";
 import { withErrorText, withRules } from "../body/validation.ts";
-import { answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import { answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 
 const MESSAGE_ID_CHARACTERS_MAX = 998;
 const PROVIDER_ID_CHARACTERS_MAX = 200;
@@ -115,14 +115,13 @@ const FeedbackOutcome = Closed(
   { $id: "Feedback", description: "The result of a report on a message." },
 );
 
-export const feedbackOperations = {
+export const feedbackOperations = operationsOf("Feedback", {
   tellFeedback: {
     summary: "Report what happened to a message",
     description:
       "For relays whose events come to you: that a message was delivered, bounced, or that its recipient has reported " +
       "it. Whether a bounce is the address's fault is read from `status` and `reply`; then, and for a complaint, the " +
       "address that the message was sent to is suppressed. A repeat changes nothing.",
-    tag: "Feedback",
     body: TellFeedbackBody,
     ...answersOk(FeedbackOutcome, "NOT_FOUND"),
   },
@@ -132,7 +131,6 @@ export const feedbackOperations = {
       "As Postmark makes it, with an API key in its `HttpHeaders`. The message is named by its metadata, which the " +
       "service adds for a relay with `provider=postmark`. What is not about a message of the key's workspace, or says " +
       "nothing about its end, is taken and changes nothing, so that Postmark does not repeat it.",
-    tag: "Feedback",
     body: PostmarkCall,
     ...answersNoContent(),
   },
@@ -142,9 +140,8 @@ export const feedbackOperations = {
       "For Amazon SNS alone: the body is its message, as `text/plain`. It is taken when its topic is one of " +
       "SES_TOPIC_ARNS and Amazon has signed it; a subscription to such a topic is confirmed automatically. A repeat changes nothing. " +
       "503 if the store or Amazon's certificate is unavailable: SNS retries.",
-    tag: "Feedback",
     ...answersNoContent("INVALID_REQUEST", "NOT_FOUND", "PAYLOAD_TOO_LARGE"),
   },
-} satisfies Operations;
+});
 
 export type TellFeedback = Static<typeof feedbackOperations.tellFeedback.body>;

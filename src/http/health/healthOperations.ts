@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { AnyName, Closed, OneOf } from "../body/commonSchemas.ts";
-import type { Operations } from "../server/operation.ts";
+import { operationsOf } from "../server/operation.ts";
 
 const Live = Closed({ status: Type.Literal("ok") });
 
@@ -28,16 +28,14 @@ const RetryAfter = Type.Object({
 });
 
 /** The operations under /health. */
-export const healthOperations = {
+export const healthOperations = operationsOf("Health", {
   live: {
     summary: "Say that the process runs",
-    tag: "Health",
     success: { status: 200, schema: Live },
     problems: [],
   },
   ready: {
     summary: "Say whether the service can do its work",
-    tag: "Health",
     success: { status: 200, schema: readiness("ok", "degraded") },
     also: [
       {
@@ -49,4 +47,4 @@ export const healthOperations = {
     ],
     problems: [],
   },
-} satisfies Operations;
+});

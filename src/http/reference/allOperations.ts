@@ -8,7 +8,7 @@ import { erasureOperations } from "../erasure/erasureOperations.ts";
 import { feedbackOperations } from "../feedback/feedbackOperations.ts";
 import { HealthStatus, healthOperations } from "../health/healthOperations.ts";
 import { senderOperations } from "../sender/senderOperations.ts";
-import type { Operations } from "../server/operation.ts";
+import { type Operations, operationsOf } from "../server/operation.ts";
 import { suppressionOperations } from "../suppression/suppressionOperations.ts";
 import { templateOperations } from "../template/templateOperations.ts";
 import { usageOperations } from "../usage/usageOperations.ts";
@@ -42,18 +42,16 @@ const Negotiated = Type.Object({ Vary: Type.String(), "Cache-Control": Type.Stri
 const LedOn = Type.Object({ Location: Type.String(), Vary: Type.String() });
 
 /** The operations that describe the service itself. */
-const referenceOperations = {
+const referenceOperations = operationsOf("Reference", {
   home: {
     summary: "Say what runs here",
     description: "JSON for whoever accepts that rather than HTML; people are led on to the dashboard.",
-    tag: "Reference",
     success: { status: 200, schema: Home, headers: Negotiated },
     also: [{ status: 303, schema: null, description: "To the dashboard.", headers: LedOn }],
     problems: [],
   },
   openApi: {
     summary: "Read this document",
-    tag: "Reference",
     headers: Conditional,
     success: { status: 200, schema: Type.Object({ openapi: Type.Literal("3.1.1") }), headers: Cached },
     also: [unchanged],
@@ -61,13 +59,12 @@ const referenceOperations = {
   },
   docs: {
     summary: "Read the reference as a page",
-    tag: "Reference",
     headers: Conditional,
     success: { status: 200, schema: Type.String(), contentType: "text/html; charset=utf-8", headers: Cached },
     also: [unchanged],
     problems: ["RATE_LIMITED"],
   },
-} satisfies Operations;
+});
 
 /** The operation of every route, in the order of the reference page. */
 export const operations: Required<Operations> = {

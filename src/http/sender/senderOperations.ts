@@ -1,11 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Closed, FreeText, OneOf } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
-import { answersCreated, answersOk, type Operations } from "../server/operation.ts";
+import { answersCreated, answersOk, operationsOf } from "../server/operation.ts";
 import { AddSenderBody } from "./addSenderRequest.ts";
 import { Sender, SenderId } from "./senderResource.ts";
-
-const tag = "Senders";
 
 const VerifySenderBody = Closed(
   {
@@ -32,26 +30,23 @@ const page = {
 const Params = Type.Object({ id: SenderId });
 
 /** The operations on senders. */
-export const senderOperations = {
+export const senderOperations = operationsOf("Senders", {
   addSender: {
     summary: "Add a sending address or domain",
     description:
       "It cannot send before it is verified. Adding it again answers the existing sender and, if display_name is given, " +
       "changes its display name; null removes it. A workspace has at most 1,000 senders, disabled ones included.",
-    tag,
     body: AddSenderBody,
     ...answersCreated(Sender, "SENDER_LIMIT_REACHED"),
     also: [{ status: 200, schema: Sender, description: "It already existed." }],
   },
   listSenders: {
     summary: "List senders, newest first",
-    tag,
     ...answersPage(Sender, {}),
   },
   getSender: {
     params: Params,
     summary: "Read a sender",
-    tag,
     ...answersOk(Sender, "NOT_FOUND"),
   },
   requestSenderVerification: {
@@ -63,7 +58,6 @@ export const senderOperations = {
       "a UTC day in all; an address gets 20 a UTC day, and one more for each workspace that asks for the first time that " +
       "day, up to 100. dns: looks for the domain's record now. The answer is the " +
       "sender as it is afterwards; one that is already verified is answered as it is.",
-    tag,
     body: VerifySenderBody,
     ...answersOk(
       Sender,
@@ -78,26 +72,22 @@ export const senderOperations = {
     summary: "Disable a sender",
     description:
       "It cannot send, and its queued mail waits. A disabled address is not covered by its domain either.",
-    tag,
     ...answersOk(Sender, "NOT_FOUND"),
   },
   enableSender: {
     params: Params,
     summary: "Enable a sender that was disabled",
     description: "One that was never verified stays unverified.",
-    tag,
     ...answersOk(Sender, "NOT_FOUND"),
   },
   showSenderVerification: {
     summary: "The page that a verification link opens",
     description: "Changes nothing.",
-    tag,
     ...page,
   },
   confirmSenderVerification: {
     summary: "Confirm a sending address",
     description: "What the page's button does.",
-    tag,
     ...page,
   },
-} satisfies Operations;
+});

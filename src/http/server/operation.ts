@@ -46,6 +46,15 @@ export interface Operation {
 /** Operations by the name of their route. */
 export type Operations = { readonly [Name in RouteName]?: Operation };
 
+/** The operations under one heading of the reference page. */
+export function operationsOf<const All extends { readonly [Name in RouteName]?: Omit<Operation, "tag"> }>(
+  tag: string,
+  operations: All & Record<Exclude<keyof All, RouteName>, never>,
+) {
+  const tagged = Object.entries(operations).map(([name, operation]) => [name, { ...operation, tag }]);
+  return Object.fromEntries(tagged) as { readonly [Name in keyof All]: All[Name] & { readonly tag: string } };
+}
+
 /** What most operations share: one success status, and no query parameters by default. */
 function answering<const Status extends OperationResponse["status"]>(status: Status) {
   return <Schema extends TSchema>(schema: Schema, ...problems: readonly ProblemCode[]) => {

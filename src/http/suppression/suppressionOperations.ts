@@ -5,7 +5,7 @@ import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { addressFaults, memberRules } from "../body/memberFaults.ts";
 import { withAdvice, withRules } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
-import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import { answersCreated, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 import { Suppression, SuppressionReason } from "./suppressionResource.ts";
 
 /** How addresses are compared, for the reader of the reference. */
@@ -36,15 +36,12 @@ const AddSuppressionBody = withRules(
   memberRules(({ address }) => addressFaults("/address", address)),
 );
 
-const tag = "Suppressions";
-
-export const suppressionOperations = {
+export const suppressionOperations = operationsOf("Suppressions", {
   addSuppression: {
     summary: "Suppress a recipient",
     description:
       "Mail to the address ends as `suppressed`, including what is already queued. An existing suppression stays " +
       `as it is, with its first reason and note, and is answered with 200. The length of the list is not limited. ${COMPARED}`,
-    tag,
     body: AddSuppressionBody,
     ...answersCreated(Suppression),
     also: [
@@ -58,13 +55,11 @@ export const suppressionOperations = {
   listSuppressions: {
     summary: "List suppressed recipients",
     description: "Newest first.",
-    tag,
     ...answersPage(Suppression, { reason: Type.Optional(SuppressionReason), ...CREATED_RANGE }),
   },
   getSuppression: {
     summary: "Look up a suppression by its address",
     description: `The address is percent-encoded in the path. ${COMPARED}`,
-    tag,
     ...answersOk(Suppression, "NOT_FOUND"),
   },
   removeSuppression: {
@@ -72,9 +67,8 @@ export const suppressionOperations = {
     description:
       "New mail to the address is delivered again; messages already suppressed stay so. The address is " +
       `percent-encoded in the path. ${COMPARED}`,
-    tag,
     ...answersNoContent("NOT_FOUND"),
   },
-} satisfies Operations;
+});
 
 export type ListSuppressionsQuery = Static<typeof suppressionOperations.listSuppressions.query>;

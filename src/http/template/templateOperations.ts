@@ -4,7 +4,7 @@ import { displayNameFaults, memberRules } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendEmailFaults.ts";
 import { answersPage } from "../lists/listOperation.ts";
-import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import { answersCreated, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
@@ -21,38 +21,31 @@ export const PreviewBody = withRules(
   memberRules(({ variables }) => variablesFaults(variables)),
 );
 
-const tag = "Templates";
-
-export const templateOperations = {
+export const templateOperations = operationsOf("Templates", {
   createTemplate: {
     summary: "Create a template",
     description: "It has no version yet: draft one, then publish it.",
-    tag,
     body: CreateTemplateBody,
     ...answersCreated(Template, "TEMPLATE_LIMIT_REACHED"),
   },
   listTemplates: {
     summary: "List templates, newest first",
-    tag,
     ...answersPage(Template, {}),
   },
   getTemplate: {
     summary: "Read a template",
-    tag,
     ...answersOk(Template, "NOT_FOUND"),
   },
   deleteTemplate: {
     summary: "Delete a template",
     description:
       "With all of its versions, whose sources no longer count. Messages that were accepted with it have their content.",
-    tag,
     ...answersNoContent("NOT_FOUND"),
   },
   archiveTemplate: {
     summary: "Archive a template",
     description:
       "Permanently: nothing is drafted, published or sent with it again. A repeat changes nothing.",
-    tag,
     ...answersOk(Template, "NOT_FOUND"),
   },
   draftTemplateVersion: {
@@ -60,7 +53,6 @@ export const templateOperations = {
     description:
       "A version never changes: a correction is a new version. Every variable that its Liquid reads and does not make " +
       "itself must be in `variables`; a misspelt one is refused by its name.",
-    tag,
     body: DraftVersionBody,
     ...answersCreated(
       TemplateVersion,
@@ -72,27 +64,23 @@ export const templateOperations = {
   },
   listTemplateVersions: {
     summary: "List the versions of a template, newest first",
-    tag,
     ...answersPage(TemplateVersion, {}, "NOT_FOUND"),
   },
   getTemplateVersion: {
     summary: "Read a version of a template",
-    tag,
     ...answersOk(TemplateVersion, "NOT_FOUND"),
   },
   publishTemplateVersion: {
     summary: "Publish a version of a template",
     description:
       "Makes it the version that sends without a template_version_id use. An older version can be published again.",
-    tag,
     ...answersOk(TemplateVersion, "NOT_FOUND", "TEMPLATE_ARCHIVED", "TEMPLATE_LIMIT_REACHED"),
   },
   previewTemplateVersion: {
     summary: "Render a version of a template, draft or published",
-    tag,
     body: PreviewBody,
     ...answersOk(TemplatePreview, "NOT_FOUND", "INVALID_TEMPLATE_DATA"),
   },
-} satisfies Operations;
+});
 
 export type ListVersionsQuery = Static<typeof templateOperations.listTemplateVersions.query>;

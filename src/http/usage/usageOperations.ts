@@ -3,7 +3,7 @@ import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { FreeText, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { SenderId } from "../sender/senderResource.ts";
-import type { Operations } from "../server/operation.ts";
+import { operationsOf } from "../server/operation.ts";
 import { Bounces, Usage } from "./usageResource.ts";
 
 /** The longest range of one request, by the size of its buckets. */
@@ -58,17 +58,15 @@ const bouncesFilters = {
   ),
 };
 
-const tag = "Usage";
 const FRESH =
   "Holds everything that was written before the request. Buckets in which nothing happened are left out.";
 
-export const usageOperations = {
+export const usageOperations = operationsOf("Usage", {
   showUsage: {
     summary: "Count messages by hour or day",
     description:
       "Newest first. A message counts as accepted in the bucket of its acceptance and once more for its end, in the " +
       `bucket in which that was recorded, so rows add up over any range. A test key counts test mail, every other key live mail. ${FRESH}`,
-    tag,
     ...answersPage(Usage, usageFilters),
   },
   showBounces: {
@@ -76,10 +74,9 @@ export const usageOperations = {
     description:
       "Newest first, one row for each hour or day and domain. Which domains are kept is the operator's choice " +
       `(BOUNCE_DOMAINS). ${FRESH}`,
-    tag,
     ...answersPage(Bounces, bouncesFilters),
   },
-} satisfies Operations;
+});
 
 /** The query members that both operations share. */
 export type RangeQuery = Static<typeof usageOperations.showBounces.query>;

@@ -5,7 +5,7 @@ import { Closed, FreeText, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } fr
 import { displayNameFaults, memberRules, NO_FAULTS } from "../body/memberFaults.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
-import { answersAccepted, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import { answersAccepted, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 import { NewWebhookEndpoint, WebhookEndpoint, WebhookTest } from "./webhookEndpointResource.ts";
 
@@ -97,34 +97,28 @@ const WebhookEndpointList = Closed({
   next_cursor: Type.Optional(Nullable(Type.String(), { description: "Only with `limit` or `cursor`." })),
 });
 
-const tag = "Webhooks";
-
 /** The operations under /webhooks on endpoints. */
-export const webhookEndpointOperations = {
+export const webhookEndpointOperations = operationsOf("Webhooks", {
   listWebhooks: {
     summary: "List webhook endpoints",
     description: "Active and disabled ones, newest first. Without `limit` and `cursor`, all of them.",
-    tag,
     query: listQuery({}),
     success: { status: 200, schema: WebhookEndpointList },
     problems: [],
   },
   registerWebhook: {
     summary: "Register a webhook endpoint",
-    tag,
     body: RegisterWebhookBody,
     success: { status: 201, schema: NewWebhookEndpoint },
     problems: ["INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_LIMIT_REACHED"],
   },
   getWebhook: {
     summary: "Read a webhook endpoint",
-    tag,
     ...answersOk(WebhookEndpoint, "WEBHOOK_NOT_FOUND"),
   },
   updateWebhook: {
     summary: "Change a webhook endpoint",
     description: "Omitted members stay as they are. Pending deliveries go to the new destination too.",
-    tag,
     body: UpdateWebhookBody,
     success: { status: 200, schema: WebhookEndpoint },
     problems: ["INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_NOT_FOUND"],
@@ -132,27 +126,23 @@ export const webhookEndpointOperations = {
   deleteWebhook: {
     summary: "Delete a webhook endpoint",
     description: "Its pending deliveries are skipped.",
-    tag,
     ...answersNoContent("WEBHOOK_NOT_FOUND"),
   },
   disableWebhook: {
     summary: "Disable a webhook endpoint",
     description: "Its pending deliveries are skipped, and can be recovered. A repeat changes nothing.",
-    tag,
     ...answersOk(WebhookEndpoint, "WEBHOOK_NOT_FOUND"),
   },
   enableWebhook: {
     summary: "Enable a webhook endpoint",
     description:
       "It gets what happens from now on; what it missed can be recovered. A repeat changes nothing.",
-    tag,
     ...answersOk(WebhookEndpoint, "WEBHOOK_NOT_FOUND"),
   },
   rotateWebhookSecret: {
     summary: "Give a webhook endpoint a new signing secret",
     description:
       "Both secrets sign while they overlap. If rotated repeatedly, up to three earlier secrets sign until their overlap has passed, and none for longer than the newest rotation says.",
-    tag,
     body: RotateSecretBody,
     isBodyOptional: true,
     ...answersOk(NewWebhookEndpoint, "WEBHOOK_NOT_FOUND"),
@@ -161,9 +151,8 @@ export const webhookEndpointOperations = {
   testWebhook: {
     summary: "Send a test event to a webhook endpoint",
     description: "An event `webhook.test`, whatever the endpoint subscribes to.",
-    tag,
     ...answersAccepted(WebhookTest, "WEBHOOK_NOT_FOUND", "WEBHOOK_DISABLED"),
   },
-} satisfies Operations;
+});
 
 export type UpdateWebhookBody = Static<typeof UpdateWebhookBody>;

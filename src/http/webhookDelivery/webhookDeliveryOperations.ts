@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Closed, Time } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
-import { answersAccepted, answersOk, type Operations } from "../server/operation.ts";
+import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
 import {
   DeliveryStatus,
@@ -23,36 +23,30 @@ const RecoverWebhookBody = Closed(
   { examples: [{}] },
 );
 
-const tag = "Webhook deliveries";
-
 /** The operations under /webhooks on deliveries. */
-export const webhookDeliveryOperations = {
+export const webhookDeliveryOperations = operationsOf("Webhook deliveries", {
   listWebhookDeliveries: {
     summary: "List the deliveries to a webhook endpoint",
     description:
       "What happened while it was disabled is `skipped` without an attempt, and is kept for 14 days.",
-    tag,
     ...answersPage(WebhookDelivery, filters, "WEBHOOK_NOT_FOUND"),
   },
   getWebhookDelivery: {
     summary: "Read a delivery with its attempts",
-    tag,
     ...answersOk(WholeWebhookDelivery, "NOT_FOUND", "WEBHOOK_NOT_FOUND"),
   },
   retryWebhookDelivery: {
     summary: "Deliver once more",
     description: "Whatever its state; the retry schedule starts again. A delivery in flight is left alone.",
-    tag,
     ...answersAccepted(WebhookDelivery, "NOT_FOUND", "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
   recoverWebhook: {
     summary: "Deliver again what has failed, was skipped or was missed since a time",
     description:
       "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. Deliveries in flight are left alone.",
-    tag,
     body: RecoverWebhookBody,
     ...answersOk(WebhookRecovery, "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
-} satisfies Operations;
+});
 
 export type ListWebhookDeliveriesQuery = Static<typeof webhookDeliveryOperations.listWebhookDeliveries.query>;

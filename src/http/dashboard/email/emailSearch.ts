@@ -9,7 +9,7 @@ import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { emailQuery } from "../../email/emailHandlers.ts";
 
-/** What can be searched for, in the order of the form. */
+/** What can be searched for, in the order in which a search is written. */
 export const SEARCH_WORDS = ["to", "from", "status", "template", "tag", "after", "before", "key"] as const;
 type SearchWord = (typeof SEARCH_WORDS)[number];
 
