@@ -15,7 +15,9 @@ export class ConflictRetry {
 
   /** Call it after losing an append: waits a random time. Throws {@link StreamBusyError} once the time is up. */
   async lost(): Promise<void> {
-    if (performance.now() - this.since > CONTENTION_MS_MAX) throw new StreamBusyError(this.stream);
+    const triedMs = Math.round(performance.now() - this.since);
+    if (triedMs > CONTENTION_MS_MAX)
+      throw new StreamBusyError(this.stream, `appends were lost to other instances for ${triedMs} ms`);
     await Bun.sleep(Math.random() * this.backoffMs);
     this.backoffMs = Math.min(BACKOFF_MS_MAX, 2 * this.backoffMs);
   }

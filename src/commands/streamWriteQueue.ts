@@ -5,10 +5,10 @@ const WRITERS_WAITING_MAX = 1_000;
 /** After a longer wait the caller has already been answered, or is about to be. */
 const TURN_WAIT_MS_MAX = 8_000;
 
-/** Too many writers want one stream. Nothing was written, and a retry a little later may succeed. */
+/** Others keep one stream busy. Nothing was written, and a retry a little later may succeed. */
 export class StreamBusyError extends StoreError {
-  constructor(stream: string) {
-    super("unavailable", `too many writers wait for ${stream}`);
+  constructor(stream: string, why: string) {
+    super("unavailable", `${stream} is busy: ${why}`);
   }
 }
 
@@ -31,11 +31,13 @@ export async function queueStreamWrite<Result>(
   if (queue === undefined) queues.set(stream, []);
   const since = performance.now();
   if (queue !== undefined) {
-    if (queue.length >= WRITERS_WAITING_MAX) throw new StreamBusyError(stream);
+    if (queue.length >= WRITERS_WAITING_MAX)
+      throw new StreamBusyError(stream, `${queue.length} writers wait for it`);
     await new Promise<void>((resolve) => queue.push(resolve));
   }
   try {
-    if (performance.now() - since > TURN_WAIT_MS_MAX) throw new StreamBusyError(stream);
+    const waitedMs = Math.round(performance.now() - since);
+    if (waitedMs > TURN_WAIT_MS_MAX) throw new StreamBusyError(stream, `no turn to write in ${waitedMs} ms`);
     return await work();
   } finally {
     const next = queues.get(stream)?.shift();

@@ -1,5 +1,6 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { workspaceAggregate } from "../../src/commands/aggregateDefinitions.ts";
+import { ConflictRetry } from "../../src/commands/conflictRetry.ts";
 import { queueStreamWrite, StreamBusyError } from "../../src/commands/streamWriteQueue.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
@@ -39,12 +40,46 @@ describe("writers of one stream", () => {
       writes += 1;
     };
     const waiting = Array.from({ length: 1 + WAITING_MAX }, () => queueStreamWrite(store, "stream", write));
-    await expect(queueStreamWrite(store, "stream", write)).rejects.toThrow(StreamBusyError);
+    const refused = queueStreamWrite(store, "stream", write);
+    await expect(refused).rejects.toThrow(StreamBusyError);
+    await expect(refused).rejects.toThrow("stream is busy: 1000 writers wait for it");
     expect(await queueStreamWrite(store, "other", async () => "written")).toBe("written");
     first.resolve();
     await Promise.all(waiting);
     expect(writes).toBe(1 + WAITING_MAX);
     await queueStreamWrite(store, "stream", write);
+  });
+
+  test("whose turn comes after their caller has given up do not write, and say how long they waited", async () => {
+    const store = memoryEventStore();
+    const first = Promise.withResolvers<void>();
+    const startMs = performance.now();
+    const clock = spyOn(performance, "now").mockImplementation(() => startMs);
+    try {
+      const slow = queueStreamWrite(store, "stream", () => first.promise);
+      const late = queueStreamWrite(store, "stream", async () => "written");
+      clock.mockImplementation(() => startMs + 8_001);
+      first.resolve();
+      await slow;
+      await expect(late).rejects.toThrow("stream is busy: no turn to write in 8001 ms");
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  test("that lose to other instances for too long say for how long", async () => {
+    const startMs = performance.now();
+    const clock = spyOn(performance, "now").mockImplementation(() => startMs);
+    try {
+      const retry = new ConflictRetry("stream");
+      await retry.lost();
+      clock.mockImplementation(() => startMs + 8_001);
+      await expect(retry.lost()).rejects.toThrow(
+        "stream is busy: appends were lost to other instances for 8001 ms",
+      );
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   test("on several instances all get to write", async () => {
