@@ -1,3 +1,4 @@
+import { type After, lineBudget } from "../../kernel/lineBudget.ts";
 import type { RequestContext } from "./requestContext.ts";
 import { pathOf } from "./requestTarget.ts";
 import { loggedPath } from "./routeMatching.ts";
@@ -59,8 +60,7 @@ interface RequestLogOptions {
   /** Logs every request, without a limit. */
   readonly isWhole: boolean;
   readonly lines: Lines;
-  /** Calls back after `delayMs`; need not keep the process alive. */
-  readonly after: (delayMs: number, act: () => void) => void;
+  readonly after: After;
 }
 
 /** Lines per kind of failure in one window; the rest is summed up in one line. */
@@ -73,8 +73,9 @@ const CLIENT_CLOSED = 499;
 /** Logs failed requests, up to a limit: deliberate failures must not fill the disk. */
 export function requestLog({ isWhole, lines, after }: RequestLogOptions): RequestLog {
   const bounded = (message: string) => {
-    const tell = (omitted: number) => lines.warn({ omitted, windowSeconds: WINDOW_MS / 1_000 }, message);
-    return isWhole ? () => true : lineBudget(after, tell);
+    const logOmitted = (omitted: number) =>
+      lines.warn({ omitted, windowSeconds: WINDOW_MS / 1_000 }, message);
+    return isWhole ? () => true : lineBudget({ linesMax: LINES_MAX, windowMs: WINDOW_MS, after, logOmitted });
   };
   const refusals = bounded("further refused requests were not logged one by one");
   const failures = bounded("further failed requests were not logged one by one");
@@ -103,21 +104,5 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
     failed(requestId, reason) {
       if (reasons()) lines.error({ requestId, reason }, "request failed");
     },
-  };
-}
-
-/** Whether one more line may be written; at the end of each window it reports how many were omitted. */
-function lineBudget(after: RequestLogOptions["after"], logOmitted: (omitted: number) => void): () => boolean {
-  let taken = 0;
-  return () => {
-    if (taken === 0) {
-      after(WINDOW_MS, () => {
-        const omitted = taken - LINES_MAX;
-        taken = 0;
-        if (omitted > 0) logOmitted(omitted);
-      });
-    }
-    taken += 1;
-    return taken <= LINES_MAX;
   };
 }

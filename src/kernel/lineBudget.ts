@@ -1,0 +1,27 @@
+/** Calls back after `delayMs`; need not keep the process alive. */
+export type After = (delayMs: number, act: () => void) => void;
+
+interface LineBudgetOptions {
+  /** The lines of one window. */
+  readonly linesMax: number;
+  readonly windowMs: number;
+  readonly after: After;
+  /** Called at the end of a window that had more. */
+  readonly logOmitted: (omitted: number) => void;
+}
+
+/** Whether one more line may be written; at the end of each window it reports how many were omitted. */
+export function lineBudget({ linesMax, windowMs, after, logOmitted }: LineBudgetOptions): () => boolean {
+  let taken = 0;
+  return () => {
+    if (taken === 0) {
+      after(windowMs, () => {
+        const omitted = taken - linesMax;
+        taken = 0;
+        if (omitted > 0) logOmitted(omitted);
+      });
+    }
+    taken += 1;
+    return taken <= linesMax;
+  };
+}

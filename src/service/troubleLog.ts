@@ -1,0 +1,34 @@
+import type { Logger } from "pino";
+import { type After, lineBudget } from "../kernel/lineBudget.ts";
+import { reasonOf } from "../kernel/text/errorReason.ts";
+import { MINUTE_MS, SECOND_MS } from "../kernel/time.ts";
+
+/** Lines per kind of trouble in one window: while the store is away, every worker retries all the time. */
+const LINES_MAX = 10;
+const WINDOW_MS = MINUTE_MS;
+
+interface TroubleLogOptions {
+  readonly logger: Pick<Logger, "warn">;
+  readonly text: string;
+  /** The log field for the id of the item concerned. */
+  readonly idField?: string;
+  readonly after?: After;
+}
+
+const afterInBackground: After = (delayMs, act) => void setTimeout(act, delayMs).unref();
+
+/** Logs a worker's trouble, up to a rate; the rest is summed up in one line. */
+export function troubleLog({ logger, text, idField, after = afterInBackground }: TroubleLogOptions) {
+  const hasRoom = lineBudget({
+    linesMax: LINES_MAX,
+    windowMs: WINDOW_MS,
+    after,
+    logOmitted: (omitted) =>
+      logger.warn({ omitted, windowSeconds: WINDOW_MS / SECOND_MS }, `${text}: further lines were omitted`),
+  });
+  return (error: unknown, id?: string) => {
+    if (!hasRoom()) return;
+    const item = idField === undefined || !id ? {} : { [idField]: id };
+    logger.warn({ ...item, reason: reasonOf(error) }, text);
+  };
+}
