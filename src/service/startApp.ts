@@ -34,6 +34,7 @@ import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
 import { baseUrlWithPort } from "./baseUrlWithPort.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
+import { requireDkimKeys } from "./config/requireDkimKeys.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { makeControllers } from "./httpControllers.ts";
@@ -42,7 +43,6 @@ import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eve
 import { serviceMetrics } from "./metrics/serviceMetrics.ts";
 import { openInstanceFromConfig } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
-import { requireDkimKeys } from "./requireDkimKeys.ts";
 import { directoryError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
