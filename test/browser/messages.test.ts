@@ -184,4 +184,40 @@ describeInBrowser("messages", (browser) => {
       ),
     TEST_MS_MAX,
   );
+
+  test("one with the longest subject shows its state at once, and leads back in one line", async () => {
+    const to = "long@example.org";
+    const { json } = await tenant.send("longest-subject", {
+      from: SENDER,
+      to,
+      subject: "W".repeat(998),
+      text: "-",
+    });
+    const { page } = await browser.open({ width: 360 });
+    await logInByKey(page, service.url, tenant.apiKey);
+    const heightOf = async (selector: string) => (await page.locator(selector).boundingBox())?.height ?? 0;
+    const lineHeight = 40;
+    await page.goto(`${service.url}/dashboard/messages/${json.id}`);
+    await page.locator("main h1").waitFor();
+    expect(await heightOf("main h1")).toBeLessThan(4 * lineHeight);
+    expect(await page.locator("main h1").getAttribute("title")).toBe("W".repeat(998));
+    await page.goto(`${service.url}/dashboard/messages/${json.id}/send-again`);
+    await page.locator("main h1").waitFor();
+    expect(await heightOf(".above")).toBeLessThan(2 * lineHeight);
+  });
+
+  test("one is printed without the navigation and the buttons", async () => {
+    const { page } = await open(`/messages/${samples.bounced}`);
+    await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
+    const shown = async () => ({
+      navigation: await page.locator(".side").isVisible(),
+      buttons: await page.locator("main button:visible, main .button:visible").count(),
+      reply: await page.getByText("550 5.1.1").first().isVisible(),
+    });
+    expect(await shown()).toMatchObject({ navigation: true, reply: true });
+    await page.emulateMedia({ media: "print" });
+    expect(await shown()).toEqual({ navigation: false, buttons: 0, reply: true });
+    // Other tests use this window too.
+    await page.emulateMedia({ media: null });
+  });
 });

@@ -25,7 +25,16 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
     const pageOf = async (key: string) =>
       (await (await logIn(fixture.service.url, key)).get("/messages")).html;
     const testTenant = await tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
-    expect(await pageOf(testTenant.apiKey)).toContain("Send one with a test key");
+    const shown = await pageOf(testTenant.apiKey);
+    expect(shown).toContain("Send one with a test key");
+    // This key may not create others.
+    expect(shown).not.toContain("Create a test key");
+    const manager = await logIn(fixture.service.url, tenant.apiKey);
+    const { headers } = await manager.post("/mail", { show: "test" });
+    const tester = visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
+    expect((await tester.get("/messages")).html).toContain(
+      '<a href="/dashboard/api-keys/new">Create a test key</a>',
+    );
     expect(await pageOf(tenant.apiKey)).toContain("Send the first one");
   });
 

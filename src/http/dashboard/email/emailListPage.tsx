@@ -260,8 +260,10 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
     <Empty title="No message has been sent yet">
       {context.principal.isTest ? (
         <p>
-          Send one with a test key, which begins with <code>pl_test_</code>: <strong>API keys</strong> creates
-          it. It appears here at once.
+          Send one with a test key, which begins with <code>pl_test_</code>. It appears here at once.{" "}
+          {context.may("workspace:manage") ? (
+            <a href={context.to("/api-keys/new")}>Create a test key</a>
+          ) : null}
         </p>
       ) : (
         <p>Send the first one. It appears here at once.</p>

@@ -2,7 +2,7 @@ import { listSenders } from "../../../../projections/senders.ts";
 import { authorizingSender } from "../../../commands/sender/authorizingSender.ts";
 import { readSender } from "../../../commands/sender/readSender.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
-import { scheduledRead } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
@@ -44,7 +44,9 @@ async function senderNames(
 ): Promise<readonly string[]> {
   if (principal.senders !== null) return [...principal.senders].slice(0, SENDERS_TRIED_MAX);
   const query = { workspaceId, limit: SENDERS_TRIED_MAX };
-  const rows = await scheduledRead(readModel("senders"), (db) => listSenders(db, query));
+  const model = readModel("senders");
+  await catchUpIfInTime(model);
+  const rows = await scheduledRead(model, (db) => listSenders(db, query));
   const found = await Promise.all(rows.map(({ id }) => readSender(deps, workspaceId, id)));
   return found.flatMap((view) => (view === null ? [] : [view.sender.name]));
 }
