@@ -55,4 +55,21 @@ describeInBrowser("suppressions", (browser) => {
     },
     TEST_MS_MAX,
   );
+
+  test(
+    "long addresses and notes leave the other columns in sight",
+    async () => {
+      const address = `${"a".repeat(64)}@${"b".repeat(63)}.${"c".repeat(63)}.example`;
+      await app.call("POST", "/api/v1/suppressions", { body: { address, note: "n".repeat(200) } });
+      const { page } = await browser.open({ width: 1280 });
+      await logInByLink(page, app);
+      await page.goto(`${app.url}/dashboard/suppressions`);
+      await page.getByText(address).waitFor();
+      const overflow = await page.evaluate<number>(
+        "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.table'))",
+      );
+      expect(overflow).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
 });

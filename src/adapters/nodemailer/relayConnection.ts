@@ -138,7 +138,8 @@ export function reasonOf(error: SmtpError): string {
   const code = error.originalCode ?? error.code;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a relay's reply may hold anything.
   const message = messageOf(error).replace(/[\x00-\x1f\x7f]+/g, " ");
-  return excerpt(code === undefined ? message : `${message} (${code})`, REASON_CHARS_MAX);
+  const isSaid = code === undefined || message.includes(code);
+  return excerpt(isSaid ? message : `${message} (${code})`, REASON_CHARS_MAX);
 }
 
 const BAD_GREETING = "Invalid greeting";

@@ -5,7 +5,6 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
-import { SECOND_MS } from "../../kernel/time.ts";
 import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
@@ -20,7 +19,7 @@ import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
 import { allChecks } from "./allChecks.ts";
 import { type Check, ok, warning } from "./check.ts";
 import { diskCheck } from "./dependencyChecks.ts";
-import { logChecks, unreadableLog } from "./logChecks.ts";
+import { ageText, logChecks, unreadableLog } from "./logChecks.ts";
 import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
@@ -72,11 +71,10 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
 }
 
 function serviceCheck({ url, inFlight }: StatusOptions, startedAt: number): Check {
-  const forSeconds = Math.round((Date.now() - startedAt) / SECOND_MS);
   const { requests } = inFlight();
   return ok(
     "service",
-    `running at ${url.origin} for ${forSeconds} s (version ${version}, process ${process.pid}), ${counted(requests, "request")} under way; it made the checks below`,
+    `running at ${url.origin} for ${ageText(Date.now() - startedAt)} (version ${version}, process ${process.pid}), ${counted(requests, "request")} under way; it made the checks below`,
   );
 }
 

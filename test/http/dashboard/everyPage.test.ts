@@ -40,8 +40,11 @@ describe("every page of the dashboard", () => {
   });
 
   test.each(routes)("$method $path needs a session", async ({ method, path }) => {
-    const { status } = await askDashboard(fixture.service.url, pathOf(path), { method });
+    const { status, html } = await askDashboard(fixture.service.url, pathOf(path), { method });
     expect(status).toBe(method === "GET" ? 303 : 401);
+    if (method === "GET") return;
+    expect(html).toContain(">Log in</a>");
+    expect(html).not.toContain("Go back");
   });
 
   test.each(guarded)("$method $path is refused to a key without $scope", async ({ method, path, scope }) => {

@@ -48,7 +48,10 @@ export function apiKeyListPage(context: PageContext, page: RowPage<ApiKeyJson>):
           page={page}
           empty={null}
           columns={[
-            { title: "Name", cell: ({ name, test }) => (test ? `${name} (test)` : name) },
+            {
+              title: "Name",
+              cell: ({ name, test }) => <span class="clip">{test ? `${name} (test)` : name}</span>,
+            },
             { title: "State", cell: ({ status }) => <Status status={status} /> },
             {
               title: "Scopes",

@@ -52,7 +52,7 @@ export const FilesPart: FC<{ readonly at: string; readonly view: EmailView }> = 
         rows={files}
         linkOf={attachmentsExpired ? undefined : ({ index }) => `${at}/files/${index}`}
         columns={[
-          { title: "Name", cell: ({ filename }) => filename },
+          { title: "Name", cell: ({ filename }) => <span class="wrap">{filename}</span> },
           { title: "Type", cell: ({ contentType }) => contentType },
           { title: "Bytes", cell: ({ bytes }) => grouped(bytes), isNumber: true },
         ]}

@@ -14,6 +14,7 @@ interface ProblemBodyProps {
 /** What to do next, by status; null if the problem says it. */
 function nextStep({ status, code, options }: Problem): string | null {
   if (status === 404 && options.detail !== undefined) return null;
+  if (status === 401) return null;
   if (status === 404) return "It may belong to another workspace, or the address may have been cut.";
   if (code === "FORBIDDEN") return "Log in with a key that may, or ask the person who manages the keys.";
   if (status === 429) return "Wait a moment, then load the page again.";
@@ -30,7 +31,7 @@ export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }
       <p class="problem-title">{sentence(problem.message)}</p>
       {next === null ? null : <p>{next}</p>}
       <p class="actions">
-        <LinkButton href={homeAt} label="To the overview" />
+        <LinkButton href={homeAt} label={problem.status === 401 ? "Log in" : "To the overview"} />
       </p>
       <p class="soft">
         Request <code>{requestId}</code>, status {problem.status}: the service's log names it too.
@@ -42,6 +43,7 @@ export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }
 /** The title for a failed request. */
 export function problemTitle({ status }: Problem): string {
   if (status === 404) return "Not found";
+  if (status === 401) return "Logged out";
   return status === 403 ? "Not allowed" : "That did not work";
 }
 

@@ -65,9 +65,13 @@ export const SenderList: FC<SenderListProps> = ({ context, page, form }) => (
         </Empty>
       }
       columns={[
-        { title: "Address or domain", cell: nameOf },
+        { title: "Address or domain", cell: (sender) => <span class="clip">{nameOf(sender)}</span> },
         { title: "State", cell: (sender) => <SenderStatus sender={sender} /> },
-        { title: "Display name", cell: (sender) => sender.display_name ?? "", isMinor: true },
+        {
+          title: "Display name",
+          cell: (sender) => <span class="clip short">{sender.display_name ?? ""}</span>,
+          isMinor: true,
+        },
         { title: "Added", cell: (sender) => <Time at={sender.created_at} />, isMinor: true },
       ]}
     />

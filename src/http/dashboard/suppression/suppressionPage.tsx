@@ -104,7 +104,14 @@ const Rows: FC<SuppressionListProps> = ({ context, page, filter }) => (
     columns={[
       {
         title: "Address",
-        cell: ({ address }) => (address === null ? <span class="soft">erased</span> : address),
+        cell: ({ address }) =>
+          address === null ? (
+            <span class="soft">erased</span>
+          ) : (
+            <span class="clip" title={address}>
+              {address}
+            </span>
+          ),
       },
       {
         title: "Reason",
@@ -123,7 +130,7 @@ const Rows: FC<SuppressionListProps> = ({ context, page, filter }) => (
           </>
         ),
       },
-      { title: "Note", cell: ({ note }) => note ?? "", isMinor: true },
+      { title: "Note", cell: ({ note }) => <span class="wrap">{note ?? ""}</span>, isMinor: true },
       { title: "Since", cell: ({ createdAt }) => <Time at={createdAt} />, isMinor: true },
       {
         title: "",
