@@ -9,7 +9,7 @@ import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 /** The second page and what follows: SQLite opens such a file, and meets the damage when it reads a table. */
 const SECOND_PAGE = 4_096;
 

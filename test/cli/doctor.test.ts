@@ -13,7 +13,7 @@ import { freePort } from "../support/stores/eventstoredb.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { until } from "../support/until.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 /** Longer than Bun lets a connection be silent by itself; a relay that does not greet takes as long. */
 const SLOW_ANSWER_MS = 12_000;
 const PASSWORD = "not-to-be-told";

@@ -6,7 +6,7 @@ import type { Check } from "../../src/service/status/check.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 
 describe("on a log without a workspace", () => {
   let dataDir: string;

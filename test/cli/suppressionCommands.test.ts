@@ -7,7 +7,7 @@ import { COMMAND_LINE } from "../support/process/program.ts";
 import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 /** With notes they are a megabyte. */
 const ENTRIES = 2_000;
 

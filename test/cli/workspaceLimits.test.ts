@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 
 let dataDir: string;
 let ends: readonly CommandCallResult[];
