@@ -241,7 +241,10 @@ describe("a service that cannot start", () => {
     const look = [process.execPath, "-e", LOOK_AS_ORDINARY_USER, "private"];
     // The path is relative, because the directories above may be closed too.
     const child = Bun.spawn(look, { cwd: directory, stdout: "pipe" });
-    expect(await new Response(child.stdout).text()).toBe(
+    const found = await new Response(child.stdout).text();
+    // Otherwise an ordinary user could not remove it.
+    await chmod(join(directory, "private"), 0o700);
+    expect(found).toBe(
       `private cannot be used: this user may not read or write there (EACCES). Run this as the service's user\n`,
     );
   });
