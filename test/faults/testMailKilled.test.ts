@@ -30,7 +30,7 @@ afterAll(async () => {
 async function start(): Promise<TestProcess> {
   const relay = { DELIVERY: "on", SMTP_URL: `smtp://127.0.0.1:${sink.port}` };
   // A killed worker's claim must expire within the test.
-  service = await startTestProcess({ dataDir, env: { ...relay, DELIVERY_LEASE_MS: "500" } });
+  service = await startTestProcess({ dataDir, env: { ...relay, DELIVERY_LEASE_MS: "3000" } });
   return service;
 }
 

@@ -66,7 +66,7 @@ test(
   "claims that never expire are detected",
   async () => {
     const windows = ["claim to final dot"] as const;
-    const report = await runCrash({ ...SHORT, kills: 1, windows, terminalMsMax: 4_000, plant: "no-lease" });
+    const report = await runCrash({ ...SHORT, kills: 1, windows, terminalMsMax: 8_000, plant: "no-lease" });
     expect(report.lost).toBeGreaterThan(0);
     expect(report.problems.join("\n")).toContain("is still sending");
   },

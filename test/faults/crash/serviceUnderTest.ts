@@ -20,8 +20,11 @@ const SERVERS = {
 export type StoreName = keyof typeof SERVERS;
 export const STORE_NAMES = Object.keys(SERVERS) as readonly StoreName[];
 
-/** Claims of a process not known to be dead are taken over after this; short, so that a run takes minutes. */
-const LEASE_MS = 1_500;
+/**
+ * Claims of a process not known to be dead are taken over after this: short, so that a run takes minutes, but longer than
+ * an attempt takes on a busy machine, which would be ambiguous without any kill.
+ */
+const LEASE_MS = 4_000;
 export const SMTP_CONNECTIONS_MAX = 4;
 /** How long SIGTERM may take. */
 export const DRAIN_MS_MAX = 5_000;
