@@ -53,4 +53,4 @@ test("mail claimed at kill -9 does not wait for its lease: it is ambiguous at th
   const [lost, repeat] = sink.copies;
   expect(repeat?.messageId).toBe(lost?.messageId ?? "");
   expect(sink.copies).toHaveLength(2);
-});
+}, 120_000);
