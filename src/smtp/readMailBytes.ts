@@ -1,6 +1,6 @@
 import type { IncomingBody } from "../http/body/bodyAdmission.ts";
 import { Problem } from "../http/server/problem.ts";
-import { JoinedParts } from "../kernel/joinedParts.ts";
+import { ByteBuffer } from "../kernel/byteBuffer.ts";
 import { grouped } from "../kernel/text/readableNumbers.ts";
 import { MAIL_BYTES_MAX } from "./submissionLimits.ts";
 
@@ -20,7 +20,7 @@ export async function readMailBytes(
   content: AsyncIterable<Uint8Array>,
   body: IncomingBody,
 ): Promise<ReadMailBytes> {
-  const parts = new JoinedParts();
+  const parts = new ByteBuffer();
   const iterator = content[Symbol.asyncIterator]();
   let bytes = 0;
   for (;;) {

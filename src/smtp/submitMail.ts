@@ -17,7 +17,7 @@ import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts"
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
-import { fieldOf, nameOf, sendBodyOfMail } from "./sendBodyOfMail.ts";
+import { fieldOf, nameOf, sendRequestFromMail } from "./sendRequestFromMail.ts";
 
 interface Submitting {
   readonly deps: Dependencies;
@@ -85,7 +85,7 @@ function sendsOf(
   { deps, principal, recipients, context }: Sending,
   mail: ParsedMail,
 ): readonly ValidatedSend[] {
-  const body = sendBodyOfMail(mail, deps.inspector);
+  const body = sendRequestFromMail(mail, deps.inspector);
   const requests = recipients.map((to) => {
     const name = nameOf(mail, to);
     const one = { ...body, to, ...(name === "" ? {} : { to_name: name }) };

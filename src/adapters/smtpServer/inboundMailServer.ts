@@ -5,11 +5,11 @@ import {
   type SMTPServerOptions,
   type SMTPServerSession,
 } from "smtp-server";
-import { JoinedParts } from "../../kernel/joinedParts.ts";
+import { ByteBuffer } from "../../kernel/byteBuffer.ts";
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
-import { ConnectionsWithoutSession } from "./connectionsWithoutSession.ts";
+import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
 import {
   introduction,
   listen,
@@ -34,7 +34,7 @@ interface InboundOptions {
 const CONNECTIONS_MAX = 50;
 const CONNECTIONS_PER_CLIENT_MAX = 10;
 /** The most connections per client without a session yet. More than the limit above, because that one gives a reply. */
-const WITHOUT_SESSION_PER_CLIENT_MAX = 20;
+const HANDSHAKES_PER_CLIENT_MAX = 20;
 /** The most recipients of one mail. Reports go to one address. */
 const RECIPIENTS_MAX = 10;
 /** The largest accepted mail. A report may return the whole message, encoded once more. */
@@ -60,9 +60,9 @@ export async function openInboundMailServer(
 ): Promise<InboundMailServer> {
   const sockets = new Set<Socket>();
   const server: SMTPServer = new SMTPServer(
-    serverOptions(options, handler, (session) => withoutSession.begun(session)),
+    serverOptions(options, handler, (session) => handshakes.begun(session)),
   );
-  const withoutSession = new ConnectionsWithoutSession(server, WITHOUT_SESSION_PER_CLIENT_MAX);
+  const handshakes = new HandshakeConnectionLimit(server, HANDSHAKES_PER_CLIENT_MAX);
   server.on("error", options.onTrouble);
   server.server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -142,7 +142,7 @@ async function take(
   recipients: readonly string[],
   handler: InboundMailHandler,
 ): Promise<InboundReply> {
-  const kept = new JoinedParts();
+  const kept = new ByteBuffer();
   let keptBytes = 0;
   let bytes = 0;
   for await (const chunk of stream as AsyncIterable<Uint8Array>) {

@@ -8,7 +8,7 @@ import type {
   SubmissionHandlers,
   SubmissionServer,
 } from "../../ports/submission/submissionServer.ts";
-import { ConnectionsWithoutSession } from "./connectionsWithoutSession.ts";
+import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
 import {
   introduction,
@@ -44,7 +44,7 @@ const CONNECTIONS_MAX = 500;
 /** The most connections per client without a log-in, so that nobody keeps out all others. */
 const STRANGERS_PER_CLIENT_MAX = 20;
 /** The most connections per client without a session yet. More than the limit above, because that one gives a reply. */
-const WITHOUT_SESSION_PER_CLIENT_MAX = 50;
+const HANDSHAKES_PER_CLIENT_MAX = 50;
 /** The most logged-in connections per owner, for the same reason. */
 const SESSIONS_PER_OWNER_MAX = 100;
 /** After this many failed log-ins the connection ends. */
@@ -107,7 +107,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
   private readonly sockets = new Set<Socket>();
   private readonly deadlines = new SessionDeadlines((id) => this.end(id, TOO_SLOW));
   private readonly server: SMTPServer;
-  private readonly withoutSession: ConnectionsWithoutSession;
+  private readonly handshakes: HandshakeConnectionLimit;
   private isStopping = false;
   /** Settle during a stop: `drained` when no mail is coming in, `closed` when no connection is open. */
   private readonly drained = Promise.withResolvers<void>();
@@ -115,7 +115,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
 
   constructor(private readonly options: SubmissionServerOptions) {
     this.server = new SMTPServer(this.serverOptions());
-    this.withoutSession = new ConnectionsWithoutSession(this.server, WITHOUT_SESSION_PER_CLIENT_MAX);
+    this.handshakes = new HandshakeConnectionLimit(this.server, HANDSHAKES_PER_CLIENT_MAX);
     this.server.on("error", options.onError);
     this.server.server.on("connection", (socket: Socket) => {
       this.sockets.add(socket);
@@ -241,7 +241,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
 
   /** Why a connection cannot begin a session; null if it can. */
   private begin(session: SMTPServerSession): SmtpReply | null {
-    this.withoutSession.begun(session);
+    this.handshakes.begun(session);
     if (this.isStopping) return STOPPING;
     const { tls } = this.options;
     if (tls !== null && !session.secure) session.disabledCommands = [...BEFORE_TLS];

@@ -1,4 +1,4 @@
-import { JoinedParts } from "../../kernel/joinedParts.ts";
+import { ByteBuffer } from "../../kernel/byteBuffer.ts";
 import { nextTurn } from "../../kernel/sleep.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
@@ -60,7 +60,7 @@ async function readAsItComes(
   body: IncomingBody,
   { length, bytesMax }: { readonly length: number | null; readonly bytesMax: number },
 ): Promise<Uint8Array> {
-  const parts = new JoinedParts();
+  const parts = new ByteBuffer();
   let whole: Uint8Array | null = null;
   let bytes = 0;
   for await (const part of partsOf(request, body)) {

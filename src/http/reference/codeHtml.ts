@@ -1,4 +1,4 @@
-import { escapeHtml } from "../server/html.ts";
+import { escapeHtml } from "../server/escapeHtml.ts";
 
 /** A string in single or double quotes, followed by a colon if it is a member name; a plain word; a number. */
 const TOKEN =

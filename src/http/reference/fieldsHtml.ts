@@ -1,4 +1,4 @@
-import { escapeHtml, inline } from "../server/html.ts";
+import { escapeHtml, inline } from "../server/escapeHtml.ts";
 import type { OpenApiContent, OpenApiOperation } from "./openApiTypes.ts";
 import { type Field, fieldOf, fieldsOf, type Schemas, typeText } from "./schemaFields.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";

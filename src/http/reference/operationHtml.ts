@@ -1,5 +1,5 @@
 import type { Json } from "../../kernel/text/json.ts";
-import { escapeHtml, inline, prose } from "../server/html.ts";
+import { escapeHtml, inline, prose } from "../server/escapeHtml.ts";
 import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
 import { codeHtml } from "./codeHtml.ts";
 import { bodiesHtml, fieldList, fieldsHtml, parametersHtml } from "./fieldsHtml.ts";

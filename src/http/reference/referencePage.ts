@@ -1,4 +1,4 @@
-import { escapeHtml, inline, prose } from "../server/html.ts";
+import { escapeHtml, inline, prose } from "../server/escapeHtml.ts";
 import { bodiesHtml, parametersHtml } from "./fieldsHtml.ts";
 import type { OpenApiDocument, OpenApiWebhook } from "./openApiTypes.ts";
 import { exampleHtml, operationHtml } from "./operationHtml.ts";

@@ -1,6 +1,6 @@
 import type { VerificationRequester } from "../../commands/sender/verificationLink.ts";
 import type { LinkStatus } from "../../domain/sender/decisions.ts";
-import { escapeHtml } from "../server/html.ts";
+import { escapeHtml } from "../server/escapeHtml.ts";
 
 const STYLE =
   "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;padding:0 1rem;color:#222}" +

@@ -17,7 +17,7 @@ type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
  * in To and Cc, and all other header fields, are dropped: Bcc, traces, signatures of the original. Throws for what a send
  * cannot express.
  */
-export function sendBodyOfMail(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
+export function sendRequestFromMail(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
   requireOnce(mail);
   const { subject, text, html, files } = mail;
   const from = onlyMailbox(mail, "from") ?? { name: "", address: "" };

@@ -7,7 +7,7 @@ import { addressGroup } from "../../kernel/network/clientIp.ts";
  * library listens for clients that talk too soon. The library only counts them for all clients together, so one client
  * that opens many and says nothing would keep out the others.
  */
-export class ConnectionsWithoutSession {
+export class HandshakeConnectionLimit {
   /** The client's group by connection. */
   private readonly groups = new Map<string, string>();
 

@@ -2,7 +2,7 @@ import { fullGC, heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readBytes } from "../../src/http/body/bodyBytes.ts";
-import { JoinedParts } from "../../src/kernel/joinedParts.ts";
+import { ByteBuffer } from "../../src/kernel/byteBuffer.ts";
 import { readMailBytes } from "../../src/smtp/readMailBytes.ts";
 
 /** Accepts everything. */
@@ -18,7 +18,7 @@ describe("joined parts", () => {
     const part = fc.uint8Array({ maxLength: 40_000 });
     fc.assert(
       fc.property(fc.array(part, { maxLength: 12 }), (given) => {
-        const parts = new JoinedParts();
+        const parts = new ByteBuffer();
         for (const one of given) parts.add(one);
         expect(parts.join().equals(Buffer.concat(given))).toBe(true);
         parts.clear();
@@ -28,7 +28,7 @@ describe("joined parts", () => {
   });
 
   test("can be followed by zeros", () => {
-    const parts = new JoinedParts();
+    const parts = new ByteBuffer();
     parts.add(Buffer.from("ab"));
     expect([...parts.join(4)]).toEqual([97, 98, 0, 0]);
   });

@@ -5,7 +5,7 @@ const BLOCK_BYTES = 16_384;
  * Collects bytes that arrive in parts. Short parts are copied together, because each one that is kept takes hundreds of
  * bytes of memory besides its own: a sender that ends a part after every byte could fill the memory.
  */
-export class JoinedParts {
+export class ByteBuffer {
   private readonly parts: Uint8Array[] = [];
   private block = new Uint8Array(0);
   private blockBytes = 0;
