@@ -1,19 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { senderAggregate } from "../../src/commands/aggregateDefinitions.ts";
-import {
-  addSender,
-  claimVerificationMail,
-  confirmLink,
-  LINK_LIFETIME_MS,
-  type MailResult,
-  renameSender,
-  requestVerification,
-  settleVerificationMail,
-  switchSender,
-  verifySender,
-} from "../../src/domain/sender/decisions.ts";
+import { addSender, renameSender, switchSender, verifySender } from "../../src/domain/sender/decisions.ts";
 import type { SenderEvent } from "../../src/domain/sender/events.ts";
 import { authorityOf, canSend } from "../../src/domain/sender/state.ts";
+import {
+  confirmLink,
+  LINK_LIFETIME_MS,
+  requestVerification,
+} from "../../src/domain/sender/verificationLink.ts";
+import {
+  claimVerificationMail,
+  type MailResult,
+  settleVerificationMail,
+} from "../../src/domain/sender/verificationMail.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 

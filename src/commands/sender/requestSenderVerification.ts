@@ -1,4 +1,4 @@
-import { requestVerification } from "../../domain/sender/decisions.ts";
+import { requestVerification } from "../../domain/sender/verificationLink.ts";
 import {
   ADDRESS_RULE,
   ADDRESS_RULE_OF_FIRST,

@@ -4,7 +4,7 @@ import {
   type LinkStatus,
   linkStatus,
   type VerificationLink,
-} from "../../domain/sender/decisions.ts";
+} from "../../domain/sender/verificationLink.ts";
 import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts";
 import {
   decodeVerificationToken,

@@ -1,5 +1,5 @@
 import type { VerificationRequester } from "../../commands/sender/verificationLink.ts";
-import type { LinkStatus } from "../../domain/sender/decisions.ts";
+import type { LinkStatus } from "../../domain/sender/verificationLink.ts";
 import { escapeHtml } from "../server/escapeHtml.ts";
 
 const STYLE =

@@ -7,8 +7,8 @@ import { requestSenderVerification } from "../../../src/commands/sender/requestS
 import { confirmVerificationLink } from "../../../src/commands/sender/verificationLink.ts";
 import { suppressRecipient } from "../../../src/commands/suppression/suppressRecipient.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
-import { LINK_LIFETIME_MS } from "../../../src/domain/sender/decisions.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
+import { LINK_LIFETIME_MS } from "../../../src/domain/sender/verificationLink.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";

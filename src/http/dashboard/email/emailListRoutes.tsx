@@ -1,13 +1,12 @@
 /** @jsxImportSource hono/jsx */
 
 import { isUuid } from "../../../kernel/ids.ts";
-import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
+import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { LinkButton } from "../components/button.tsx";
 import { confirmationPage } from "../components/confirmationPage.tsx";
-import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -22,6 +21,7 @@ import {
 import { pageAsked } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
+import { emailCsv } from "./emailCsv.ts";
 import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";
 import {
   emailQueryOf,
@@ -49,7 +49,9 @@ export function emailListRoutes(options: DashboardOptions): readonly DashboardRo
   return [
     get("/messages", "email:read", (context) => showList(options, context)),
     getInBackground("/messages/rows", "email:read", (context) => showRows(options, context)),
-    get("/messages.csv", "email:read", async (context) => csvOf(options, context)),
+    get("/messages.csv", "email:read", async (context) =>
+      emailCsv(options, context, queryOf(options, context, context.query.get("q") ?? "")),
+    ),
     get("/messages/send-again", "email:send", async (context) => confirmSendAgain(options, context)),
     post("/messages/send-again", "email:send", (context) => sendAllAgain(options, context)),
   ];
@@ -145,28 +147,6 @@ function queryOf(source: ListSource, context: PageContext, text: string) {
   if ("query" in parsed && faults.length === 0 && search.words.key === undefined) return parsed.query;
   throw new Problem("INVALID_REQUEST", { detail: faults[0] ?? "key: names one message, open that" });
 }
-
-function csvOf(source: ListSource, context: PageContext): Response {
-  const query = queryOf(source, context, context.query.get("q") ?? "");
-  const day = utcDay(rfc3339(source.deps.clock.now()));
-  return csvResponse(source.deps, context, `messages-${day}.csv`, {
-    columns: COLUMNS,
-    list: (asked) => loadEmailRows(source, { ...query, ...asked }),
-  });
-}
-
-const COLUMNS: CsvColumns<MessageRow> = {
-  id: (row) => row.id,
-  status: (row) => row.status,
-  created_at: (row) => row.createdAt,
-  updated_at: (row) => row.updatedAt,
-  from: (row) => row.from,
-  to: (row) => row.to,
-  subject: (row) => row.subject,
-  template_id: (row) => row.templateId,
-  attempts: (row) => String(row.attempts),
-  reason: (row) => row.reason,
-};
 
 function confirmSendAgain(source: ListSource, context: PageContext): Page {
   const text = context.query.get("q") ?? "";

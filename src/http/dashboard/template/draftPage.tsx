@@ -12,10 +12,10 @@ import {
   NO_FAULTS,
   rowsToFill,
   SAMPLE_PREFIX,
-  sampleText,
   type VariableFields,
 } from "./draftForm.ts";
 import type { DraftPreview } from "./draftPreview.ts";
+import { sampleText } from "./sampleValues.ts";
 
 interface DraftEditorProps {
   readonly context: PageContext;

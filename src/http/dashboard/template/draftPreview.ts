@@ -6,14 +6,8 @@ import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
 import { DraftVersionBody, draftRequest } from "../../template/draftVersionRequest.ts";
 import { PreviewBody } from "../../template/templateOperations.ts";
-import {
-  type DraftFields,
-  draftBody,
-  type FieldFaults,
-  fieldFaults,
-  NO_FAULTS,
-  sampleValues,
-} from "./draftForm.ts";
+import { type DraftFields, draftBody, type FieldFaults, fieldFaults, NO_FAULTS } from "./draftForm.ts";
+import { sampleValues } from "./sampleValues.ts";
 
 const checkDraft = checkBy(DraftVersionBody);
 

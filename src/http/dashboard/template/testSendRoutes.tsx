@@ -19,8 +19,9 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { sentence } from "../frame/formFaults.ts";
-import { draftFields, type FieldFaults, fieldFaults, NO_FAULTS, sampleValues } from "./draftForm.ts";
+import { draftFields, type FieldFaults, fieldFaults, NO_FAULTS } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
+import { sampleValues } from "./sampleValues.ts";
 import { templateLocationOf } from "./templateRoutes.tsx";
 import { aboveVersions } from "./versionRoutes.tsx";
 
