@@ -1,4 +1,4 @@
-import { OwnersInTurn } from "./ownersInTurn.ts";
+import { RoundRobinQueue } from "./roundRobinQueue.ts";
 
 interface QueuedJob<Job, Result> extends PromiseWithResolvers<Result> {
   readonly job: Job;
@@ -20,7 +20,7 @@ export function jobThread<Job, Result>(
   script: string,
   { msMax, tooLong }: { readonly msMax: number; readonly tooLong: Result },
 ): JobThread<Job, Result> {
-  const waiting = new OwnersInTurn<QueuedJob<Job, Result>>();
+  const waiting = new RoundRobinQueue<QueuedJob<Job, Result>>();
   let thread: Worker | null = null;
   let current: QueuedJob<Job, Result> | undefined;
   let timer: Timer | undefined;

@@ -14,7 +14,7 @@ import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/deliv
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
 import { toRecordedAttemptResult } from "../../src/domain/email/recordedAttemptResult.ts";
-import { reschedule } from "../../src/domain/email/schedule.ts";
+import { reschedule } from "../../src/domain/email/scheduledTime.ts";
 import { deliverFrom, type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { pausedMs, type WorkspaceState, workspaceDecider } from "../../src/domain/workspace/state.ts";

@@ -1,4 +1,4 @@
-import { OwnersInTurn } from "../../kernel/ownersInTurn.ts";
+import { RoundRobinQueue } from "../../kernel/roundRobinQueue.ts";
 
 /** Runs one piece of work at a time, because several at once would slow everybody down. */
 interface FairMutex {
@@ -7,7 +7,7 @@ interface FairMutex {
 }
 
 export function fairMutex(): FairMutex {
-  const waiting = new OwnersInTurn<() => Promise<void>>();
+  const waiting = new RoundRobinQueue<() => Promise<void>>();
   let isBusy = false;
   const runAll = async () => {
     if (isBusy) return;

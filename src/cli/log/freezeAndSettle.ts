@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { freezeLog } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
+import { freezeLog } from "../../commands/instance/freezeLog.ts";
 import { registeredServices } from "../../commands/instance/serviceRegistry.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";

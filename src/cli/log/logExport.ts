@@ -7,7 +7,7 @@ import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyCon
 import { fillDirectory } from "../../adapters/directory/fillDirectory.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordLogCopy } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
+import { recordLogCopy } from "../../commands/instance/freezeLog.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
 import { exportLog } from "../../commands/log/exportLog.ts";
 import { load } from "../../commands/transact.ts";

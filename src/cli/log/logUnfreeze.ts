@@ -1,4 +1,4 @@
-import { unfreezeLog } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
+import { unfreezeLog } from "../../commands/instance/freezeLog.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";

@@ -1,6 +1,6 @@
 import { cancel, resumeHeld } from "../../domain/email/decisions.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
-import { reschedule } from "../../domain/email/schedule.ts";
+import { reschedule } from "../../domain/email/scheduledTime.ts";
 import type { EmailState } from "../../domain/email/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";

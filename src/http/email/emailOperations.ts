@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
-import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
+import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { DAY_MS } from "../../kernel/time.ts";
 import { Closed, FreeText, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";

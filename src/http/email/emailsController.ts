@@ -6,7 +6,7 @@ import { cancelEmail, rescheduleEmail } from "../../commands/email/emailChanges.
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
 import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
-import { scheduleFault } from "../../domain/email/schedule.ts";
+import { scheduleFault } from "../../domain/email/scheduledTime.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import type { MailOwner } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";

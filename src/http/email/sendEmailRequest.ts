@@ -16,7 +16,7 @@ import {
   TEXT_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
-import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
+import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";

@@ -39,7 +39,7 @@ export interface DeliveryAttempt {
 
 /** What a decision about this message depends on besides its state: the time, and pauses. */
 export function decisionInputOf(
-  context: Pick<DeliveryDependencies, "clock" | "jumpProofTime" | "random" | "sendGate">,
+  context: Pick<DeliveryDependencies, "clock" | "jumpProofTime" | "random" | "deliveryGate">,
   state: EmailState,
   workspace: WorkspaceState,
 ): DecisionInput {

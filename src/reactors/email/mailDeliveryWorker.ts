@@ -8,7 +8,7 @@ import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
+import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
 import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { jumpProofTime } from "../worker/jumpProofTime.ts";
@@ -33,8 +33,8 @@ interface MailDeliveryWorkerOptions
   readonly transport: MailTransport;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
-  /** See {@link SendGateOptions.isCaughtUp}. */
-  readonly isCaughtUp: SendGateOptions["isCaughtUp"];
+  /** See {@link DeliveryGateOptions.isCaughtUp}. */
+  readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
   /** See {@link DeliveryDependencies.returnPathDomain}. */
   readonly returnPathDomain?: string | null;
   /** Told of every failure and success of the relay. */
@@ -73,7 +73,7 @@ export class MailDeliveryWorker {
       ...options,
       jumpProofTime: jumpProofTime(clock),
       returnPathDomain: options.returnPathDomain ?? null,
-      sendGate: new SendGate({ ...deps, isCaughtUp: options.isCaughtUp }),
+      deliveryGate: new DeliveryGate({ ...deps, isCaughtUp: options.isCaughtUp }),
       stopping,
       abandoned,
       transport: transport.name,

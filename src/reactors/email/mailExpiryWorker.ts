@@ -51,7 +51,7 @@ type Read = <Result>(query: (db: ReadDatabase) => Result) => Result | null;
  */
 export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   const { context, workspaces, emails, isInFlight } = options;
-  const { store, policy, clock, sendGate, onTrouble } = context;
+  const { store, policy, clock, deliveryGate, onTrouble } = context;
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
   const read: Read = (query) => tryReadRows(() => query(emails), onTrouble);
@@ -76,9 +76,9 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   };
 
   const round = async (): Promise<void> => {
-    if (await sendGate.ask()) await endLeases();
+    if (await deliveryGate.ask()) await endLeases();
     const now = clock.monotonicMs();
-    if (!sendGate.isOpen || (!aged.isAmidPass() && now - agedAt < AGED_MS)) return;
+    if (!deliveryGate.isOpen || (!aged.isAmidPass() && now - agedAt < AGED_MS)) return;
     agedAt = now;
     await aged.endSome();
   };

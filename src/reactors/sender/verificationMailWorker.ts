@@ -26,7 +26,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { RelayOutageReports } from "../email/relayOutageReports.ts";
-import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
+import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
@@ -43,8 +43,8 @@ interface VerificationMailWorkerOptions
   readonly transport: MailTransport;
   /** The read model `senders`. */
   readonly mails: ReadDatabase;
-  /** See {@link SendGateOptions.isCaughtUp}. */
-  readonly isCaughtUp: SendGateOptions["isCaughtUp"];
+  /** See {@link DeliveryGateOptions.isCaughtUp}. */
+  readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
   /** The mail's from address: a bare address of the operator's. */
   readonly from: string;
   /** What the links start with, without a trailing slash. */
@@ -90,13 +90,13 @@ export class VerificationMailWorker {
   private readonly leases: ExpiredLeases;
   /** Backs off from mails that fail for a reason of their own. */
   private readonly rests: RowBackoff;
-  private readonly sendGate: SendGate;
+  private readonly deliveryGate: DeliveryGate;
   private running: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: VerificationMailWorkerOptions) {
     this.leases = new ExpiredLeases(options.deps.clock, options.endedWorker);
     this.rests = rowBackoff(options.deps.clock);
-    this.sendGate = new SendGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
+    this.sendGate = new DeliveryGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
   }
 
   start(): void {

@@ -47,7 +47,7 @@ const CLOCK_SKEWED_MAX = 512;
 /** Ends expired leases, finds deliveries that a clock misdated, and disables endpoints that no call reaches. */
 export function leaseExpiryAndFailingEndpoints(options: LeaseExpiryOptions): PeriodicWorker {
   const { context, deliveries, waitUntilCaughtUp, isInFlight } = options;
-  const { deps, sendGate, onTrouble } = context;
+  const { deps, deliveryGate, onTrouble } = context;
   const { store, clock } = deps;
   const settled = jumpProofTime(clock);
   const leases = new ExpiredLeases(clock, context.endedWorker);
@@ -74,9 +74,9 @@ export function leaseExpiryAndFailingEndpoints(options: LeaseExpiryOptions): Per
   };
 
   const round = async (): Promise<void> => {
-    if (await sendGate.ask()) await endLeases();
+    if (await deliveryGate.ask()) await endLeases();
     const now = clock.monotonicMs();
-    if (!sendGate.isOpen) return;
+    if (!deliveryGate.isOpen) return;
     if (now >= clockSkewedDueAt) findClockSkewed(now);
     if (now - lookedAt < FAILING_CHECK_INTERVAL_MS) return;
     lookedAt = now;

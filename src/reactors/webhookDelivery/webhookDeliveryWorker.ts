@@ -5,7 +5,7 @@ import {
 } from "../../../projections/webhookDeliveries/queries.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
+import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
@@ -18,15 +18,18 @@ import { leaseExpiryAndFailingEndpoints } from "./leaseExpiryAndFailingEndpoints
 import { payloadCache } from "./payloadCache.ts";
 
 interface WebhookDeliveryWorkerOptions
-  extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate" | "blockedDestinations"> {
+  extends Omit<
+    WebhookContext,
+    "stopping" | "abandoned" | "mappedOf" | "deliveryGate" | "blockedDestinations"
+  > {
   /** Called once when an endpoint becomes blocked: its host name resolves to an address that is not public. */
   readonly onBlockedDestination: (destination: BlockedDestination) => void;
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits briefly for it to catch up with the log; false when it does not. */
   readonly waitUntilCaughtUp: () => Promise<boolean>;
-  /** See {@link SendGateOptions.isCaughtUp}. */
-  readonly isCaughtUp: SendGateOptions["isCaughtUp"];
+  /** See {@link DeliveryGateOptions.isCaughtUp}. */
+  readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
 }
 
 /** Concurrent calls, to all endpoints together. */
@@ -53,10 +56,10 @@ export class WebhookDeliveryWorker {
     const { clock } = options.deps;
     const stopping = this.stopping.signal;
     const mappedOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
-    const sendGate = new SendGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
+    const deliveryGate = new DeliveryGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
     const blockedDestinations = new BlockedDestinationReports(options.onBlockedDestination);
     const abandoned = this.abandoned.signal;
-    this.context = { ...options, sendGate, mappedOf, blockedDestinations, stopping, abandoned };
+    this.context = { ...options, deliveryGate, mappedOf, blockedDestinations, stopping, abandoned };
     this.bulkhead = new EndpointBulkhead(clock);
     this.expiry = leaseExpiryAndFailingEndpoints({
       context: this.context,

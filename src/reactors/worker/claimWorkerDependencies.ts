@@ -1,8 +1,8 @@
-import type { SendGate } from "../instance/sendGate.ts";
+import type { DeliveryGate } from "../instance/deliveryGate.ts";
 
 /** What every worker needs that claims work, so that only one instance does it. */
 export interface ClaimWorkerDependencies {
-  readonly sendGate: SendGate;
+  readonly deliveryGate: DeliveryGate;
   /** Names this worker process in claims. */
   readonly worker: string;
   /** See {@link ExpiredLeases}. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
-import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeLogAndResumeDelivery.ts";
+import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
 import { FrozenLogError, openInstance } from "../../../src/commands/instance/openInstance.ts";
 import {
   joinUnregistered,

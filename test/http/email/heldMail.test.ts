@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { freezeLog, resumeDelivery } from "../../../src/commands/instance/freezeLogAndResumeDelivery.ts";
+import { freezeLog, resumeDelivery } from "../../../src/commands/instance/freezeLog.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";

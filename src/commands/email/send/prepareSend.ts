@@ -1,5 +1,5 @@
 import type { EmailContent } from "../../../domain/email/events.ts";
-import { scheduleFault } from "../../../domain/email/schedule.ts";
+import { scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import type { SenderFault } from "../../../domain/sender/state.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { authorizingSender } from "../../sender/authorizingSender.ts";

@@ -15,7 +15,7 @@ import { pageOf } from "../../lists/cursorPaging.ts";
 import { idOfPath, Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
-import { downloadResponse } from "../email/emailFileResponses.ts";
+import { downloadResponse } from "../components/downloadResponse.ts";
 import { catchUp, messagesOf } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";

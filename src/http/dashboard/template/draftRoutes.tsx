@@ -2,7 +2,7 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
-import { bodyResponse } from "../email/emailFileResponses.ts";
+import { bodyResponse } from "../components/downloadResponse.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";

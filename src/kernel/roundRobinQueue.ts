@@ -1,5 +1,5 @@
 /** A queue of jobs of many owners, who take turns, so nobody waits for all jobs of another owner. */
-export class OwnersInTurn<Job> {
+export class RoundRobinQueue<Job> {
   private readonly waiting = new Map<string, Job[]>();
 
   add(owner: string, job: Job): void {

@@ -1,17 +1,13 @@
 import { expect, test } from "bun:test";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import {
-  freezeLog,
-  resumeDelivery,
-  unfreezeLog,
-} from "../../../src/commands/instance/freezeLogAndResumeDelivery.ts";
+import { freezeLog, resumeDelivery, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
 import { instanceStatusCache } from "../../../src/commands/instance/instanceStatusCache.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type Position } from "../../../src/ports/eventStore.ts";
-import { SendGate } from "../../../src/reactors/instance/sendGate.ts";
+import { DeliveryGate } from "../../../src/reactors/instance/deliveryGate.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { testClock } from "./deliveryFixtures.ts";
@@ -21,13 +17,13 @@ const context = systemCommandContext("test");
 /** Asks the log directly, through a fresh cache. */
 function asking(store: EventStore, position: Position) {
   const clock = testClock();
-  const sendGate = () =>
-    new SendGate({
+  const deliveryGate = () =>
+    new DeliveryGate({
       instanceStatus: instanceStatusCache(store),
       clock,
       isCaughtUp: (wanted) => position >= wanted,
     });
-  return { clock, sendGate, ask: () => sendGate().ask() };
+  return { clock, deliveryGate, ask: () => deliveryGate().ask() };
 }
 
 async function newLog(): Promise<EventStore> {
@@ -46,15 +42,15 @@ test("mail may leave on a log that was never restored, even before it has an ins
 test("nothing leaves while the log is frozen, nor for a second after that was seen", async () => {
   const store = await newLog();
   await freezeLog(store, context);
-  const { clock, sendGate } = asking(store, LOG_START);
-  const sealed = sendGate();
+  const { clock, deliveryGate } = asking(store, LOG_START);
+  const sealed = deliveryGate();
   expect(sealed.isOpen).toBe(true);
   expect(await sealed.ask()).toBe(false);
   expect(sealed.isOpen).toBe(false);
   clock.advance(1_000);
   expect(sealed.isOpen).toBe(true);
   await unfreezeLog(store, context);
-  expect(await sendGate().ask()).toBe(true);
+  expect(await deliveryGate().ask()).toBe(true);
 });
 
 test("after a restoration nothing leaves until the read model knows which mail is held", async () => {

@@ -3,7 +3,7 @@ import type { TimeSpan } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Position } from "../../ports/eventStore.ts";
 
-export interface SendGateOptions {
+export interface DeliveryGateOptions {
   readonly instanceStatus: InstanceStatusCache;
   readonly clock: Clock;
   /** Whether the read model that says what is due has reached this position. */
@@ -19,11 +19,11 @@ const CLOSED_MS = 500;
  * all that waits: `projections/emails/mailQueue.ts` mail, `senders.ts` verification mail, and
  * `webhookDeliveries/apply.ts` webhooks.
  */
-export class SendGate {
+export class DeliveryGate {
   private closedUntil = Number.NEGATIVE_INFINITY;
   private known: readonly TimeSpan[] = [];
 
-  constructor(private readonly options: SendGateOptions) {}
+  constructor(private readonly options: DeliveryGateOptions) {}
 
   /** As of the last {@link ask}. */
   get isOpen(): boolean {
