@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { recordLogCopy } from "../../src/commands/instance/freezeLog.ts";
+import { recordLogCopy } from "../../src/commands/instance/recordLogCopy.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { sendSamples } from "../support/sampleMessages.ts";
 import { sqliteStore } from "../support/stores/stores.ts";

@@ -4,7 +4,7 @@ import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { requireNotFrozen } from "../../commands/instance/openInstance.ts";
 import { load } from "../../commands/transact.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
-import { logReadFraction } from "../../service/logReadFraction.ts";
+import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { Command } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";

@@ -5,7 +5,7 @@ import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/auditSigningKey.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { logReadFraction } from "../../service/logReadFraction.ts";
+import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Invocation, UsageError } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";

@@ -7,7 +7,7 @@ import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { fillDirectory } from "../../adapters/directory/fillDirectory.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordLogCopy } from "../../commands/instance/freezeLog.ts";
+import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
 import { load } from "../../commands/transact.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { decrypt } from "../../kernel/crypto/encryption.ts";

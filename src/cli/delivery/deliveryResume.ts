@@ -4,7 +4,7 @@ import { heldVerificationMails } from "../../../projections/senders.ts";
 import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { resumeEmail } from "../../commands/email/emailChanges.ts";
-import { resumeDelivery } from "../../commands/instance/freezeLog.ts";
+import { resumeDelivery } from "../../commands/instance/resumeDelivery.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";

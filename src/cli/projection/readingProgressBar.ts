@@ -1,5 +1,5 @@
 import type { ReadingProgress } from "../../readModels/logReadProgress.ts";
-import { logReadFraction } from "../../service/logReadFraction.ts";
+import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import { progressBar } from "../output/progressBar.ts";
 
 /** A progress bar for reading the log: progress, speed and time left. */

@@ -1,4 +1,5 @@
 import {
+  REDELIVERIES_PER_DAY_MAX,
   type RedeliveryRequest,
   requestRecovery,
   requestRedelivery,
@@ -10,9 +11,6 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
 import { ChangeRateError } from "../resourceChangeRateLimit.ts";
 import { transact } from "../transact.ts";
-
-/** How often callers may request one delivery again in a day: each request reads all of its attempts. */
-const REDELIVERIES_PER_DAY_MAX = 20;
 
 /** Requests a delivery again. Throws `ChangeRateError` if that was done too often. */
 export function redeliverWebhook(

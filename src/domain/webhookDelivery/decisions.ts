@@ -5,6 +5,9 @@ import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
 import { type DecisionInput, retryDelayMs, type WebhookPolicy } from "./retrySchedule.ts";
 import { LEASE_EXPIRED, type WebhookDeliveryState } from "./state.ts";
 
+/** How often callers may request one delivery again in a day: each request reads all of its attempts. */
+export const REDELIVERIES_PER_DAY_MAX = 20;
+
 export interface AttemptRequest {
   readonly origin: DeliveryOrigin;
   readonly worker: string;

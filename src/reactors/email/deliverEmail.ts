@@ -85,7 +85,7 @@ export function emailDelivery(context: DeliveryDependencies) {
     const isAsKnown = history.revision === due.revision;
     if (isAsKnown && history.state && !isDue(history.state, context.policy, input.now))
       return { kind: "notYet" };
-    if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
+    if (!(await context.deliveryGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
     // Without a session nothing can leave. Only the log knows whether the message is meant to leave.
     const mayLeave = session !== null || history.state?.isSimulated === true;
     if (!mayLeave || nextDeliveryAction(history.state, input, context.policy).kind !== "deliver")

@@ -45,6 +45,6 @@ export function decisionInputOf(
 ): DecisionInput {
   const now = context.clock.now();
   const paused =
-    state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.sendGate.downtimes);
+    state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.deliveryGate.downtimes);
   return { now, jumpProofNow: context.jumpProofTime(), random: context.random(), pausedMs: paused };
 }

@@ -121,7 +121,7 @@ export class MailDeliveryWorker {
   }
 
   private mayClaim(): boolean {
-    return this.context.sendGate.isOpen && hasDiskForClaims(this.options.deps);
+    return this.context.deliveryGate.isOpen && hasDiskForClaims(this.options.deps);
   }
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether the worker was started. */
@@ -203,7 +203,7 @@ export class MailDeliveryWorker {
     scheduler: { coolDown(owner: string, timeMs: number): void },
   ): Promise<WorkspaceState> {
     // Ask before opening a session for nothing. It is asked again before the claim.
-    if (!(await this.context.sendGate.ask())) return null;
+    if (!(await this.context.deliveryGate.ask())) return null;
     const { workspaces, senders } = this.options.deps;
     const [workspace, sender, domain] = await Promise.all([
       workspaces.get(due.workspaceId),

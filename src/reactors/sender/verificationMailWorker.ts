@@ -96,7 +96,7 @@ export class VerificationMailWorker {
   constructor(private readonly options: VerificationMailWorkerOptions) {
     this.leases = new ExpiredLeases(options.deps.clock, options.endedWorker);
     this.rests = rowBackoff(options.deps.clock);
-    this.sendGate = new DeliveryGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
+    this.deliveryGate = new DeliveryGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
   }
 
   start(): void {
@@ -146,7 +146,7 @@ export class VerificationMailWorker {
   /** Returns whether the relay could be reached. */
   private async tryMail(mail: DueMail): Promise<boolean> {
     try {
-      if (!(await this.sendGate.ask())) return true;
+      if (!(await this.deliveryGate.ask())) return true;
       const opened = await this.options.transport.session(this.stopping.signal);
       if (opened.kind === "broken") {
         if (!this.stopping.signal.aborted) this.options.relayOutageReports.fault(opened);
@@ -169,7 +169,7 @@ export class VerificationMailWorker {
     const { deps, worker } = this.options;
     const { clock } = deps;
     const sender = await deps.senders.get(senderId);
-    if (sender === null || !(await this.sendGate.ask())) return;
+    if (sender === null || !(await this.deliveryGate.ask())) return;
     const claimingSince = clock.monotonicMs();
     const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
     const claimed = await transactSender(

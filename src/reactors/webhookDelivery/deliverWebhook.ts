@@ -66,7 +66,7 @@ export async function deliverWebhook(
 ): Promise<WebhookReport> {
   const { deps } = context;
   const { store } = deps;
-  if (!(await context.sendGate.ask())) return NOT_ACTED;
+  if (!(await context.deliveryGate.ask())) return NOT_ACTED;
   // A delivery that was never attempted has no stream to read.
   const at: WebhookDeliveryAtRevision =
     row.revision === 0
@@ -80,7 +80,7 @@ export async function deliverWebhook(
     return { revision: row.revision, gotThrough: null };
   }
   const event = await context.mappedOf(origin);
-  if (!(await context.sendGate.ask()) || context.stopping.aborted) return NOT_ACTED;
+  if (!(await context.deliveryGate.ask()) || context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
   const claimed = await claimWebhook(store, at, request, commandContextOf(context, row.workspaceId));

@@ -113,7 +113,7 @@ export class WebhookDeliveryWorker {
 
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
   private mayBegin(): boolean {
-    if (!this.context.sendGate.isOpen) return false;
+    if (!this.context.deliveryGate.isOpen) return false;
     return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && hasDiskForClaims(this.options.deps);
   }
 

@@ -4,8 +4,8 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { behindSince } from "../../readModels/lag.ts";
+import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
-import { logReadFraction } from "../logReadFraction.ts";
 
 /** Read models that lack nothing older than this count as caught up. */
 const LAG_MS_MAX = 5 * SECOND_MS;

@@ -11,11 +11,11 @@ import { messageOf } from "../../kernel/text/errorReason.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { temporaryPath } from "../../readModels/generations/temporaryDatabase.ts";
+import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
-import { logReadFraction } from "../logReadFraction.ts";
 import { workBehindRequests } from "./threadPriority.ts";
 
 /** The copy of the log that a thread opens. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
-import { resumeDelivery } from "../../../src/commands/instance/freezeLog.ts";
+import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { EVENT_ERASED, isLogEvent } from "../../../src/kernel/event/unexportedEvents.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { recordLogCopy } from "../../../src/commands/instance/freezeLog.ts";
+import { recordLogCopy } from "../../../src/commands/instance/recordLogCopy.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { freezeLog, resumeDelivery, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
+import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
 import { instanceStatusCache } from "../../../src/commands/instance/instanceStatusCache.ts";
+import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
@@ -62,7 +63,7 @@ test("after a restoration nothing leaves until the read model knows which mail i
   const restored = await store.head();
   expect(await asking(store, before).ask()).toBe(false);
   expect(await asking(store, restored).ask()).toBe(true);
-  const pending = asking(store, restored).sendGate();
+  const pending = asking(store, restored).deliveryGate();
   await pending.ask();
   expect(pending.downtimes).toEqual([{ from: 0, to: null }]);
   // What is held is a matter of rows from then on, and so is that it is not.

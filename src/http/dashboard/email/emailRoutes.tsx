@@ -7,7 +7,8 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { Problem } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
-import { bodyResponse, downloadResponse, fileAt } from "../components/downloadResponse.ts";
+import { downloadResponse } from "../components/downloadResponse.ts";
+import { sandboxedHtmlResponse } from "../components/sandboxedHtmlResponse.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { recipientSuppression } from "../suppression/recipientSuppression.ts";
@@ -33,7 +34,7 @@ export function emailRoutes(options: Options): readonly DashboardRoute[] {
       if (view.content?.html === undefined) throw new Problem("NOT_FOUND");
       const { html } = view.content;
       const whole = () => htmlWithImages(options, view, html);
-      return bodyResponse(await withRoomFor(context.request, fileBytesOf(view), whole));
+      return sandboxedHtmlResponse(await withRoomFor(context.request, fileBytesOf(view), whole));
     }),
     get("/messages/:id/source.eml", "email:read", async (context) => {
       const view = await messageOf(options, context);
@@ -153,4 +154,9 @@ async function fileOf({ deps }: Options, context: PageContext): Promise<Response
   const bytes = file === undefined ? null : await withRoomFor(context.request, file.bytes, () => read(file));
   if (file === undefined || bytes === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });
   return downloadResponse(new Uint8Array(bytes), file.filename, file.contentType);
+}
+
+/** A file of a message, by its index. */
+function fileAt({ content }: EmailView, index: string) {
+  return /^\d{1,2}$/.test(index) ? content?.attachments?.[Number(index)] : undefined;
 }

@@ -2,7 +2,7 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
-import { bodyResponse } from "../components/downloadResponse.ts";
+import { sandboxedHtmlResponse } from "../components/sandboxedHtmlResponse.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
@@ -39,7 +39,7 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
       };
     }),
     postDraft("/templates/:id/draft/frame", async (context) =>
-      bodyResponse(previewDraft(deps, draftFields(context.form)).output?.html ?? ""),
+      sandboxedHtmlResponse(previewDraft(deps, draftFields(context.form)).output?.html ?? ""),
     ),
   ];
 }

@@ -1,0 +1,15 @@
+import { copyInstance } from "../../domain/instance/decisions.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { instanceAggregate } from "../aggregateDefinitions.ts";
+import { transact } from "../transact.ts";
+
+/** Records, before a copy of the log is written, where it goes. Erasure reports list it. */
+export function recordLogCopy(
+  store: EventStore,
+  copy: { readonly kind: "backup" | "export"; readonly place: string },
+  context: CommandContext,
+) {
+  const made = { ...copy, at: context.at };
+  return transact(store, instanceAggregate, (state) => copyInstance(state, made), context);
+}
