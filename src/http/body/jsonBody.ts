@@ -1,7 +1,6 @@
 import { nextTurn } from "../../kernel/sleep.ts";
 import { type Json, parseJson } from "../../kernel/text/json.ts";
 import { invalid, invalidHeader, refusedFor } from "../server/problem.ts";
-import { ERRORS_MAX } from "../server/problemResponse.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import {
   announcesBody,
@@ -109,9 +108,7 @@ export async function requireNoBody(request: Request, body: IncomingBody): Promi
   const members = text === "" ? [] : membersOf(text);
   if (members === null) throw invalid("", NOT_TAKEN);
   if (members.length === 0) return;
-  const errors = members
-    .slice(0, ERRORS_MAX)
-    .map((name) => ({ pointer: pointerTo("", name), message: NOT_TAKEN }));
+  const errors = members.map((name) => ({ pointer: pointerTo("", name), message: NOT_TAKEN }));
   throw refusedFor("INVALID_REQUEST", errors);
 }
 

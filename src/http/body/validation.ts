@@ -4,8 +4,7 @@ import { type ValueError, type ValueErrorIterator, ValueErrorType } from "@sincl
 import type { ValidationError } from "elysia";
 import { lazy } from "../../kernel/lazy.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
-import { type Problem, type ProblemDetail, refusedFor } from "../server/problem.ts";
-import { ERRORS_MAX } from "../server/problemResponse.ts";
+import { ERRORS_MAX, type Problem, type ProblemDetail, refusedFor } from "../server/problem.ts";
 
 /** The key under which a schema says in words what its pattern requires. */
 const WORDS = Symbol("words");

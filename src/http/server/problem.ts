@@ -3,6 +3,9 @@ import { isUuid } from "../../kernel/ids.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { type ProblemCode, problemFacts } from "./problemCodes.ts";
 
+/** At most this many faults of one request are reported; the rest show once these are fixed. */
+export const ERRORS_MAX = 20;
+
 /** One wrong value. `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or header. */
 export interface ProblemDetail {
   readonly pointer: string;
@@ -90,9 +93,10 @@ export function invalidHeader(name: string, message: string): Problem {
   return invalid(`/${name}`, message);
 }
 
-/** A refusal that lists all faults; without any, the code says it all. */
+/** A refusal that lists the faults, up to {@link ERRORS_MAX}; without any, the code says it all. */
 export function refusedFor(code: ProblemCode, faults: readonly ProblemDetail[]): Problem {
-  const errors = faults.map(({ pointer, message }) => ({ pointer: shownPointer(pointer), message }));
+  const reported = faults.slice(0, ERRORS_MAX);
+  const errors = reported.map(({ pointer, message }) => ({ pointer: shownPointer(pointer), message }));
   const [first] = errors;
   if (first === undefined) return new Problem(code);
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";

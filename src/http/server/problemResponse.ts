@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Closed, FreeText } from "../body/commonSchemas.ts";
-import type { Problem } from "./problem.ts";
+import { ERRORS_MAX, type Problem } from "./problem.ts";
 import { problemFacts } from "./problemCodes.ts";
 
 /** When to retry after a 503, in seconds. */
@@ -13,9 +13,6 @@ function isRetryable({ code, status }: Problem): boolean {
 
 /** An answer to a key is neither cached on the way nor interpreted as another media type. */
 export const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
-
-/** At most this many faults of one request are reported; the rest show once these are fixed. */
-export const ERRORS_MAX = 20;
 
 /** The body of every refusal: RFC 9457 plus our own members. */
 export const ProblemBody = Closed(
@@ -54,7 +51,7 @@ export function problemBody(problem: Problem, requestId: string): Static<typeof 
     code,
     request_id: requestId,
     retryable: isRetryable(problem),
-    errors: (options.errors ?? []).slice(0, ERRORS_MAX).map(({ pointer, message }) => ({ pointer, message })),
+    errors: (options.errors ?? []).map(({ pointer, message }) => ({ pointer, message })),
   };
 }
 

@@ -10,8 +10,7 @@ import type { TemplateEngine, UsedVariable } from "../../ports/templateEngine.ts
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
-import { type ProblemDetail, refusedFor } from "../server/problem.ts";
-import { ERRORS_MAX } from "../server/problemResponse.ts";
+import { ERRORS_MAX, type ProblemDetail, refusedFor } from "../server/problem.ts";
 import { fallback, variableFields } from "./templateResource.ts";
 
 const SOURCE_CHARACTERS_MAX = 256 * 1_024;

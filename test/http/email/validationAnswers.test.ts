@@ -380,6 +380,15 @@ describe.each(await testStores())("faults are reported in words on $name:", (sto
     );
   });
 
+  test("those of a request with more than twenty count only those that are listed", async () => {
+    const manyNames = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`name${index}`, null]));
+    for (const body of [manyNames, { metadata: manyNames }]) {
+      const { json } = await tenant.send(newKey(), body);
+      expect(json.errors).toHaveLength(20);
+      expect(json.detail).toContain("(and 19 more)");
+    }
+  });
+
   test.each(described)("no message of $name shows a pattern or a library's own words", async (one) => {
     for (const [path, body] of wrongRequests(one)) {
       const headers = { "idempotency-key": newKey() };
