@@ -81,6 +81,11 @@ describe("a file of addresses is read", () => {
       addresses: [{ address: { sent: "ana@example.com" } }],
       faults: ["line 4 must be one bare address such as ana@example.com"],
     });
+    // The faults of a file that is no list at all are counted, not kept.
+    expect(importedAddresses("a\n".repeat(100_000))).toMatchObject({
+      invalid: 100_000,
+      faults: { length: 10 },
+    });
     expect(importedAddresses('["ana@example.com",7]')?.faults).toEqual([
       "entry 2 must be one bare address such as ana@example.com",
     ]);
@@ -97,6 +102,8 @@ describe("the commands", () => {
       join(folder, "list.csv"),
       "email,reason\nBO@example.com,hard bounce\nana@example.com,\nnobody,\n",
     );
+    const utf16 = Buffer.from("\uFEFFemail\r\nbo@example.com\r\n", "utf16le");
+    await Bun.write(join(folder, "utf16.txt"), utf16);
     await Bun.write(join(folder, "columns.csv"), "Bo,bo@example.com\n");
     const call = (...words: readonly string[]) => ({
       words,
@@ -117,6 +124,7 @@ describe("the commands", () => {
       call("suppression", "import", "columns.csv"),
       call("suppression", "import", "none.csv"),
       call("suppression", "add", "nobody"),
+      call("suppression", "import", "utf16.txt"),
     ]);
   }, TEST_MS_MAX);
   afterAll(() => rm(folder, { recursive: true }));
@@ -145,6 +153,10 @@ describe("the commands", () => {
     expect(ends[7]).toMatchObject({ status: 0, out: "removed: new mail to it is delivered\n" });
     expect(ends[8]).toMatchObject({ status: 1, out: "" });
     expect(JSON.parse(ends[9]?.out ?? "")).toMatchObject([{ address: "BO@example.com" }]);
+  });
+
+  test("a list that a spreadsheet wrote as UTF-16 is read", () => {
+    expect(ends[13]).toMatchObject({ status: 0, out: "0 addresses added, 1 suppressed already\n" });
   });
 
   test("what cannot be read is refused with what to do", () => {
@@ -192,7 +204,7 @@ describe("the commands", () => {
     });
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: "postledger: standard input has more than 268 MB: split it\n",
+      err: "postledger: standard input has more than 67 MB: split it\n",
     });
   });
 

@@ -14,7 +14,9 @@ export interface ImportedAddress {
 export interface ImportedAddresses {
   /** Each address once, however often and however spelled the file has it. */
   readonly addresses: readonly ImportedAddress[];
-  /** The entries that are not addresses, and why: a sentence each, without any content of the file. */
+  /** How many entries are not addresses. */
+  readonly invalid: number;
+  /** The first of them, and why: a sentence each, without any content of the file. */
   readonly faults: readonly string[];
 }
 
@@ -24,6 +26,9 @@ interface Entry {
   readonly address: string;
   readonly note: string;
 }
+
+/** A file that is no list at all has millions of faults. */
+const FAULTS_KEPT_MAX = 10;
 
 /** Names of columns and members that hold an address, in our own list and in exports of other services. */
 const ADDRESS_NAMES = ["email", "address", "emailaddress", "recipient"];
@@ -44,35 +49,46 @@ export function importedAddresses(text: string): ImportedAddresses | null {
   if (entries === null) return null;
   const addresses = new Map<string, ImportedAddress>();
   const faults: string[] = [];
+  let invalid = 0;
   for (const { place, address: given, note } of entries) {
     const address = parseAddress(given);
-    if ("invalid" in address) faults.push(`${place} ${address.invalid}`);
-    else if (!addresses.has(address.canonical))
+    if ("invalid" in address) {
+      invalid += 1;
+      if (faults.length < FAULTS_KEPT_MAX) faults.push(`${place} ${address.invalid}`);
+    } else if (!addresses.has(address.canonical))
       addresses.set(address.canonical, { address, note: excerpt(note, NOTE_CHARACTERS_MAX) || null });
   }
-  return { addresses: [...addresses.values()], faults };
+  return { addresses: [...addresses.values()], invalid, faults };
 }
 
-function csvEntries(text: string): readonly Entry[] | null {
-  const records = csvRecords(text);
-  const names = records[0]?.fields.map(comparableName) ?? [];
+function csvEntries(text: string): Iterable<Entry> | null {
+  const [first] = csvRecords(text);
+  const names = first?.fields.map(comparableName) ?? [];
   const addressAt = names.findIndex((name) => ADDRESS_NAMES.includes(name));
   const noteAt = names.findIndex((name) => NOTE_NAMES.includes(name));
   if (addressAt >= 0) {
-    return records.slice(1).map(({ line, fields }) => ({
-      place: `line ${line}`,
-      address: fields[addressAt] ?? "",
-      note: (noteAt < 0 ? undefined : fields[noteAt]) ?? "",
-    }));
+    return csvRecords(text)
+      .drop(1)
+      .map(({ line, fields }) => ({
+        place: `line ${line}`,
+        address: fields[addressAt] ?? "",
+        note: (noteAt < 0 ? undefined : fields[noteAt]) ?? "",
+      }));
   }
   // Without column names, several columns could hold anything.
   if (names.length > 1) return null;
-  return records.map(({ line, fields: [address = ""] }) => ({ place: `line ${line}`, address, note: "" }));
+  return csvRecords(text).map(({ line, fields: [address = ""] }) => ({
+    place: `line ${line}`,
+    address,
+    note: "",
+  }));
 }
 
-function jsonEntries(text: string): readonly Entry[] | null {
+function jsonEntries(text: string): Iterable<Entry> | null {
   const items = itemsOf(parseJson(text));
-  const entries = items?.map((item, index) => {
+  let index = -1;
+  const entries = items?.values().map((item) => {
+    index += 1;
     const place = `entry ${index + 1}`;
     if (typeof item === "string") return { place, address: item, note: "" };
     return { place, address: memberOf(item, ADDRESS_NAMES), note: memberOf(item, NOTE_NAMES) };

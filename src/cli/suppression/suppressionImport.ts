@@ -10,11 +10,10 @@ import { type ImportedAddress, type ImportedAddresses, importedAddresses } from 
 import { NOTE_OPTION, noteOf } from "./suppressionArguments.ts";
 
 const STDIN = "-";
-/** Enough for millions of addresses. The file is held in memory. */
-const FILE_BYTES_MAX = 268_435_456;
+/** Enough for two million addresses. The file is held in memory, and its addresses take several times its size. */
+const FILE_BYTES_MAX = 67_108_864;
 /** Concurrent writes, which the log flushes to disk together. */
 const WRITES_AT_ONCE = 64;
-const FAULTS_SHOWN_MAX = 10;
 
 const SKIP_INVALID: Option = {
   name: "skip-invalid",
@@ -44,7 +43,7 @@ export const suppressionImport: Command = {
       );
     }
     const isLenient = invocation.option(SKIP_INVALID.name) !== undefined;
-    if (read.faults.length > 0 && !isLenient) throw faulty(read);
+    if (read.invalid > 0 && !isLenient) throw faulty(read);
     const added = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       const suppress = async ({ address, note: own }: ImportedAddress) => {
@@ -55,7 +54,7 @@ export const suppressionImport: Command = {
       return countConcurrently(read.addresses, WRITES_AT_ONCE, suppress);
     });
     const alreadySuppressed = read.addresses.length - added;
-    const skipped = read.faults.length;
+    const skipped = read.invalid;
     invocation.print({ added, already_suppressed: alreadySuppressed, skipped }, [
       `${counted(added, "address", "addresses")} added, ${alreadySuppressed} suppressed already`,
       ...(skipped === 0 ? [] : [`${counted(skipped, "entry", "entries")} without an address skipped`]),
@@ -68,8 +67,14 @@ async function contentOf(file: string): Promise<string> {
   const bytes = await bytesOf(isStdin ? process.stdin : createReadStream(file)).catch(
     (error: NodeJS.ErrnoException) => refuse(`${file} cannot be read (${error.code})`),
   );
-  if (bytes !== null) return new TextDecoder().decode(bytes);
+  if (bytes !== null) return new TextDecoder(encodingOf(bytes)).decode(bytes);
   return refuse(`${isStdin ? "standard input" : file} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
+}
+
+/** By the byte order mark: spreadsheets write "Unicode text" as UTF-16. */
+function encodingOf([first, second]: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" {
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  return first === 0xfe && second === 0xff ? "utf-16be" : "utf-8";
 }
 
 /** Everything the stream holds; null if it is too long. The length of a pipe is unknown beforehand. */
@@ -84,11 +89,11 @@ async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array | 
   return Buffer.concat(parts);
 }
 
-function faulty({ faults }: ImportedAddresses): CommandFailure {
-  const more = faults.length - FAULTS_SHOWN_MAX;
+function faulty({ faults, invalid }: ImportedAddresses): CommandFailure {
+  const more = invalid - faults.length;
   const lines = [
     "nothing was imported:",
-    ...faults.slice(0, FAULTS_SHOWN_MAX).map((fault) => `  ${fault}`),
+    ...faults.map((fault) => `  ${fault}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ];
   return new CommandFailure("refused", lines.join("\n"), `--${SKIP_INVALID.name} imports the others`);

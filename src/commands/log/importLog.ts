@@ -9,6 +9,7 @@ import { type EventStore, LOG_START, type RecordedEvent } from "../../ports/even
 import { instanceAggregate, logImportAggregate } from "../aggregateDefinitions.ts";
 import { load, transact } from "../transact.ts";
 import {
+  checkLine,
   type ExportEnd,
   ExportError,
   type ExportHeader,
@@ -45,16 +46,25 @@ export interface Imported {
 const MISSING_MAX_BASE = 1_000_000;
 const MISSING_MAX_PER_EVENT = 10;
 
-/** Counts missing revisions: each needs a placeholder, so without a bound a few lines could ask for any number. */
-class MissingCount {
+/** Checks lines one by one, and counts missing revisions: each needs a placeholder, so without a bound a few lines could ask for any number. */
+class LineCount {
   private total = 0;
-  private events = 0;
+  events = 0;
   private largest = { revisions: 0, line: 0, stream: "" };
 
   take(text: string, line: number): void {
-    if (isEventLine(text)) this.events += 1;
-    const missing = text.startsWith('{"missing"') ? missingIn(text) : null;
-    if (missing === null) return;
+    try {
+      checkLine(text);
+    } catch (error) {
+      throw error instanceof ExportError
+        ? new ExportError(`line ${line} of the export: ${error.message}`)
+        : error;
+    }
+    const missing = missingIn(text);
+    if (missing === null) {
+      this.events += 1;
+      return;
+    }
     const { stream, from, through } = missing;
     const revisions = through - from + 1;
     if (revisions < 1)
@@ -78,7 +88,7 @@ class MissingCount {
 /** Checks that the lines are complete, to the last byte. Throws {@link ExportError}. */
 export async function checkExport(lines: ExportLines): Promise<{ header: ExportHeader; end: ExportEnd }> {
   const hasher = new Bun.CryptoHasher("sha256");
-  const missing = new MissingCount();
+  const body = new LineCount();
   let count = 0;
   let header: ExportHeader | null = null;
   let last: string | null = null;
@@ -87,7 +97,8 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
       header ??= parseHeader(line);
       count += 1;
       if (last !== null) hasher.update(`${last}\n`);
-      missing.take(line, count);
+      // Without the first line, and the last one so far.
+      if (last !== null && count > 2) body.take(last, count - 1);
       last = line;
     }
   }
@@ -96,7 +107,9 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
   if (end?.kind !== "end") throw new ExportError("the export was cut short: it has no last line");
   if (hasher.digest("hex") !== end.end.sha256)
     throw new ExportError("the export is damaged: its digest does not match");
-  missing.check();
+  body.check();
+  if (body.events !== end.end.events)
+    throw new ExportError(`the export is damaged: it has ${body.events} events, and says ${end.end.events}`);
   return { header, end: end.end };
 }
 

@@ -238,6 +238,56 @@ describe("an import", () => {
     expect(await store.head()).toBe(LOG_START);
   });
 
+  test("refuses forged lines by their number and member, and writes nothing", async () => {
+    const lines = (await exported()).slice(0, -1);
+    const events = lines.filter((line) => line.startsWith('{"stream"')).length;
+    const missing = lines.reduce((sum, line) => {
+      const { from = 0, through = -1 } = JSON.parse(line).missing ?? {};
+      return sum + through - from + 1;
+    }, 0);
+    const ended = (parts: readonly string[], count = events) => {
+      const sha256 = new Bun.CryptoHasher("sha256").update(`${parts.join("\n")}\n`).digest("hex");
+      return [...parts, JSON.stringify({ end: { events: count, missing, sha256 } })];
+    };
+    const at = lines.findLastIndex((line) => line.startsWith('{"stream"'));
+    const forged = (change: (line: string) => string) => ended(lines.with(at, change(lines[at] ?? "")));
+    const deep = `${"[".repeat(300_000)}${"]".repeat(300_000)}`;
+    const store = memoryEventStore();
+    const place = `line ${at + 1} of the export: `;
+    for (const [change, message] of [
+      [() => "null", "it is no JSON object"],
+      [(line) => line.slice(0, -1), "it is no JSON object"],
+      [(line) => line.replace(/"revision":\d+/, '"revision":-1'), "revision is missing or wrong"],
+      [(line) => line.replace(/"id":"[^"]+"/, '"id":"x"'), "id is missing or wrong"],
+      [(line) => line.replace(/"metadata":.*/, '"metadata":[]}'), "metadata is missing or wrong"],
+      [
+        (line) => line.replace(/"stream":"[^"]+"/, '"stream":"a\\u0000b"'),
+        "no log of Postledger holds such an event",
+      ],
+      [
+        (line) => line.replace(/"type":"[^"]+"/, '"type":"$metadata"'),
+        "no log of Postledger holds such an event",
+      ],
+      [(line) => `${line}\r`, "no export writes it in this way"],
+      [(line) => line.replace("{", '{"type":"x",'), "no export writes it in this way"],
+      [(line) => line.replace('"metadata":{', `"metadata":{"deep":${deep},`), "nested too deeply"],
+      [
+        (line) => line.replace('"metadata":{', `"metadata":{"x":"${"x".repeat(2_000_000)}",`),
+        "more than the 1000000 bytes",
+      ],
+    ] as readonly (readonly [(line: string) => string, string])[]) {
+      const refusal = await into(store, forged(change));
+      expect(refusal).toStartWith(place);
+      expect(refusal).toContain(message);
+    }
+    const sha256 = "0";
+    expect(
+      await into(store, ended([...lines, JSON.stringify({ end: { events: 0, missing: 0, sha256 } })])),
+    ).toContain(`line ${lines.length + 1} of the export: it is damaged: an end before the end`);
+    expect(await into(store, ended(lines, 1_000))).toContain(`has ${events} events, and says 1000`);
+    expect(await store.head()).toBe(LOG_START);
+  });
+
   test("refuses an export that lacks more than a log can lose, names the line, and writes nothing", async () => {
     const lines = (await exported()).slice(0, -1);
     const sealed = (...parts: readonly string[]) => {
