@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
 import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
@@ -222,6 +223,38 @@ describe("api-key list", () => {
     TEST_MS_MAX,
   );
 });
+
+test(
+  "api-key list names a replacement whose rotation was not recorded: nobody has its secret",
+  async () => {
+    const dataDir = await mkdtemp(join(folder, "rotations-"));
+    const run = (...words: string[]) => runCommand(words, dataDir);
+    await run("workspace", "create", "Acme");
+    const { id } = (await run("api-key", "create", "--json")).json;
+    const rotated = (await run("api-key", "rotate", id, "--json")).json;
+    const store = openSqliteEventStore({ path: join(dataDir, "events.db") });
+    const [issued] = await store.read(`apikey-${rotated.id}`, 0, 1);
+    if (issued === undefined) throw new Error("the key was issued");
+    const { type, data, metadata } = issued;
+    await store.append(
+      "apikey-LeftByRotate",
+      [{ id: crypto.randomUUID(), type, data, metadata }],
+      "noStream",
+    );
+    await store.close();
+    const keys = (await run("api-key", "list", "--json")).json;
+    expect(keys).toMatchObject([
+      { id, handed_out: true },
+      { id: rotated.id, handed_out: true },
+      { id: "LeftByRotate", handed_out: false },
+    ]);
+    const remarks = (await run("api-key", "list")).out
+      .split("\n")
+      .filter((line) => line.includes("nobody has its secret"));
+    expect(remarks).toEqual([expect.stringContaining("LeftByRotate")]);
+  },
+  TEST_MS_MAX,
+);
 
 describe("a place that cannot be written to", () => {
   test(

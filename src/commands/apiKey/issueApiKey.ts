@@ -10,8 +10,9 @@ import { invariant } from "../../kernel/assert.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import { messageOf } from "../../kernel/text/errorReason.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { requireStoreError } from "../../ports/eventStore.ts";
+import { requireStoreError, StoreError } from "../../ports/eventStore.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
@@ -101,7 +102,7 @@ export async function issueFurtherKey(
 
 /**
  * Revokes a new key unless `confirm` gives true: nobody is told its secret then. If `confirm` throws because the store is
- * unavailable, so may the revocation; the key then stays in the list of keys, where it can be revoked.
+ * unavailable, so may the revocation; the error then names the key, which stays in the list of keys.
  */
 export async function keepKeyIf(
   deps: Dependencies,
@@ -112,8 +113,10 @@ export async function keepKeyIf(
   try {
     if (await confirm()) return true;
   } catch (error) {
-    await revokeKey(deps, id, context).catch(requireStoreError);
-    throw error;
+    const revocation = await revokeKey(deps, id, context).catch(requireStoreError);
+    if (revocation === "revoked") throw error;
+    const left = `the new key ${id} may be left: nobody has its secret, so revoke it`;
+    throw new StoreError("unavailable", `${messageOf(error)}; ${left}`, { cause: error });
   }
   await revokeKey(deps, id, context);
   return false;

@@ -16,6 +16,8 @@ export interface ApiKey {
   readonly issuerId: string | null;
   /** The key that it replaced; null if none. */
   readonly rotatedFrom: string | null;
+  /** The keys that replaced it. */
+  readonly rotatedTo: readonly string[];
   /** Null: it may send from every sender of the workspace. */
   readonly senders: ReadonlySet<string> | null;
   /** Null: it is accepted from everywhere. */
@@ -44,14 +46,18 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
         revoked: false,
         issuerId,
         rotatedFrom,
+        rotatedTo: [],
         senders: senders === undefined ? null : new Set(senders),
         clientRanges,
         clients: clientRanges?.map(parseAddressRange).filter((range) => range !== null) ?? null,
         isTest: test,
       };
     }
-    case "ApiKeyRotated":
-      return state === null ? null : { ...state, expiresAt: epochMs(event.data.expiresAt) };
+    case "ApiKeyRotated": {
+      const { newKeyId, expiresAt } = event.data;
+      const rotatedTo = [...(state?.rotatedTo ?? []), newKeyId];
+      return state === null ? null : { ...state, expiresAt: epochMs(expiresAt), rotatedTo };
+    }
     case "ApiKeyRevoked":
       return state === null ? null : { ...state, revoked: true };
     default:

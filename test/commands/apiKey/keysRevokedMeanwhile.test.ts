@@ -62,6 +62,26 @@ test("nor does one that the operator rotates at that moment", async () => {
   expect(await nextKey()).toMatchObject({ revoked: true });
 });
 
+test("a replacement that can neither be confirmed nor revoked is named by the error", async () => {
+  const [issuer, old] = [await newKey(), await newKey()];
+  let issued = "";
+  world.store.beforeAppend = (stream, types) => {
+    if (types.includes("ApiKeyIssued")) issued = stream.slice(apiKeyStream("").length);
+    else throw new StoreError("unavailable", "gone");
+  };
+  const rotation = { id: old.keyId, overlapMs: 1_000 };
+  for (const rotate of [
+    () => rotateKey(world.deps, issuer, rotation, context),
+    () => rotateKeyForOperator(world.deps, rotation, context),
+  ]) {
+    const error = await rotate().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(StoreError);
+    expect(String(error)).toContain(
+      `gone; the new key ${issued} may be left: nobody has its secret, so revoke it`,
+    );
+  }
+});
+
 test("a replacement whose rotation the store could not record is revoked: nobody got its secret", async () => {
   const [issuer, old] = [await newKey(), await newKey()];
   let issued = "";
