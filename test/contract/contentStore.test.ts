@@ -440,10 +440,28 @@ describe("content on S3", () => {
     const location = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "p/" };
     const endpoint = `http://127.0.0.1:${endless.port}`;
     const store = s3ContentStore({ ...location, endpoint, timeoutMs: 20_000 });
-    await expectUnavailable(store.get(newFolder(), sha256Of(bytesOf("x"))), "more bytes than any object has");
-    await until(() => hasEnded, "the end of the answer");
-    expect(given).toBeLessThan(READ_MAX);
+    for (const call of [
+      () => store.get(newFolder(), sha256Of(bytesOf("x"))),
+      () => Array.fromAsync(store.folders()),
+      () => store.removeOwner(newFolder()),
+    ]) {
+      [given, hasEnded] = [0, false];
+      await expectUnavailable(call(), "more bytes than any object has");
+      await until(() => hasEnded, "the end of the answer");
+      expect(given).toBeLessThan(READ_MAX);
+    }
     await endless.stop(true);
+  }, 60_000);
+
+  test("that answers a list with something else is unavailable, not empty", async () => {
+    let answer = "<html>This is another server.</html>";
+    const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(answer) });
+    const store = storeAt(`http://127.0.0.1:${other.port}`);
+    await expectUnavailable(Array.fromAsync(store.folders()), "something else than a list");
+    // Cut off in the middle, as by a proxy.
+    answer = '<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated>';
+    await expectUnavailable(store.removeOwner(newFolder()), "something else than a list");
+    await other.stop(true);
   }, 60_000);
 
   test("whose list names other objects or starts over fails, and removes nothing else", async () => {

@@ -3,6 +3,9 @@ import type { FoundFolder } from "../../ports/contentStore.ts";
 import type { S3Requests } from "./s3Requests.ts";
 
 const PAGE_KEYS = 1_000;
+/** The entities of XML. */
+const NAMED_ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const CODE_POINT_MAX = 0x10ffff;
 
 interface S3Object {
   readonly key: string;
@@ -23,25 +26,55 @@ function requireOwnAndNext(keys: readonly string[], prefix: string, startAfter: 
     throw new Error("the S3 server lists the same objects again");
 }
 
+interface Page {
+  readonly objects: readonly S3Object[];
+  readonly isTruncated: boolean;
+}
+
+/** Reads a page of a list. Throws for anything else: an empty list would mean that nothing is left to remove. */
+function pageOf(xml: string): Page {
+  const whole = /<ListBucketResult[\s>].*<\/ListBucketResult>\s*$/s.exec(xml)?.[0];
+  if (whole === undefined) throw new Error("the S3 server answered something else than a list");
+  const objects = [...whole.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, object = ""]) => {
+    const key = textIn(object, "Key");
+    if (key === null) throw new Error("the S3 server lists an object without a key");
+    return { key, modifiedAt: Date.parse(textIn(object, "LastModified") ?? "") };
+  });
+  return { objects, isTruncated: textIn(whole, "IsTruncated") === "true" };
+}
+
+/** The text of the first element with this name, which holds no other elements; null if there is none. */
+function textIn(xml: string, name: string): string | null {
+  const start = xml.indexOf(`<${name}>`);
+  const end = xml.indexOf(`</${name}>`, start);
+  if (start < 0 || end < 0) return null;
+  const text = xml.slice(start + name.length + 2, end);
+  return text.replace(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (entity, decimal, hex, named) => {
+    if (named !== undefined) return NAMED_ENTITIES[named] ?? entity;
+    const point = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+    return point <= CODE_POINT_MAX ? String.fromCodePoint(point) : entity;
+  });
+}
+
 /** Every object below `prefix` in key order, page by page. */
 export async function* objectsBelow(
-  { client, within }: S3Requests,
+  { list }: S3Requests,
   prefix: string,
   pageDeadline: () => number,
 ): AsyncIterable<S3Object> {
   let startAfter: string | undefined;
   for (;;) {
-    const options = { prefix, maxKeys: PAGE_KEYS, ...(startAfter === undefined ? {} : { startAfter }) };
-    const { contents = [], isTruncated } = await within(pageDeadline(), client.list(options));
+    const after = startAfter === undefined ? {} : { "start-after": startAfter };
+    const { objects, isTruncated } = pageOf(
+      await list({ prefix, "max-keys": String(PAGE_KEYS), ...after }, pageDeadline()),
+    );
     requireOwnAndNext(
-      contents.map(({ key }) => key),
+      objects.map(({ key }) => key),
       prefix,
       startAfter,
     );
-    for (const { key, lastModified } of contents) {
-      yield { key, modifiedAt: Date.parse(String(lastModified)) };
-    }
-    const last = contents.at(-1)?.key;
+    yield* objects;
+    const last = objects.at(-1)?.key;
     if (!isTruncated || last === undefined) return;
     startAfter = last;
   }

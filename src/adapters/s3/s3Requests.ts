@@ -1,5 +1,6 @@
 import { S3Client } from "bun";
 import { settleWithin } from "../../kernel/sleep.ts";
+import { signedGetUrl } from "./s3Signature.ts";
 
 /** A bucket, or the part of it below `prefix`. */
 export interface S3Location {
@@ -40,8 +41,13 @@ export interface S3Request {
   readonly expected?: readonly number[];
 }
 
+/** A request for one page of the bucket's list (ListObjectsV2). */
+type S3ListRequest = Readonly<Record<string, string>>;
+
 export interface S3Requests {
   readonly client: S3Client;
+  /** One page of the bucket's list, as XML. Retries as `send` does. */
+  list(parameters: S3ListRequest, deadline: number): Promise<string>;
   /** Makes a repeatable request. Retries while the server has trouble and `deadline` permits. */
   send(request: S3Request, deadline: number): Promise<S3Answer>;
   /** A stream of an object's bytes, which must be read before `deadline`. */
@@ -109,8 +115,18 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
   const client = new S3Client({ endpoint, region, bucket, accessKeyId, secretAccessKey });
   const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));
 
-  const fetchSigned = ({ method, key, body, headers }: S3Request, deadline: number) =>
-    fetch(client.presign(key, { method, expiresIn: SIGNED_SECONDS }), {
+  const urlOf = ({ method, key, list }: S3Request & { readonly list?: S3ListRequest }) =>
+    list === undefined
+      ? client.presign(key, { method, expiresIn: SIGNED_SECONDS })
+      : signedGetUrl(location, {
+          path: `/${bucket}`,
+          parameters: { ...list, "list-type": "2" },
+          at: new Date(),
+          expiresSeconds: SIGNED_SECONDS,
+        });
+  const fetchSigned = (request: S3Request, deadline: number) => {
+    const { method, body, headers } = request;
+    return fetch(urlOf(request), {
       method,
       redirect: "manual",
       signal: AbortSignal.timeout(left(deadline)),
@@ -121,6 +137,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
       // Don't pass on the error itself: it contains the signed URL, which grants access until it expires.
       throw new Error(`the S3 server cannot be reached: ${error.code ?? error.name}`);
     });
+  };
   const once = async (request: S3Request, deadline: number): Promise<S3Answer> => {
     const response = await fetchSigned(request, deadline);
     const { status } = response;
@@ -133,21 +150,27 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
     throw RETRYABLE.has(status) ? new Error(said) : new S3Refusal(said);
   };
 
+  const send = async (request: S3Request & { readonly list?: S3ListRequest }, deadline: number) => {
+    let failure: unknown = null;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await once(request, deadline);
+      } catch (error) {
+        failure = moreInformative(failure, error);
+        const waitMs = RETRY_MS_FIRST * 2 ** (attempt - 1) * (0.5 + Math.random());
+        const isOver = attempt === ATTEMPTS_MAX || now() + waitMs >= deadline;
+        if (error instanceof S3Refusal || isOver) throw failure;
+        await Bun.sleep(waitMs);
+      }
+    }
+  };
+
   return {
     client,
-    async send(request, deadline) {
-      let failure: unknown = null;
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          return await once(request, deadline);
-        } catch (error) {
-          failure = moreInformative(failure, error);
-          const waitMs = RETRY_MS_FIRST * 2 ** (attempt - 1) * (0.5 + Math.random());
-          const isOver = attempt === ATTEMPTS_MAX || now() + waitMs >= deadline;
-          if (error instanceof S3Refusal || isOver) throw failure;
-          await Bun.sleep(waitMs);
-        }
-      }
+    send,
+    async list(parameters, deadline) {
+      const { bytes } = await send({ method: "GET", key: "", list: parameters }, deadline);
+      return new TextDecoder().decode(bytes);
     },
     async stream(key, deadline) {
       const response = await fetchSigned({ method: "GET", key }, deadline);
