@@ -1,7 +1,15 @@
 import { createHmac } from "node:crypto";
-import type { S3Location } from "./s3Requests.ts";
 
 const ALGORITHM = "AWS4-HMAC-SHA256";
+
+/** Where to, and with which keys. */
+interface S3Access {
+  /** `https://host[:port]`. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
 
 /** What to sign: a `GET` of a path of the endpoint, with parameters. */
 interface SignedGet {
@@ -17,7 +25,7 @@ interface SignedGet {
  * list reads an answer into memory however long it is.
  */
 export function signedGetUrl(
-  { endpoint, region, accessKeyId, secretAccessKey }: Omit<S3Location, "prefix" | "bucket">,
+  { endpoint, region, accessKeyId, secretAccessKey }: S3Access,
   { path, parameters, at, expiresSeconds }: SignedGet,
 ): string {
   const { host, origin } = new URL(endpoint);

@@ -46,13 +46,18 @@ export interface Imported {
 const MISSING_MAX_BASE = 1_000_000;
 const MISSING_MAX_PER_EVENT = 10;
 
-/** Checks lines one by one, and counts missing revisions: each needs a placeholder, so without a bound a few lines could ask for any number. */
+/**
+ * Checks lines one by one, and counts missing revisions: each needs a placeholder, so without a bound a few lines could
+ * ask for any number.
+ */
 class LineCount {
   private total = 0;
   events = 0;
   private largest = { revisions: 0, line: 0, stream: "" };
 
   take(text: string, line: number): void {
+    // The first line is the header.
+    if (line === 1) return;
     try {
       checkLine(text);
     } catch (error) {
@@ -96,9 +101,10 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
     for (const line of page) {
       header ??= parseHeader(line);
       count += 1;
-      if (last !== null) hasher.update(`${last}\n`);
-      // Without the first line, and the last one so far.
-      if (last !== null && count > 2) body.take(last, count - 1);
+      if (last !== null) {
+        hasher.update(`${last}\n`);
+        body.take(last, count - 1);
+      }
       last = line;
     }
   }
