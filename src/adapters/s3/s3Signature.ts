@@ -21,8 +21,8 @@ interface SignedGet {
 }
 
 /**
- * A URL that grants one `GET` (AWS Signature Version 4 in the query). Bun's client signs URLs of objects only, and its own
- * list reads an answer into memory however long it is.
+ * A URL that grants one `GET` (AWS Signature Version 4 in the query). Bun's client signs URLs of objects only, and its
+ * own list reads an answer into memory however long it is.
  */
 export function signedGetUrl(
   { endpoint, region, accessKeyId, secretAccessKey }: S3Access,

@@ -6,8 +6,8 @@ import type { Command } from "../program/command.ts";
 import { loadOfWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 
 /**
- * Whether the key was issued for a rotation that its predecessor's stream does not confirm. Its secret is handed out only
- * after that, so nobody has it, unless the rotation is under way at this moment.
+ * Whether the key was issued for a rotation that its predecessor's stream does not confirm. Its secret is handed out
+ * only after that, so nobody has it, unless the rotation is under way at this moment.
  */
 function isNeverHandedOut(id: string, { rotatedFrom }: ApiKey, keys: ReadonlyMap<string, ApiKey>): boolean {
   return rotatedFrom !== null && keys.get(rotatedFrom)?.rotatedTo.includes(id) === false;

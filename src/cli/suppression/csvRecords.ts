@@ -14,9 +14,9 @@ const DELIMITERS = [",", ";", "\t"] as const;
 const LINE_END = /\r\n|\n|\r/g;
 
 /**
- * The records of a CSV file (RFC 4180), without empty ones, one at a time: together they would take many times its size. Fields are trimmed. The delimiter is a comma; if the
- * first line has none, a semicolon or a tab. A quotation mark in the middle of a field, or one that is never closed,
- * is an ordinary character.
+ * The records of a CSV file (RFC 4180), without empty ones, one at a time: together they would take many times its size.
+ * Fields are trimmed. The delimiter is a comma; if the first line has none, a semicolon or a tab. A quotation mark in the
+ * middle of a field, or one that is never closed, is an ordinary character.
  */
 export function* csvRecords(text: string): Generator<CsvRecord> {
   const [first = ""] = text.split(/\r|\n/, 1);
