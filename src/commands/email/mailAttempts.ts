@@ -12,7 +12,7 @@ import { type Feedback, recordFeedback } from "../../domain/email/feedback/recor
 import type { RecordedAttemptResult } from "../../domain/email/recordedAttemptResult.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
 import { toNewEvents, transact, transactFrom } from "../transact.ts";
@@ -102,6 +102,20 @@ export function releaseEmailLease(
   on: Recording,
 ): Promise<void> {
   return record(store, email, (state) => releaseLease(state, email.attempt, why, on), on.context);
+}
+
+/** Releases this worker's claim, if the log has one: it could not confirm the claim, so it has sent nothing. */
+export function releaseUnconfirmedClaim(
+  store: EventStore,
+  id: string,
+  worker: string,
+  on: Omit<Recording, "transport">,
+) {
+  const decide = (state: EmailState): Decision<"released" | "notClaimed", EmailEvent> =>
+    state?.claim?.worker === worker
+      ? releaseLease(state, state.claim.attempt, "store_unavailable", on)
+      : decided("notClaimed");
+  return transact(store, emailAggregate.of(id), decide, on.context);
 }
 
 /** Ends a claim whose lease expired without an outcome: its delivery is unknown. */

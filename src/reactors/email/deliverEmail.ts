@@ -1,7 +1,11 @@
 import type { DueEmail } from "../../../projections/emails/mailQueue.ts";
 import { senderAggregate, workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
-import { claimEmail, recordSimulatedAttempt } from "../../commands/email/mailAttempts.ts";
+import {
+  claimEmail,
+  recordSimulatedAttempt,
+  releaseUnconfirmedClaim,
+} from "../../commands/email/mailAttempts.ts";
 import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
 import { load } from "../../commands/transact.ts";
 import { type AttemptResult, classifyMailOutcome } from "../../domain/email/classifyMailOutcome.ts";
@@ -20,6 +24,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
 import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { StoreError } from "../../ports/eventStore.ts";
 import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
 import { leaseDeadline } from "../worker/leaseDeadline.ts";
@@ -99,11 +104,30 @@ export function emailDelivery(context: DeliveryDependencies) {
       { id: due.id, ...history },
       request,
       workerCommandContext(context, due.workspaceId),
-    );
+    ).catch(async (error: unknown) => {
+      if (error instanceof StoreError && error.failure === "outcomeUnknown")
+        await releaseUnconfirmed(context, due, workspace);
+      throw error;
+    });
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
     const deadline = leaseDeadline(context.clock, policy.leaseMs, claimingSince);
     return attempt(context, reads, { due, history, claimed, session, deadline, workspace });
   };
+}
+
+/** If the claim is in the log after all and its lease ran out, the message would count as possibly sent. */
+function releaseUnconfirmed(
+  context: DeliveryDependencies,
+  { id, workspaceId }: DueEmail,
+  workspace: WorkspaceState,
+): Promise<void> {
+  const { store, worker, policy } = context;
+  return retryUntilRecorded(context, id, async () => {
+    const { state } = await readEmailHistory(store, id);
+    const input = decisionInputOf(context, state, workspace);
+    const on = { policy, input, context: workerCommandContext(context, workspaceId) };
+    await releaseUnconfirmedClaim(store, id, worker, on);
+  });
 }
 
 function transportOf({ transport }: DeliveryDependencies, email: EmailState): string {

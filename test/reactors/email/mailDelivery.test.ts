@@ -926,15 +926,16 @@ describe("a fault of the store", () => {
     },
   );
 
-  test("at a claim that was written anyway: sent only after its lease", async () => {
+  test("at a claim that was written anyway: it is released, not ambiguous and not burnt", async () => {
     const id = await world.accept("order-1001");
     failAfterAppendOnce(world.store, "EmailDeliveryStarted");
     const instance = await world.start();
     await until(() => instance.failures.length > 0, "the failure report");
-    await instance.caughtUp();
-    await world.settle();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    const facts = { reason: "store_unavailable", attemptBurnt: false, ambiguous: false };
+    expect((await lastEvent(id)).data).toMatchObject(facts);
     expect(world.relay.sent).toHaveLength(0);
-    world.pass(LEASE_MS);
+    world.pass(30 * SECOND_MS);
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
     expect(world.relay.sent).toHaveLength(1);
   });
