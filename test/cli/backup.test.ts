@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vacuumCopy } from "../../src/adapters/sqlite/vacuumCopy.ts";
 import { ManifestWriter } from "../../src/cli/backup/backupManifest.ts";
-import { requireRoom } from "../../src/cli/backup/restoreRoom.ts";
+import { requireRoom } from "../../src/cli/backup/restoreDiskSpace.ts";
 import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 
 const TEST_MS_MAX = 90_000;

@@ -12,7 +12,7 @@ import {
   claimVerificationMail,
   type MailResult,
   settleVerificationMail,
-} from "../../src/domain/sender/verificationMail.ts";
+} from "../../src/domain/sender/verificationMailDelivery.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 

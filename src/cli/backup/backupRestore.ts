@@ -37,7 +37,7 @@ import {
   readManifest,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
-import { requireRoom } from "./restoreRoom.ts";
+import { requireRoom } from "./restoreDiskSpace.ts";
 
 /** What an empty DATA_DIR may contain: the lock that we hold, and a key that somebody put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);

@@ -1,26 +1,18 @@
 import type { Static } from "@sinclair/typebox";
 import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
-import type { UsageCursor, UsagePage, UsageRange } from "../../../projections/usage/usageBuckets.ts";
+import type { UsagePage } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { mailOwnerId } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
-import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
-import { dateTime } from "../body/dateTimeText.ts";
 import { type ListSource, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";
-import {
-  decodeCursor,
-  encodeCursor,
-  notACursor,
-  type Page,
-  pageItems,
-  pageJson,
-} from "../lists/cursorPaging.ts";
+import { encodeCursor, type Page, pageJson } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
 import { invalid } from "../server/problem.ts";
 import { principalOf } from "../server/requestContext.ts";
 import { tagNamesByHash } from "./tagNamesByHash.ts";
-import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, type RangeQuery, usageOperations } from "./usageOperations.ts";
+import { usageOperations } from "./usageOperations.ts";
+import { usageRange } from "./usageRange.ts";
 import { bouncesJson, usageJson } from "./usageResource.ts";
 
 /** How many messages there were, and their outcomes. */
@@ -31,7 +23,7 @@ export function usageController(source: ListSource) {
   return operationController(deps, usageOperations, {
     showUsage: async ({ query, request }) => {
       const ownerId = mailOwnerId(principalOf(request));
-      const wanted = { ...rangeOf(ownerId, query, now()), ...usageFilters(deps, ownerId, query) };
+      const wanted = { ...usageRange(ownerId, query, now()), ...usageFilters(deps, ownerId, query) };
       await whenCaughtUp(emails);
       const page = await readInSteps(emails, (db) => listUsage(db, wanted));
       const { group_by: groupBy } = query;
@@ -40,7 +32,7 @@ export function usageController(source: ListSource) {
     },
     showBounces: async ({ query, request }) => {
       const domain = query.domain === undefined ? undefined : domainOf(query.domain);
-      const range = rangeOf(mailOwnerId(principalOf(request)), query, now());
+      const range = usageRange(mailOwnerId(principalOf(request)), query, now());
       const wanted = { ...range, ...definedMembers({ domain }) };
       await whenCaughtUp(emails);
       const page = await readInSteps(emails, (db) => listBounces(db, wanted));
@@ -65,40 +57,6 @@ function domainOf(text: string): string {
   const domain = parseDomain(text);
   if (domain === null) throw invalid("/domain", "is not a fully qualified name");
   return domain;
-}
-
-/** The first bucket start that is not before `at`. Adjacent ranges therefore share no bucket. */
-function nextStart(at: EpochMs, by: "hour" | "day"): string {
-  const sizeMs = by === "hour" ? HOUR_MS : DAY_MS;
-  return rfc3339(Math.ceil(at / sizeMs) * sizeMs);
-}
-
-/** The range that a query asks for. */
-function rangeOf(ownerId: string, query: RangeQuery, now: EpochMs): UsageRange {
-  const { by = "day", cursor } = query;
-  const to = query.to === undefined ? now : epochMs(dateTime("/to", query.to));
-  const from =
-    query.from === undefined ? to - RANGE_DAYS_DEFAULT[by] * DAY_MS : epochMs(dateTime("/from", query.from));
-  if (to < from) throw invalid("/to", "lies before from");
-  if (to - from > RANGE_DAYS_MAX[by] * DAY_MS) {
-    throw invalid("/to", `lies more than ${RANGE_DAYS_MAX[by]} days after from`);
-  }
-  const limit = pageItems(query.limit);
-  return {
-    ownerId,
-    from: nextStart(from, by),
-    before: nextStart(to, by),
-    by,
-    limit,
-    ...(cursor === undefined ? {} : { after: usageCursorOf(cursor) }),
-  };
-}
-
-/** A cursor of these lists holds a row's start and group. */
-function usageCursorOf(cursor: string): UsageCursor {
-  const { createdAt: start, id: group } = decodeCursor(cursor, () => true);
-  if (parseDateTime(start) === null) throw notACursor();
-  return { start, group };
 }
 
 function pageOfUsage<Row>({ rows, next }: UsagePage<Row>): Page<Row> {

@@ -1,15 +1,12 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { FreeText, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { SenderId } from "../sender/senderResource.ts";
 import { operationsOf } from "../server/operation.ts";
+import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX } from "./usageRange.ts";
 import { Bounces, Usage } from "./usageResource.ts";
 
-/** The longest range of one request, by the size of its buckets. */
-export const RANGE_DAYS_MAX = { hour: 31, day: 92 } as const;
-/** The default range, back from the present. */
-export const RANGE_DAYS_DEFAULT = { hour: 1, day: 30 } as const;
 const DOMAIN_CHARACTERS_MAX = 255;
 
 const range = {
@@ -77,6 +74,3 @@ export const usageOperations = operationsOf("Usage", {
     ...answersPage(Bounces, bouncesFilters),
   },
 });
-
-/** The query members that both operations share. */
-export type RangeQuery = Static<typeof usageOperations.showBounces.query>;

@@ -18,7 +18,7 @@ import {
   claimVerificationMail,
   type MailResult,
   settleVerificationMail,
-} from "../../domain/sender/verificationMail.ts";
+} from "../../domain/sender/verificationMailDelivery.ts";
 import { sleep } from "../../kernel/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";

@@ -1,4 +1,4 @@
-import { LIMIT_RANGES, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
@@ -16,6 +16,7 @@ import { readServerConfig, type ServerConfig } from "./serverConfig.ts";
 import { readStoreConfig, type StoreConfig } from "./storeConfig.ts";
 import { readSubmissionConfig, type SubmissionConfig } from "./submissionConfig.ts";
 import { readWebhookConfig, type WebhookConfig } from "./webhookConfig.ts";
+import { readWorkspaceLimitsDefault } from "./workspaceLimitsDefault.ts";
 
 /** All settings, checked. Times in ms, sizes in bytes. */
 export interface Config
@@ -96,26 +97,6 @@ function readLoggingConfig(reader: EnvironmentReader) {
     /** `auto`: for people on a terminal, JSON elsewhere. */
     logFormat: reader.choice("LOG_FORMAT", "auto", ["auto", "pretty", "json"]),
     logRequests: reader.choice("LOG_REQUESTS", "failed", ["failed", "all"]),
-  };
-}
-
-/** What a workspace may use unless it has limits of its own, retention included. */
-function readWorkspaceLimitsDefault(reader: EnvironmentReader): WorkspaceLimits {
-  const limit = (variable: string, name: keyof typeof LIMIT_RANGES, fallback: number) =>
-    reader.integer(variable, fallback, LIMIT_RANGES[name]);
-  return {
-    messagesPerDay: limit("LIMIT_MESSAGES_PER_DAY", "messagesPerDay", 1_000_000),
-    storageBytes: limit("LIMIT_STORAGE_BYTES", "storageBytes", 1_000_000_000),
-    contentBytes: limit("LIMIT_CONTENT_BYTES", "contentBytes", 50_000_000_000),
-    keyRequestsPerSecond: limit("LIMIT_KEY_REQUESTS_PER_SECOND", "keyRequestsPerSecond", 2_000),
-    workspaceRequestsPerSecond: limit(
-      "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",
-      "workspaceRequestsPerSecond",
-      4_000,
-    ),
-    attachmentRetentionHours: limit("ATTACHMENT_RETENTION_HOURS", "attachmentRetentionHours", 24),
-    contentRetentionDays: limit("CONTENT_RETENTION_DAYS", "contentRetentionDays", 30),
-    archiveAttachments: false,
   };
 }
 

@@ -17,6 +17,7 @@ import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { workBehindRequests } from "./threadPriority.ts";
+import { workPacer } from "./workPacer.ts";
 
 /** The copy of the log that a thread opens. */
 export interface LogCopy extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "dataDir"> {
@@ -41,23 +42,8 @@ export type FromMaintenanceThread = MaintenanceEnd | { readonly progress: Mainte
 
 declare const self: Worker;
 
-/** The share of time that a paced task works. The rest is for others, even on a machine with one core. */
-const WORK_SHARE = 1 / 4;
-/** Work shorter than this needs no rest yet. */
-const WORK_MS_MIN = 20;
 /** How often to report progress. */
 const REPORT_EVERY_MS = 200;
-
-/** Rests after some work, long enough to keep work to its share of the time. */
-function pacer(): () => Promise<void> {
-  let since = performance.now();
-  return async () => {
-    const workedMs = performance.now() - since;
-    if (workedMs < WORK_MS_MIN) return;
-    await Bun.sleep(workedMs * (1 / WORK_SHARE - 1));
-    since = performance.now();
-  };
-}
 
 const stopped = new AbortController();
 const post = (message: FromMaintenanceThread) => self.postMessage(message);
@@ -95,7 +81,7 @@ async function work(store: EventStore, start: MaintenanceStart): Promise<Mainten
   const reading = { ...storage, store, projections: wanted, onProgress, signal };
   if (task.kind === "rebuildReadModels")
     return { kind: task.kind, readModels: await rebuildReadModels({ ...reading, owner: false }) };
-  const rest = isPaced ? { rest: pacer() } : {};
+  const rest = isPaced ? { rest: workPacer() } : {};
   return { kind: task.kind, readModels: await verifyReadModels({ ...reading, ...rest }) };
 }
 

@@ -31,7 +31,7 @@ import {
   type SearchTerms,
   searchText,
 } from "./emailSearch.ts";
-import { firstCommand } from "./firstCommand.ts";
+import { firstSendCommand } from "./firstSendCommand.ts";
 import {
   catchUp,
   countNewer,
@@ -86,7 +86,7 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
         nextCursor={found.nextCursor}
         isFirstPage={!query.has("cursor")}
         stream={stream}
-        firstCommand={isEmpty ? await firstCommand(options, context) : null}
+        firstCommand={isEmpty ? await firstSendCommand(options, context) : null}
       />
     ),
   };

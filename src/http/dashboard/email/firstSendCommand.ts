@@ -12,7 +12,7 @@ const SENDERS_TRIED_MAX = 25;
 type Options = Pick<DashboardOptions, "deps" | "readModel" | "url">;
 
 /** A command that sends a first message from an address that may send; null if none is found. */
-export async function firstCommand(options: Options, context: PageContext): Promise<string | null> {
+export async function firstSendCommand(options: Options, context: PageContext): Promise<string | null> {
   const from = await usableAddress(options, context);
   if (from === null) return null;
   const body = JSON.stringify({ from, to: "you@example.com", subject: "Hello", text: "It works." });
