@@ -4,7 +4,7 @@ import { testStores } from "../support/stores/stores.ts";
 import { fuzz } from "./fuzz.ts";
 
 const REQUESTS_EACH = 60;
-const TEST_MS_MAX = 180_000;
+const TEST_MS_MAX = 360_000;
 
 describe.each(await testStores())("a short run of the fuzzer on $name", (store) => {
   test(
