@@ -2,8 +2,9 @@ import type { Logger } from "pino";
 import { type After, lineBudget } from "../kernel/lineBudget.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import { MINUTE_MS, SECOND_MS } from "../kernel/time.ts";
+import { StoreError } from "../ports/eventStore.ts";
 
-/** Lines per kind of trouble in one window: while the store is away, every worker retries all the time. */
+/** Lines per kind of work in one window: while the store is away, every worker retries all the time. */
 const LINES_MAX = 10;
 const WINDOW_MS = MINUTE_MS;
 
@@ -17,16 +18,22 @@ interface TroubleLogOptions {
 
 const afterInBackground: After = (delayMs, act) => void setTimeout(act, delayMs).unref();
 
-/** Logs a worker's trouble, up to a rate; the rest is summed up in one line. */
+/**
+ * Logs a worker's trouble, up to a rate; the rest is summed up in one line. Trouble of the store has a budget of its own,
+ * so that it hides no other fault.
+ */
 export function troubleLog({ logger, text, idField, after = afterInBackground }: TroubleLogOptions) {
-  const hasRoom = lineBudget({
-    linesMax: LINES_MAX,
-    windowMs: WINDOW_MS,
-    after,
-    logOmitted: (omitted) =>
-      logger.warn({ omitted, windowSeconds: WINDOW_MS / SECOND_MS }, `${text}: further lines were omitted`),
-  });
+  const budget = () =>
+    lineBudget({
+      linesMax: LINES_MAX,
+      windowMs: WINDOW_MS,
+      after,
+      logOmitted: (omitted) =>
+        logger.warn({ omitted, windowSeconds: WINDOW_MS / SECOND_MS }, `${text}: further lines were omitted`),
+    });
+  const [ofStore, ofOthers] = [budget(), budget()];
   return (error: unknown, id?: string) => {
+    const hasRoom = error instanceof StoreError ? ofStore : ofOthers;
     if (!hasRoom()) return;
     const item = idField === undefined || !id ? {} : { [idField]: id };
     logger.warn({ ...item, reason: reasonOf(error) }, text);

@@ -490,6 +490,8 @@ describe("content on S3", () => {
     listed = [own];
     await expectUnavailable(Array.fromAsync(store.folders()), "the same objects again");
     await expectUnavailable(store.removeOwner(folder), "the same objects again");
+    listed = [];
+    await expectUnavailable(store.removeOwner(folder), "lists nothing, and says that there is more");
     await lyingServer.stop(true);
   }, 60_000);
 

@@ -13,7 +13,7 @@ const BODY = {
   release() {},
 };
 
-describe("joined parts", () => {
+describe("a byte buffer", () => {
   test("of any length (property) are the bytes in their order", () => {
     const part = fc.uint8Array({ maxLength: 40_000 });
     fc.assert(

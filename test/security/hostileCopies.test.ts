@@ -89,7 +89,7 @@ describe("a backup that somebody has changed", () => {
       ]);
       const { exitCode, err } = await verify();
       expect(exitCode).toBe(1);
-      expect(err).toContain("names a path that a backup cannot hold");
+      expect(err).toContain("a backup cannot hold");
     },
   );
 
@@ -210,6 +210,6 @@ describe("an export that somebody has changed", () => {
     const changed = [...body, JSON.stringify({ end: { ...end, events: end.events + 1, sha256 } })];
     const to = memoryEventStore();
     await expect(importOf(to, changed)).rejects.toThrow("no log of Postledger holds");
-    expect(await to.lastRevision(stream)).toBe(stream === "import" ? 0 : null);
+    expect(await to.lastRevision(stream)).toBeNull();
   });
 });

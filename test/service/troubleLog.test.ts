@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { StoreError } from "../../src/ports/eventStore.ts";
 import { troubleLog } from "../../src/service/troubleLog.ts";
 
 interface Line {
@@ -45,4 +46,12 @@ test("trouble that does not end is logged up to a rate; then it is counted in on
   });
   meet(1);
   expect(lines).toHaveLength(12);
+});
+
+test("trouble of the store hides no other fault", () => {
+  const { lines, trouble } = world();
+  for (let count = 0; count < 30; count += 1) trouble(new StoreError("unavailable", "no answer"));
+  trouble(new TypeError("a fault of one message"), "4711");
+  expect(lines).toHaveLength(11);
+  expect(lines.at(-1)).toMatchObject({ emailId: "4711", reason: "TypeError: a fault of one message" });
 });

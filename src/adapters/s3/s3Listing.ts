@@ -75,7 +75,8 @@ export async function* objectsBelow(
     );
     yield* objects;
     const last = objects.at(-1)?.key;
-    if (!isTruncated || last === undefined) return;
+    if (!isTruncated) return;
+    if (last === undefined) throw new Error("the S3 server lists nothing, and says that there is more");
     startAfter = last;
   }
 }

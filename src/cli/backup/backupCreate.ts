@@ -8,7 +8,8 @@ import { fillDirectory } from "../../adapters/directory/fillDirectory.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
-import { load } from "../../commands/transact.ts";
+import { type Loaded, load } from "../../commands/transact.ts";
+import type { InstanceState } from "../../domain/instance/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { decrypt } from "../../kernel/crypto/encryption.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -40,10 +41,11 @@ export function requireEmbedded(config: Config): void {
   ]);
 }
 
-/** Records the copy in the log before it is taken, so no copy goes unrecorded. */
-async function factsOf(config: Config, place: string): Promise<BackupFacts> {
+/** Records the copy in the log before it is taken, so no copy goes unrecorded. The key is checked first. */
+async function factsOf(config: Config, place: string, withKey: boolean): Promise<BackupFacts> {
   const createdAt = rfc3339(Date.now());
   const { state } = await withLog(config, async ({ log }) => {
+    if (withKey) await requireKeyOf(config, await load(log, instanceAggregate));
     await recordLogCopy(log, { kind: "backup", place }, systemCommandContext("cli"));
     return load(log, instanceAggregate);
   });
@@ -55,9 +57,9 @@ async function factsOf(config: Config, place: string): Promise<BackupFacts> {
 }
 
 /** Refuses to copy a key that does not open the log, because MASTER_KEY holds the right one. */
-async function requireKeyOf({ dataDir }: Config, { sealedDataKey }: BackupFacts): Promise<void> {
+async function requireKeyOf({ dataDir }: Config, { state }: Loaded<InstanceState>): Promise<void> {
   const key = parseMasterKey(await readFile(join(dataDir, BACKUP_KEY), "utf8"));
-  if (key === null || decrypt(key, sealedDataKey) === null)
+  if (state === null || key === null || decrypt(key, state.sealedDataKey) === null)
     refuse(
       "the master.key in DATA_DIR does not open the log: its key comes from MASTER_KEY; keep it by itself",
     );
@@ -72,8 +74,7 @@ async function fill(
   directory: string,
   { out, withKey }: { readonly out: string; readonly withKey: boolean },
 ) {
-  const facts = await factsOf(config, resolve(out));
-  if (withKey) await requireKeyOf(config, facts);
+  const facts = await factsOf(config, resolve(out), withKey);
   const manifest = new ManifestWriter(directory, facts);
   const bar = progressBar("backup");
   bar.show(0, "the log");

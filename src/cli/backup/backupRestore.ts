@@ -182,7 +182,7 @@ async function requireKeyOf(from: string, { sealedDataKey }: BackupFacts): Promi
   const key = parseMasterKey(await readFile(join(from, BACKUP_KEY), "utf8"));
   if (key === null || decrypt(key, sealedDataKey) === null)
     throw new BackupError(
-      `the ${BACKUP_KEY} in the backup does not open its log: remove it, and set MASTER_KEY`,
+      `the ${BACKUP_KEY} in the backup does not open its log: set MASTER_KEY to the key that does`,
     );
   return true;
 }
@@ -221,7 +221,13 @@ export const backupRestore: Command = {
     const { facts, files, bytes, hasKey } = await restore(config, from);
     const { backupId, createdAt, logId } = facts;
     const isRestored = facts.content === "directory" && config.s3 === null;
-    const isContentThere = isRestored || (await openContentStore(config).claimedBy()) === logId;
+    // The log is in place by now: a bucket that does not answer is no reason to fail.
+    const claimedBy = isRestored
+      ? logId
+      : await openContentStore(config)
+          .claimedBy()
+          .catch(() => null);
+    const isContentThere = claimedBy === logId;
     invocation.print({ backupId, createdAt, logId, files, bytes, hasKey, isContentThere }, [
       `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
       ...(hasKey

@@ -78,9 +78,15 @@ export class ReservedQuotaBlock {
     while (this.left > 0) await this.inOrder(() => this.returnLeft());
   }
 
-  /** Messages used on this day: without this instance's reserve, but with the whole blocks of others. */
+  /**
+   * Messages used on this day: without this instance's reserve, but with the whole blocks of others. Throws `StoreError`.
+   * A fault of this read fails no message that waits for its turn.
+   */
   async used(): Promise<number> {
-    return this.inOrder(async () => (await this.load()).state.reserved - this.left);
+    const read = async () => (await this.load()).state.reserved - this.left;
+    const [used] = await this.inOrder(() => Promise.allSettled([read()]));
+    if (used.status === "rejected") throw used.reason;
+    return used.value;
   }
 
   isIdleSince(time: number): boolean {

@@ -123,6 +123,8 @@ function releaseUnconfirmed(
 ): Promise<void> {
   const { store, worker, policy } = context;
   return retryUntilRecorded(context, id, async () => {
+    // An append that ran out of time may still be in the transaction under way, which no read shows.
+    await store.flush();
     const { state } = await readEmailHistory(store, id);
     const input = decisionInputOf(context, state, workspace);
     const on = { policy, input, context: workerCommandContext(context, workspaceId) };

@@ -16,7 +16,7 @@ import {
   watchedStore,
 } from "../../reactors/email/deliveryFixtures.ts";
 import { setLimits } from "../../support/limits.ts";
-import { until } from "../../support/until.ts";
+import { settleAfter, until } from "../../support/until.ts";
 
 let store: WatchedStore;
 let clock: TestClock;
@@ -61,6 +61,29 @@ describe("the daily limit", () => {
     const further = await Promise.all(instances.map((quota) => takeConcurrently(quota, 100)));
     expect([...taken, ...further].reduce((sum, count) => sum + count, 0)).toBe(1_000);
     expect(await usedInLog()).toBe(1_000);
+  });
+
+  test("a count that cannot be read refuses no message that waits for it", async () => {
+    const quota = instance();
+    expect(await takeConcurrently(quota, 1)).toBe(1);
+    // The reserve was made under a higher limit, so the next message needs another one.
+    await setLimits({ store }, workspaceId, { messagesPerDay: 500 });
+    quota.forget();
+    const { lastRevision } = store;
+    const read = Promise.withResolvers<number | null>();
+    let isReading = false;
+    store.lastRevision = () => {
+      store.lastRevision = lastRevision;
+      isReading = true;
+      return read.promise;
+    };
+    const used = quota.used(workspaceId, clock.now());
+    await until(() => isReading, "the count to be read");
+    const taken = quota.take(workspaceId, newId(), clock.now());
+    await settleAfter(() => {});
+    read.reject(new StoreError("unavailable", "no answer"));
+    const ends = await Promise.allSettled([used, taken]);
+    expect(ends.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
   });
 
   test("of 0 lets nothing through", async () => {

@@ -84,7 +84,7 @@ describe("the file of a multipart body", () => {
     await fc.assert(
       fc.asyncProperty(content, fc.integer({ min: 1, max: 500 }), async (bytes, size) => {
         const file = await readFile(split(form(part(HEAD, bytes)), size));
-        expect(file).toEqual({ filename: "a.txt", contentType: "text/plain", bytes: Buffer.from(bytes) });
+        expect(file).toEqual({ filename: "a.txt", contentType: null, bytes: Buffer.from(bytes) });
       }),
       { numRuns: 300 },
     );

@@ -59,7 +59,9 @@ describe.each(await testStores())("messages on $name", (store) => {
       expect(html).toContain('<a href="/dashboard/senders">Add or verify a sender</a>');
       expect(html).not.toContain("curl ");
       const reader = await own.withKey({ scopes: ["email:read"] });
-      expect(await emptyList(reader)).toContain("postledger sender add ");
+      expect(await emptyList(reader)).toContain(
+        `postledger sender add billing@acme.example --workspace ${own.workspaceId}`,
+      );
     });
   });
 

@@ -277,11 +277,18 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
 };
 
 /** What to do first in a workspace, or with a key, that may send from no address. */
+/** How the operator adds a sender for this workspace: the first that the key is bound to, or an example. */
+function commandsFor({ principal, workspaceId }: PageContext): string {
+  const [name = "billing@acme.example"] = principal.senders ?? [];
+  const rest = `${name} --workspace ${workspaceId}`;
+  return `${POSTLEDGER} sender add ${rest}\n${POSTLEDGER} sender verify ${rest}`;
+}
+
 const NoSender: FC<Pick<EmailListProps, "context">> = ({ context }) => (
   <Empty title="No message has been sent yet">
     <p>
       {context.principal.senders === null
-        ? "Mail can be sent from an address or a domain once it is verified. No sender is verified yet."
+        ? "Mail can be sent from an address or a domain once it is verified. None was found that may send."
         : "None of the senders that this key is bound to is verified."}
     </p>
     {context.may("sender:manage") ? (
@@ -291,7 +298,7 @@ const NoSender: FC<Pick<EmailListProps, "context">> = ({ context }) => (
     ) : (
       <>
         <p>Whoever runs the service can add and verify one:</p>
-        <pre>{`${POSTLEDGER} sender add billing@acme.example\n${POSTLEDGER} sender verify billing@acme.example`}</pre>
+        <pre>{commandsFor(context)}</pre>
       </>
     )}
   </Empty>
