@@ -1,6 +1,9 @@
 /** Calls back after `delayMs`; need not keep the process alive. */
 export type After = (delayMs: number, act: () => void) => void;
 
+/** Does not keep the process alive. */
+export const afterInBackground: After = (delayMs, act) => void setTimeout(act, delayMs).unref();
+
 interface LineBudgetOptions {
   /** The lines of one window. */
   readonly linesMax: number;

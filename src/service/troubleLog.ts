@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type After, lineBudget } from "../kernel/lineBudget.ts";
+import { type After, afterInBackground, lineBudget } from "../kernel/lineBudget.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import { MINUTE_MS, SECOND_MS } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
@@ -15,8 +15,6 @@ interface TroubleLogOptions {
   readonly idField?: string;
   readonly after?: After;
 }
-
-const afterInBackground: After = (delayMs, act) => void setTimeout(act, delayMs).unref();
 
 /**
  * Logs a worker's trouble, up to a rate; the rest is summed up in one line. Trouble of the store has a budget of its own,

@@ -1,5 +1,3 @@
-import { createHmac } from "node:crypto";
-
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
 /** Where to, and with which keys. */
@@ -55,7 +53,7 @@ export function signedGetUrl(
 }
 
 function hmac(key: string | Buffer, text: string): Buffer {
-  return createHmac("sha256", key).update(text).digest();
+  return new Bun.CryptoHasher("sha256", key).update(text).digest();
 }
 
 /** Percent-encoded as RFC 3986 says: `encodeURIComponent` leaves five more characters as they are. */

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
 import { copyDurably, digestFile } from "../../adapters/directory/copyFile.ts";
@@ -11,14 +11,12 @@ import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
 import { type Loaded, load } from "../../commands/transact.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { decrypt } from "../../kernel/crypto/encryption.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
-import { parseMasterKey } from "../../service/config/masterKeyConfig.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -32,6 +30,7 @@ import {
   type BackupFacts,
   ManifestWriter,
 } from "./backupManifest.ts";
+import { keyOpensLog } from "./keyOpensLog.ts";
 
 /** Only a log on this machine can be backed up. Throws a {@link ConfigError} (exit status 2). */
 export function requireEmbedded(config: Config): void {
@@ -58,8 +57,7 @@ async function factsOf(config: Config, place: string, withKey: boolean): Promise
 
 /** Refuses to copy a key that does not open the log, because MASTER_KEY holds the right one. */
 async function requireKeyOf({ dataDir }: Config, { state }: Loaded<InstanceState>): Promise<void> {
-  const key = parseMasterKey(await readFile(join(dataDir, BACKUP_KEY), "utf8"));
-  if (state === null || key === null || decrypt(key, state.sealedDataKey) === null)
+  if (state === null || !(await keyOpensLog(join(dataDir, BACKUP_KEY), state.sealedDataKey)))
     refuse(
       "the master.key in DATA_DIR does not open the log: its key comes from MASTER_KEY; keep it by itself",
     );

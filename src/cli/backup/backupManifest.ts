@@ -94,14 +94,15 @@ function factsOf(line: Line): BackupFacts {
   const { createdAt, sealed, content } = line;
   const notText = TEXTS.find((name) => typeof line[name] !== "string");
   if (notText !== undefined) throw damagedAt(1, `${notText} is no text`);
-  if (typeof createdAt !== "string" || !isRfc3339(createdAt)) throw damagedAt(1, "createdAt is no time");
+  if (typeof createdAt !== "string" || !isTimeAsWritten(createdAt))
+    throw damagedAt(1, "createdAt is no time");
   if (typeof sealed !== "boolean") throw damagedAt(1, "sealed is neither true nor false");
   if (content !== "directory" && content !== "s3") throw damagedAt(1, "content is neither directory nor s3");
   return line as unknown as BackupFacts;
 }
 
 /** Whether a text is a time as we write it. */
-function isRfc3339(text: string): boolean {
+function isTimeAsWritten(text: string): boolean {
   const time = epochMs(text);
   return !Number.isNaN(time) && rfc3339(time) === text;
 }

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { readFile, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyFile.ts";
 import { syncFolder, writeDurably } from "../../adapters/directory/durableFile.ts";
@@ -17,7 +17,6 @@ import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
-import { parseMasterKey } from "../../service/config/masterKeyConfig.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -37,6 +36,7 @@ import {
   readManifest,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
+import { keyOpensLog } from "./keyOpensLog.ts";
 import { requireRoom } from "./restoreDiskSpace.ts";
 
 /** What an empty DATA_DIR may contain: the lock that we hold, and a key that somebody put there. */
@@ -179,8 +179,7 @@ async function restore(config: Config, from: string): Promise<Restored> {
 
 /** Throws {@link BackupError} unless the key in the backup opens its log. */
 async function requireKeyOf(from: string, { sealedDataKey }: BackupFacts): Promise<true> {
-  const key = parseMasterKey(await readFile(join(from, BACKUP_KEY), "utf8"));
-  if (key === null || decrypt(key, sealedDataKey) === null)
+  if (!(await keyOpensLog(join(from, BACKUP_KEY), sealedDataKey)))
     throw new BackupError(
       `the ${BACKUP_KEY} in the backup does not open its log: set MASTER_KEY to the key that does`,
     );
