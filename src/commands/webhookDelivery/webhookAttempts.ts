@@ -7,14 +7,21 @@ import {
   skipDelivery,
   startAttempt,
 } from "../../domain/webhookDelivery/decisions.ts";
-import { type DeliveryOrigin, webhookDeliveryStream } from "../../domain/webhookDelivery/events.ts";
+import {
+  type DeliveryOrigin,
+  type WebhookDeliveryEvent,
+  webhookDeliveryStream,
+} from "../../domain/webhookDelivery/events.ts";
 import type { DecisionInput, WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { type WebhookDeliveryState, webhookDeliveryDecider } from "../../domain/webhookDelivery/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
 import { toNewEvents, transact, transactFrom } from "../transact.ts";
 import type { WebhookDeliveryAtRevision } from "./readWebhookDelivery.ts";
+
+const NOT_CONFIRMED: WebhookAttemptResult = { kind: "ours", reason: "store_unavailable" };
 
 /** A delivery that this worker alone may attempt, for as long as its lease lasts. */
 export interface ClaimedWebhook extends WebhookDeliveryAtRevision {
@@ -55,6 +62,20 @@ export function recordWebhookAttempt(
   const decide = (state: WebhookDeliveryState) =>
     recordAttempt(state, claimed.attempt, result, { ...on, facts });
   return transactFrom(store, { ...webhookDeliveryAggregate.of(claimed.id), ...claimed }, decide, on.context);
+}
+
+/** Releases this worker's claim, if the log has one: it could not confirm the claim, so it has called nobody. */
+export function releaseUnconfirmedWebhookClaim(
+  store: EventStore,
+  id: string,
+  worker: string,
+  on: WebhookRecording,
+) {
+  const decide = (state: WebhookDeliveryState): Decision<"recorded" | "notClaimed", WebhookDeliveryEvent> =>
+    state?.claim?.worker === worker
+      ? recordAttempt(state, state.claim.attempt, NOT_CONFIRMED, { ...on, facts: { durationMs: 0 } })
+      : decided("notClaimed");
+  return transact(store, webhookDeliveryAggregate.of(id), decide, on.context);
 }
 
 /** Ends a delivery whose endpoint cannot receive it any more. */

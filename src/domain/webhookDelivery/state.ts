@@ -12,7 +12,7 @@ export interface WebhookDelivery {
   readonly attempts: number;
   /** Attempts that count in the schedule, since the beginning or the last request to deliver again. */
   readonly countedAttempts: number;
-  readonly claim: { readonly attempt: number; readonly leaseMs: number } | null;
+  readonly claim: { readonly attempt: number; readonly worker: string; readonly leaseMs: number } | null;
   /** Attempts whose own outcome is in the log, so none is recorded twice. */
   readonly settledAttempts: readonly number[];
   /** Not before this time; 0: now. */
@@ -61,9 +61,9 @@ function settle(state: WebhookDelivery, attempt: number): WebhookDelivery {
 function evolve(state: WebhookDeliveryState, event: WebhookDeliveryEvent): WebhookDeliveryState {
   switch (event.type) {
     case "WebhookAttemptStarted": {
-      const { origin, attempt, leaseMs } = event.data;
+      const { origin, attempt, worker, leaseMs } = event.data;
       const known = begun(state, origin);
-      return { ...known, status: "attempting", attempts: attempt, claim: { attempt, leaseMs } };
+      return { ...known, status: "attempting", attempts: attempt, claim: { attempt, worker, leaseMs } };
     }
     case "WebhookDeliverySkipped":
       return { ...begun(state, event.data.origin), status: "skipped", claim: null };

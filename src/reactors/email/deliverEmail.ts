@@ -24,8 +24,8 @@ import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
 import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import { StoreError } from "../../ports/eventStore.ts";
 import type { MailSession } from "../../ports/mail/mailTransport.ts";
+import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
 import { leaseDeadline } from "../worker/leaseDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
@@ -99,15 +99,16 @@ export function emailDelivery(context: DeliveryDependencies) {
     const { worker, policy } = context;
     const transport = transportOf(context, history.state);
     const request = { worker, transport, leaseMs: policy.leaseMs };
-    const claimed = await claimEmail(
-      store,
-      { id: due.id, ...history },
-      request,
-      workerCommandContext(context, due.workspaceId),
-    ).catch(async (error: unknown) => {
-      if (error instanceof StoreError && error.failure === "outcomeUnknown")
-        await releaseUnconfirmed(context, due, workspace);
-      throw error;
+    const claimed = await claimOrRelease(context, {
+      id: due.id,
+      claim: () =>
+        claimEmail(
+          store,
+          { id: due.id, ...history },
+          request,
+          workerCommandContext(context, due.workspaceId),
+        ),
+      release: () => releaseUnconfirmed(context, due, workspace),
     });
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
     const deadline = leaseDeadline(context.clock, policy.leaseMs, claimingSince);
@@ -115,21 +116,17 @@ export function emailDelivery(context: DeliveryDependencies) {
   };
 }
 
-/** If the claim is in the log after all and its lease ran out, the message would count as possibly sent. */
-function releaseUnconfirmed(
+/** Releases the claim if it is in the log after all. */
+async function releaseUnconfirmed(
   context: DeliveryDependencies,
   { id, workspaceId }: DueEmail,
   workspace: WorkspaceState,
 ): Promise<void> {
   const { store, worker, policy } = context;
-  return retryUntilRecorded(context, id, async () => {
-    // An append that ran out of time may still be in the transaction under way, which no read shows.
-    await store.flush();
-    const { state } = await readEmailHistory(store, id);
-    const input = decisionInputOf(context, state, workspace);
-    const on = { policy, input, context: workerCommandContext(context, workspaceId) };
-    await releaseUnconfirmedClaim(store, id, worker, on);
-  });
+  const { state } = await readEmailHistory(store, id);
+  const input = decisionInputOf(context, state, workspace);
+  const on = { policy, input, context: workerCommandContext(context, workspaceId) };
+  await releaseUnconfirmedClaim(store, id, worker, on);
 }
 
 function transportOf({ transport }: DeliveryDependencies, email: EmailState): string {

@@ -9,6 +9,7 @@ import {
   type ClaimedWebhook,
   claimWebhook,
   recordWebhookAttempt,
+  releaseUnconfirmedWebhookClaim,
   skipWebhook,
   type WebhookRecording,
 } from "../../commands/webhookDelivery/webhookAttempts.ts";
@@ -28,6 +29,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
+import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
@@ -83,7 +85,15 @@ export async function deliverWebhook(
   if (!(await context.deliveryGate.ask()) || context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
-  const claimed = await claimWebhook(store, at, request, commandContextOf(context, row.workspaceId));
+  const claimed = await claimOrRelease(
+    { ...context, store },
+    {
+      id: row.id,
+      claim: () => claimWebhook(store, at, request, commandContextOf(context, row.workspaceId)),
+      release: () =>
+        releaseUnconfirmedWebhookClaim(store, row.id, worker, recordingOf(context, row.workspaceId)),
+    },
+  );
   if (claimed === null)
     return isNotYetDue(context, row, at) ? NOT_ACTED : { ...NOT_ACTED, revision: row.revision };
   const outcome = await context.transport.call(

@@ -3,7 +3,8 @@ import { StoreError } from "../../ports/eventStore.ts";
 const RECORD_RETRY_MS_FIRST = 100;
 const RECORD_RETRY_MS_MAX = 5_000;
 
-interface Persistence {
+/** What {@link retryUntilRecorded} needs to know. */
+export interface Persistence {
   /** Aborts when the process is about to end and can no longer wait for outcomes. */
   readonly abandoned: AbortSignal;
   readonly onTrouble: (error: unknown, id: string) => void;

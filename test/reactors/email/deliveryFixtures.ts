@@ -162,6 +162,21 @@ export function failAfterAppendOnce(store: WatchedStore, type: string): void {
   };
 }
 
+/** The first append of an event of this type is still in a transaction when its time is over: a flush waits for it. */
+export function writeLateOnce(store: WatchedStore, type: string): void {
+  const { append, flush } = store;
+  store.append = async (stream, events, ...rest) => {
+    if (events[0]?.type !== type) return append(stream, events, ...rest);
+    store.append = append;
+    store.flush = async (options) => {
+      store.flush = flush;
+      await append(stream, events, ...rest);
+      return flush(options);
+    };
+    throw new StoreError("outcomeUnknown", "no answer");
+  };
+}
+
 /** One instance that delivers, with its own read model. */
 export interface Instance extends Pick<TestInstance, "storage"> {
   readonly delivery: MailDeliveryWorker;

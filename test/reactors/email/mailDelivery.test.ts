@@ -21,6 +21,7 @@ import {
   deliveryWorld,
   failAfterAppendOnce,
   refused,
+  writeLateOnce,
 } from "./deliveryFixtures.ts";
 
 const LEASE_MS = 2 * MINUTE_MS;
@@ -928,20 +929,7 @@ describe("a fault of the store", () => {
 
   test("at a claim that is written after its time was over: it is released too", async () => {
     const id = await world.accept("order-1001");
-    const { store } = world;
-    const [append, flush] = [store.append, store.flush];
-    let isFirst = true;
-    store.append = async (stream, events, ...rest) => {
-      if (!isFirst || events[0]?.type !== "EmailDeliveryStarted") return append(stream, events, ...rest);
-      isFirst = false;
-      // Still in a transaction under way, behind which a flush waits.
-      store.flush = async (options) => {
-        store.flush = flush;
-        await append(stream, events, ...rest);
-        return flush(options);
-      };
-      throw new StoreError("outcomeUnknown", "no answer");
-    };
+    writeLateOnce(world.store, "EmailDeliveryStarted");
     await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
     expect((await lastEvent(id)).data).toMatchObject({ reason: "store_unavailable", ambiguous: false });

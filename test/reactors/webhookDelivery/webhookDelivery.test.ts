@@ -10,7 +10,7 @@ import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { until } from "../../support/until.ts";
-import { failAfterAppendOnce } from "../email/deliveryFixtures.ts";
+import { failAfterAppendOnce, writeLateOnce } from "../email/deliveryFixtures.ts";
 import { answered, type WebhookTestWorld, webhookTestWorld } from "./webhookFixtures.ts";
 
 const LEASE_MS = 30 * SECOND_MS;
@@ -456,24 +456,30 @@ describe("a fault of the store", () => {
     },
   );
 
-  test("at a claim that was written anyway: delivered only after its lease", async () => {
+  test("at a claim that was written anyway: it is released, and burns no attempt", async () => {
     const id = await world.register("shop");
     failAfterAppendOnce(world.store, "WebhookAttemptStarted");
-    const instance = await world.start();
+    await world.start();
     const [delivery = ""] = await addDeliveries(id, 1);
-    await until(() => instance.failures.length > 0, "the failure report");
-    await instance.caughtUp();
-    await world.settle();
+    await world.untilEvents(delivery, ...FAILED);
+    expect((await lastEvent(delivery)).data).toMatchObject({
+      reason: "store_unavailable",
+      attemptBurnt: false,
+    });
     expect(world.endpoints.receivedCalls).toHaveLength(0);
-    await until(async () => {
-      world.pass(LEASE_MS);
-      return (await world.events(delivery)).length > 1;
-    }, "the end of the lease");
-    await until(async () => {
-      world.pass(LEASE_MS);
-      return (await lastEvent(delivery)).type === "WebhookDelivered";
-    }, "the delivery to be made");
+    world.pass(LEASE_MS);
+    await world.untilEvents(delivery, ...FAILED, ...DELIVERED);
     expect(world.endpoints.receivedCalls).toHaveLength(1);
+  });
+
+  test("at a claim that is written after its time was over: it is released too", async () => {
+    const id = await world.register("shop");
+    writeLateOnce(world.store, "WebhookAttemptStarted");
+    await world.start();
+    const [delivery = ""] = await addDeliveries(id, 1);
+    await world.untilEvents(delivery, ...FAILED);
+    expect((await lastEvent(delivery)).data).toMatchObject({ reason: "store_unavailable" });
+    expect(world.endpoints.receivedCalls).toHaveLength(0);
   });
 
   test("at the outcome: retried until it is in the log, and delivered once", async () => {

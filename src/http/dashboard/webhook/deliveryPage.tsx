@@ -159,6 +159,7 @@ const REASONS: Readonly<Record<string, string>> = {
   status: "it did not answer 2xx",
   redirected: "it answered with a redirect, which is not followed",
   lease_expired: "the service that made the call disappeared",
+  store_unavailable: "the log did not confirm the attempt in time, so no call was made",
 };
 
 /** Why an attempt failed, as the end of a sentence. */
