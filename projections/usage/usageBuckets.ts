@@ -81,9 +81,9 @@ export function* usageBuckets(
  * its current bucket, because a bucket's rows are always counted together.
  */
 class PageCount {
-  readonly #found: CountedRow[] = [];
-  #bucket: Bucket | null = null;
-  #scanned = 0;
+  private readonly found: CountedRow[] = [];
+  private bucket: Bucket | null = null;
+  private scanned = 0;
 
   constructor(
     private readonly source: CountSource,
@@ -93,34 +93,34 @@ class PageCount {
   /** Counts a row. Returns the page if it ends before this row. */
   take(row: SqlRow): UsagePage<CountedRow> | null {
     const start = startOf(row, this.range.by);
-    if (this.#bucket !== null && this.#bucket.start !== start) {
-      const page = this.#endedWith(this.#bucket);
+    if (this.bucket !== null && this.bucket.start !== start) {
+      const page = this.endedWith(this.bucket);
       if (page !== null) return page;
-      this.#bucket = null;
+      this.bucket = null;
     }
-    this.#bucket ??= { start, groups: this.#groupsOf(start) };
-    if (this.source.isWanted(row)) this.#bucket.groups.count(this.source, row);
-    this.#scanned += 1;
+    this.bucket ??= { start, groups: this.groupsOf(start) };
+    if (this.source.isWanted(row)) this.bucket.groups.count(this.source, row);
+    this.scanned += 1;
     return null;
   }
 
   /** Returns the page when there are no more rows. */
   end(): UsagePage<CountedRow> {
-    if (this.#bucket) this.#found.push(...countedIn(this.#bucket));
-    return pageOf(this.#found, this.range.limit);
+    if (this.bucket) this.found.push(...countedIn(this.bucket));
+    return pageOf(this.found, this.range.limit);
   }
 
   /** One group more than the page shows; in the previous page's last bucket only groups after its last one. */
-  #groupsOf(start: string): LeastGroups {
+  private groupsOf(start: string): LeastGroups {
     const { after, limit } = this.range;
     return new LeastGroups(after?.start === start ? after.group : null, limit + 1);
   }
 
-  #endedWith(bucket: Bucket): UsagePage<CountedRow> | null {
-    const found = this.#found;
+  private endedWith(bucket: Bucket): UsagePage<CountedRow> | null {
+    const found = this.found;
     found.push(...countedIn(bucket));
     if (found.length > this.range.limit) return pageOf(found, this.range.limit);
-    if (this.#scanned < PAGE_ROWS_SCANNED_MAX) return null;
+    if (this.scanned < PAGE_ROWS_SCANNED_MAX) return null;
     return { rows: found, next: { start: bucket.start, group: AFTER_ALL_GROUPS } };
   }
 }
@@ -136,8 +136,8 @@ function pageOf(found: readonly CountedRow[], limit: number): UsagePage<CountedR
  * them in memory, because a group that sorts after those can never move to the front.
  */
 class LeastGroups {
-  readonly #counts = new Map<string, number[]>();
-  #last: string | null = null;
+  private readonly counts = new Map<string, number[]>();
+  private last: string | null = null;
 
   constructor(
     private readonly after: string | null,
@@ -147,28 +147,28 @@ class LeastGroups {
   count({ counts, group }: CountSource, row: SqlRow): void {
     const name = group(row);
     if (this.after !== null && name <= this.after) return;
-    if (this.#last !== null && name > this.#last) return;
-    const before = this.#counts.get(name);
-    this.#counts.set(
+    if (this.last !== null && name > this.last) return;
+    const before = this.counts.get(name);
+    this.counts.set(
       name,
       counts.map((column, index) => Number(row[column]) + (before?.[index] ?? 0)),
     );
-    if (this.#counts.size >= 2 * this.wanted) this.#cut();
+    if (this.counts.size >= 2 * this.wanted) this.cut();
   }
 
   /** The groups in order of name. */
   all(): readonly (readonly [string, readonly number[]])[] {
-    return this.#sorted().slice(0, this.wanted);
+    return this.sorted().slice(0, this.wanted);
   }
 
-  #cut(): void {
-    const sorted = this.#sorted();
-    for (const [name] of sorted.slice(this.wanted)) this.#counts.delete(name);
-    this.#last = sorted[this.wanted - 1]?.[0] ?? null;
+  private cut(): void {
+    const sorted = this.sorted();
+    for (const [name] of sorted.slice(this.wanted)) this.counts.delete(name);
+    this.last = sorted[this.wanted - 1]?.[0] ?? null;
   }
 
-  #sorted() {
-    return [...this.#counts].sort(([one], [other]) => (one < other ? -1 : 1));
+  private sorted() {
+    return [...this.counts].sort(([one], [other]) => (one < other ? -1 : 1));
   }
 }
 

@@ -13,10 +13,10 @@ const SEPARATOR = "\0";
  * once per transaction instead of once per event.
  */
 export class BufferedIncrements {
-  readonly #sums = new Map<string, Map<string, Sum>>();
+  private readonly sums = new Map<string, Map<string, Sum>>();
 
   add(sql: string, key: readonly SqlValue[], amounts: readonly number[]): void {
-    const sums = this.#sums.getOrInsertComputed(sql, () => new Map());
+    const sums = this.sums.getOrInsertComputed(sql, () => new Map());
     const name = key.join(SEPARATOR);
     const sum = sums.get(name);
     if (sum === undefined) sums.set(name, { key, amounts: [...amounts] });
@@ -28,13 +28,13 @@ export class BufferedIncrements {
 
   /** Writes all sums, in the order of their first addition, and clears the buffer. */
   writeTo(db: Pick<ProjectedRows, "add">): void {
-    for (const [sql, sums] of this.#sums) {
+    for (const [sql, sums] of this.sums) {
       for (const { key, amounts } of sums.values()) db.add(sql, key, amounts);
     }
     this.clear();
   }
 
   clear(): void {
-    this.#sums.clear();
+    this.sums.clear();
   }
 }

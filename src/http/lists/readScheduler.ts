@@ -12,14 +12,14 @@ const ITEMS_UNDER_WAY_MAX = 40;
  * row would delay the sends behind them.
  */
 export class ReadScheduler {
-  readonly #waiting: (() => void)[] = [];
+  private readonly waiting: (() => void)[] = [];
 
   /** Resolves when the caller may run one query, before it awaits anything else. */
   async nextRead(): Promise<void> {
-    if (this.#waiting.length >= WAITING_MAX) throw unavailable("too many lists are asked for at once");
+    if (this.waiting.length >= WAITING_MAX) throw unavailable("too many lists are asked for at once");
     await new Promise<void>((resolve) => {
-      this.#waiting.push(resolve);
-      if (this.#waiting.length === 1) setImmediate(this.#runNext);
+      this.waiting.push(resolve);
+      if (this.waiting.length === 1) setImmediate(this.runNext);
     });
   }
 
@@ -59,8 +59,8 @@ export class ReadScheduler {
     return seen;
   }
 
-  readonly #runNext = () => {
-    this.#waiting.shift()?.();
-    if (this.#waiting.length > 0) setImmediate(this.#runNext);
+  private readonly runNext = () => {
+    this.waiting.shift()?.();
+    if (this.waiting.length > 0) setImmediate(this.runNext);
   };
 }

@@ -15,8 +15,8 @@ type Kind = "examples" | "headers" | "parameters" | "responses";
 
 /** Gives equal parts one name: the first keeps the plain name, different ones get numbers. */
 class ComponentNames {
-  readonly #byText = new Map<string, string>();
-  readonly #components: Readonly<Record<Kind, Record<string, Json>>> = {
+  private readonly byText = new Map<string, string>();
+  private readonly named: Readonly<Record<Kind, Record<string, Json>>> = {
     examples: {},
     headers: {},
     parameters: {},
@@ -26,14 +26,14 @@ class ComponentNames {
   /** A reference to the component that equals `part`. */
   share(kind: Kind, wanted: string, part: Part): Json {
     const text = kind + JSON.stringify(part);
-    const components = this.#components[kind];
-    const name = this.#byText.getOrInsertComputed(text, () => freeName(wanted, components));
+    const components = this.named[kind];
+    const name = this.byText.getOrInsertComputed(text, () => freeName(wanted, components));
     components[name] ??= part as Json;
     return { $ref: `#/components/${kind}/${name}` };
   }
 
   components(): Readonly<Record<Kind, Json>> {
-    return this.#components;
+    return this.named;
   }
 }
 

@@ -16,112 +16,109 @@ type Next = keyof typeof EXPECTED;
 
 /** Reads a text as JSON (RFC 8259) without creating its values: those of 5 MB may take 200 MB. */
 export class JsonScanner {
-  readonly #text: string;
   /** The closing characters of the open arrays and objects. */
-  readonly #ends: number[] = [];
-  #next: Next = "value";
+  private readonly ends: number[] = [];
+  private next: Next = "value";
   /** Whether an array or object has just begun, so that it may be empty. */
-  #isEmpty = false;
-  #isInString = false;
-  #at = 0;
-  #deepest = 0;
+  private isEmpty = false;
+  private isInString = false;
+  private offset = 0;
+  private depthReached = 0;
 
-  constructor(text: string) {
-    this.#text = text;
-  }
+  constructor(private readonly text: string) {}
 
   /** How many characters have been read. */
   get at(): number {
-    return this.#at;
+    return this.offset;
   }
 
   /** The most arrays and objects that were open at once. */
   get deepest(): number {
-    return this.#deepest;
+    return this.depthReached;
   }
 
   /** Whether the whole text was one value. */
   get isWhole(): boolean {
-    return this.#at === this.#text.length && this.expected === EXPECTED.comma;
+    return this.offset === this.text.length && this.expected === EXPECTED.comma;
   }
 
   /** What may come next, in words for people. Quotes nothing of the text itself. */
   get expected(): string {
-    if (this.#isInString) {
-      if (this.#at === this.#text.length) return "the end of a string";
-      return this.#text[this.#at] === "\\" ? "an escape that JSON has" : "no control character in a string";
+    if (this.isInString) {
+      if (this.offset === this.text.length) return "the end of a string";
+      return this.text[this.offset] === "\\" ? "an escape that JSON has" : "no control character in a string";
     }
-    const end = this.#ends.at(-1);
-    const isInside = this.#next === "comma" && end !== undefined;
-    return isInside ? `a comma or ${String.fromCharCode(end)}` : EXPECTED[this.#next];
+    const end = this.ends.at(-1);
+    const isInside = this.next === "comma" && end !== undefined;
+    return isInside ? `a comma or ${String.fromCharCode(end)}` : EXPECTED[this.next];
   }
 
   /** Reads on for this many characters and to the end of the token there. False where the text ends or is not JSON. */
   goOn(chars: number): boolean {
-    const until = this.#at + chars;
-    while (this.#at < until) {
-      if (!this.#token(this.#text.charCodeAt(this.#at))) return false;
+    const until = this.offset + chars;
+    while (this.offset < until) {
+      if (!this.token(this.text.charCodeAt(this.offset))) return false;
     }
     return true;
   }
 
   /** `code` is NaN at the end of the text. */
-  #token(code: number): boolean {
-    if (code <= SPACE) return this.#pass(WHITE);
-    const end = this.#ends.at(-1);
-    if (code === end && (this.#isEmpty || this.#next === "comma")) {
-      this.#ends.pop();
-      return this.#step("comma");
+  private token(code: number): boolean {
+    if (code <= SPACE) return this.pass(WHITE);
+    const end = this.ends.at(-1);
+    if (code === end && (this.isEmpty || this.next === "comma")) {
+      this.ends.pop();
+      return this.step("comma");
     }
-    switch (this.#next) {
+    switch (this.next) {
       case "value":
-        return this.#value(code);
+        return this.value(code);
       case "name":
-        return code === QUOTE && this.#string("colon");
+        return code === QUOTE && this.string("colon");
       case "colon":
-        return code === COLON && this.#step("value");
+        return code === COLON && this.step("value");
       case "comma":
-        return code === COMMA && end !== undefined && this.#step(end === OBJECT_END ? "name" : "value");
+        return code === COMMA && end !== undefined && this.step(end === OBJECT_END ? "name" : "value");
     }
   }
 
-  #value(code: number): boolean {
-    if (code === QUOTE) return this.#string("comma");
-    if (code === ARRAY_BEGIN) return this.#begin(ARRAY_END, "value");
-    if (code === OBJECT_BEGIN) return this.#begin(OBJECT_END, "name");
-    if (!this.#pass(LITERAL)) return false;
-    this.#next = "comma";
-    this.#isEmpty = false;
+  private value(code: number): boolean {
+    if (code === QUOTE) return this.string("comma");
+    if (code === ARRAY_BEGIN) return this.begin(ARRAY_END, "value");
+    if (code === OBJECT_BEGIN) return this.begin(OBJECT_END, "name");
+    if (!this.pass(LITERAL)) return false;
+    this.next = "comma";
+    this.isEmpty = false;
     return true;
   }
 
   /** Moves past one character. */
-  #step(next: Next): true {
-    this.#at += 1;
-    this.#next = next;
-    this.#isEmpty = false;
+  private step(next: Next): true {
+    this.offset += 1;
+    this.next = next;
+    this.isEmpty = false;
     return true;
   }
 
-  #begin(end: number, next: Next): true {
-    this.#deepest = Math.max(this.#deepest, this.#ends.push(end));
-    this.#step(next);
-    this.#isEmpty = true;
+  private begin(end: number, next: Next): true {
+    this.depthReached = Math.max(this.depthReached, this.ends.push(end));
+    this.step(next);
+    this.isEmpty = true;
     return true;
   }
 
-  #string(next: Next): boolean {
-    this.#step(next);
-    this.#pass(CHARACTERS);
-    this.#isInString = this.#text.charCodeAt(this.#at) !== QUOTE;
-    return !this.#isInString && this.#step(next);
+  private string(next: Next): boolean {
+    this.step(next);
+    this.pass(CHARACTERS);
+    this.isInString = this.text.charCodeAt(this.offset) !== QUOTE;
+    return !this.isInString && this.step(next);
   }
 
   /** Moves past a match at this place; false if there is none. */
-  #pass(pattern: RegExp): boolean {
-    pattern.lastIndex = this.#at;
-    const isThere = pattern.test(this.#text);
-    if (isThere) this.#at = pattern.lastIndex;
+  private pass(pattern: RegExp): boolean {
+    pattern.lastIndex = this.offset;
+    const isThere = pattern.test(this.text);
+    if (isThere) this.offset = pattern.lastIndex;
     return isThere;
   }
 }

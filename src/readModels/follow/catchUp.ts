@@ -18,24 +18,21 @@ interface CatchUpOptions {
 
 /** Brings generations that lag behind to the live position, by reading the log. */
 export class CatchUp {
-  readonly #options: CatchUpOptions;
-  #behind: FollowedGeneration[] = [];
+  private behind: FollowedGeneration[] = [];
 
-  constructor(options: CatchUpOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: CatchUpOptions) {}
 
   get generations(): readonly FollowedGeneration[] {
-    return this.#behind;
+    return this.behind;
   }
 
   add(generation: FollowedGeneration): void {
-    this.#behind.push(generation);
+    this.behind.push(generation);
   }
 
   /** Returns all its generations and forgets them. */
   takeAll(): FollowedGeneration[] {
-    return this.#behind.splice(0);
+    return this.behind.splice(0);
   }
 
   /** Runs rounds until the next one will be short, or rounds no longer shrink. */
@@ -43,27 +40,27 @@ export class CatchUp {
     let events = Infinity;
     for (let before = Infinity; events >= TRANSACTION_EVENTS_MAX; before = events) {
       events = await this.round();
-      if (this.#options.signal.aborted || events > before * SHRINKING) return;
+      if (this.options.signal.aborted || events > before * SHRINKING) return;
     }
   }
 
   /** Reads the log until all have reached the live position; returns the number of events. */
   async round(): Promise<number> {
-    const { store, onProgress, onFailure, signal } = this.#options;
+    const { store, onProgress, onFailure, signal } = this.options;
     let total = 0;
-    const appliers = this.#behind.map(({ applier }) => applier);
+    const appliers = this.behind.map(({ applier }) => applier);
     for await (const events of feedToHead(store, appliers)) {
       total += events;
-      for (const generation of this.#behind) if (!generation.applier.failure) onProgress(generation);
-      if (signal.aborted || appliers.every((applier) => this.#isDone(applier))) break;
+      for (const generation of this.behind) if (!generation.applier.failure) onProgress(generation);
+      if (signal.aborted || appliers.every((applier) => this.isDone(applier))) break;
     }
-    const failed = this.#behind.filter(({ applier }) => applier.failure);
-    this.#behind = this.#behind.filter(({ applier }) => !applier.failure);
+    const failed = this.behind.filter(({ applier }) => applier.failure);
+    this.behind = this.behind.filter(({ applier }) => !applier.failure);
     for (const generation of failed) onFailure(generation);
     return total;
   }
 
-  #isDone({ failure, position }: Applier): boolean {
-    return failure !== undefined || position >= this.#options.headPosition();
+  private isDone({ failure, position }: Applier): boolean {
+    return failure !== undefined || position >= this.options.headPosition();
   }
 }

@@ -73,126 +73,125 @@ interface FoundAtStart {
 }
 
 class Follower {
-  readonly #options: FollowOptions;
-  readonly #catalog: Catalog;
-  readonly #stop = new AbortController();
-  readonly #signal: AbortSignal;
-  readonly #notifier: FollowNotifier;
-  #live = new SubscribedGenerations(LOG_START);
+  private readonly stop = new AbortController();
+  private readonly signal: AbortSignal;
+  private readonly notifier: FollowNotifier;
+  private live = new SubscribedGenerations(LOG_START);
   /** Generations that catch up separately: current ones that lag, and ready ones that will become current. */
-  readonly #behind: CatchUp;
-  #announced: { position: Position; caughtUp: boolean } | undefined;
+  private readonly behind: CatchUp;
+  private announced: { position: Position; caughtUp: boolean } | undefined;
   /** When to try again the projections whose database failed. */
-  readonly #retryAt = new Map<string, number>();
-  #catchUpAt = 0;
-  #mustLookForReady = true;
+  private readonly retryAt = new Map<string, number>();
+  private catchUpAt = 0;
+  private mustLookForReady = true;
   /** Generations that every reader has closed. They are removed once no other process has them open. */
-  readonly #released = new Set<GenerationEntry>();
-  #clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
+  private readonly released = new Set<GenerationEntry>();
+  private clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
 
-  constructor(options: FollowOptions, catalog: Catalog) {
-    this.#options = options;
-    this.#catalog = catalog;
-    this.#notifier = new FollowNotifier(options.onEvent);
-    this.#signal = AbortSignal.any([options.signal, this.#stop.signal, this.#notifier.failure]);
-    this.#behind = new CatchUp({
+  constructor(
+    private readonly options: FollowOptions,
+    private readonly catalog: Catalog,
+  ) {
+    this.notifier = new FollowNotifier(options.onEvent);
+    this.signal = AbortSignal.any([options.signal, this.stop.signal, this.notifier.failure]);
+    this.behind = new CatchUp({
       store: options.store,
-      headPosition: () => this.#live.position,
-      onProgress: (generation) => this.#tellProgress(generation),
-      onFailure: (generation) => this.#giveUp(generation),
-      signal: this.#signal,
+      headPosition: () => this.live.position,
+      onProgress: (generation) => this.tellProgress(generation),
+      onFailure: (generation) => this.giveUp(generation),
+      signal: this.signal,
     });
   }
 
   /** Opens or creates the current generations, and removes what earlier runs left. */
   open(head: Position, { renewed, isCutShort }: FoundAtStart): void {
-    if (renewed !== null) this.#notifier.tell({ type: "renewed", reason: renewed });
+    if (renewed !== null) this.notifier.tell({ type: "renewed", reason: renewed });
     if (isCutShort) {
-      giveUpGenerations(this.#catalog, this.#options.projections);
-      this.#notifier.tell({ type: "logCutShort" });
+      giveUpGenerations(this.catalog, this.options.projections);
+      this.notifier.tell({ type: "logCutShort" });
     }
     const opened: FollowedGeneration[] = [];
-    for (const projection of this.#options.projections) {
-      const generation = this.#tryOpenCurrent(projection, head);
+    for (const projection of this.options.projections) {
+      const generation = this.tryOpenCurrent(projection, head);
       if (generation) opened.push(generation);
     }
-    retireOutdated(this.#catalog, this.#options.projections);
-    clearAway(this.#options, this.#catalog);
+    retireOutdated(this.catalog, this.options.projections);
+    clearAway(this.options, this.catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
-    this.#live = new SubscribedGenerations(positions.at(-1) ?? head);
+    this.live = new SubscribedGenerations(positions.at(-1) ?? head);
     for (const generation of opened) {
-      if (generation.applier.position === this.#live.position) this.#join(generation);
-      else this.#behind.add(generation);
+      if (generation.applier.position === this.live.position) this.join(generation);
+      else this.behind.add(generation);
     }
   }
 
   /** Runs until the signal aborts. If one loop fails, it stops the other. */
   async run(): Promise<void> {
-    const stopAfter = (loop: Promise<void>) => loop.finally(() => this.#stop.abort());
-    const outcomes = await Promise.allSettled([stopAfter(this.#followLog()), stopAfter(this.#tick())]);
+    const stopAfter = (loop: Promise<void>) => loop.finally(() => this.stop.abort());
+    const outcomes = await Promise.allSettled([stopAfter(this.followLog()), stopAfter(this.tick())]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-    this.#notifier.failure.throwIfAborted();
+    this.notifier.failure.throwIfAborted();
   }
 
   close(): void {
-    for (const { applier } of this.#all()) {
+    for (const { applier } of this.all()) {
       commit(applier);
       applier.db.close();
     }
-    this.#catalog.close();
+    this.catalog.close();
   }
 
-  #all(): readonly FollowedGeneration[] {
-    return [...this.#live.generations, ...this.#behind.generations];
+  private all(): readonly FollowedGeneration[] {
+    return [...this.live.generations, ...this.behind.generations];
   }
 
-  async #followLog(): Promise<void> {
-    const types = [...new Set(this.#options.projections.flatMap(({ events }) => events))];
-    for await (const batch of this.#options.store.subscribe(this.#live.position, { types }, this.#signal)) {
-      await this.#live.apply(batch);
+  private async followLog(): Promise<void> {
+    const types = [...new Set(this.options.projections.flatMap(({ events }) => events))];
+    for await (const batch of this.options.store.subscribe(this.live.position, { types }, this.signal)) {
+      await this.live.apply(batch);
       if (batch.caughtUp) {
-        this.#commitLive(true);
-        if (batch.events.length >= BUSY_BATCH_EVENTS) await sleep(BUSY_REST_MS, this.#signal);
-      } else if (this.#live.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
-        this.#commitLive(false);
+        this.commitLive(true);
+        if (batch.events.length >= BUSY_BATCH_EVENTS) await sleep(BUSY_REST_MS, this.signal);
+      } else if (this.live.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
+        this.commitLive(false);
         await nextTurn();
       }
     }
-    if (!this.#signal.aborted) throw new Error("the subscription to the log ended by itself");
+    if (!this.signal.aborted) throw new Error("the subscription to the log ended by itself");
   }
 
   /** Commits, then announces, so a reader that gets a position can read its rows. */
-  #commitLive(caughtUp: boolean): void {
-    for (const failed of this.#live.commit()) this.#giveUp(failed);
-    const { position } = this.#live;
-    if (position === this.#announced?.position && caughtUp === this.#announced.caughtUp) return;
-    this.#announced = { position, caughtUp };
-    this.#notifier.tell({ type: "progress", position, caughtUp });
+  private commitLive(caughtUp: boolean): void {
+    for (const failed of this.live.commit()) this.giveUp(failed);
+    const { position } = this.live;
+    if (position === this.announced?.position && caughtUp === this.announced.caughtUp) return;
+    this.announced = { position, caughtUp };
+    this.notifier.tell({ type: "progress", position, caughtUp });
   }
 
-  async #tick(): Promise<void> {
-    while (!this.#signal.aborted) {
-      this.#stopDamaged();
-      this.#commitLive(this.#live.uncommittedEvents === 0 && this.#announced?.caughtUp === true);
+  private async tick(): Promise<void> {
+    while (!this.signal.aborted) {
+      this.stopDamaged();
+      this.commitLive(this.live.uncommittedEvents === 0 && this.announced?.caughtUp === true);
       try {
-        this.#removeReleased();
-        this.#clearBuilds();
-        await this.#openAndCatchUp();
+        this.removeReleased();
+        this.clearBuilds();
+        await this.openAndCatchUp();
       } catch (error) {
         // The subscription recovers from an unavailable store by itself; our own readings are retried later.
         if (!(error instanceof StoreError || isUnavailable(error))) throw error;
-        this.#catchUpAt = this.#retryTime();
-        this.#mustLookForReady = true;
+        this.catchUpAt = this.retryTime();
+        this.mustLookForReady = true;
       }
-      await sleep(TICK_MS, this.#signal);
+      await sleep(TICK_MS, this.signal);
     }
   }
 
   /** Stops projections that readers have found damaged, as if an event had hit the damage. */
-  #stopDamaged(): void {
-    const { damagedFiles } = this.#options;
+  private stopDamaged(): void {
+    const { damagedFiles } = this.options;
     if (damagedFiles === undefined || damagedFiles.size === 0) return;
-    for (const { entry, applier } of this.#all()) {
+    for (const { entry, applier } of this.all()) {
       if (!damagedFiles.has(entry.file)) continue;
       stop(applier, {
         reason: `projection ${entry.name} was found damaged by its readers`,
@@ -203,41 +202,41 @@ class Follower {
   }
 
   /** Opens generations due for a retry and newly ready ones, and brings them to the live position. */
-  async #openAndCatchUp(): Promise<void> {
-    if (performance.now() < this.#catchUpAt) return;
-    if (this.#catalog.hasChanged()) this.#mustLookForReady = true;
+  private async openAndCatchUp(): Promise<void> {
+    if (performance.now() < this.catchUpAt) return;
+    if (this.catalog.hasChanged()) this.mustLookForReady = true;
     // A generation that is being brought up takes the place of the one that failed: its file must not be opened twice.
-    const coming = new Set(this.#behind.generations.map(({ entry }) => entry.name));
-    const due = this.#options.projections.filter(
-      ({ name }) => (this.#retryAt.get(name) ?? Infinity) <= performance.now() && !coming.has(name),
+    const coming = new Set(this.behind.generations.map(({ entry }) => entry.name));
+    const due = this.options.projections.filter(
+      ({ name }) => (this.retryAt.get(name) ?? Infinity) <= performance.now() && !coming.has(name),
     );
-    if (this.#mustLookForReady || due.length > 0) {
+    if (this.mustLookForReady || due.length > 0) {
       // Read before the head: a generation that becomes ready later may hold later events.
-      const entries = this.#catalog.generations();
-      const head = await this.#options.store.head();
-      this.#mustLookForReady = false;
+      const entries = this.catalog.generations();
+      const head = await this.options.store.head();
+      this.mustLookForReady = false;
       for (const projection of due) {
-        const generation = this.#tryOpenCurrent(projection, head);
-        if (generation) this.#behind.add(generation);
+        const generation = this.tryOpenCurrent(projection, head);
+        if (generation) this.behind.add(generation);
       }
-      this.#openReady(entries, head);
+      this.openReady(entries, head);
     }
-    if (this.#behind.generations.length > 0) await this.#catchUp();
+    if (this.behind.generations.length > 0) await this.catchUp();
   }
 
-  #tryOpenCurrent(projection: Projection, head: Position): FollowedGeneration | undefined {
-    this.#retryAt.delete(projection.name);
+  private tryOpenCurrent(projection: Projection, head: Position): FollowedGeneration | undefined {
+    this.retryAt.delete(projection.name);
     try {
-      const { generation, replaced } = openCurrent(this.#options, this.#catalog, projection, head);
-      if (generation.entry.failure) this.#catalog.setFailure(generation.entry, null);
+      const { generation, replaced } = openCurrent(this.options, this.catalog, projection, head);
+      if (generation.entry.failure) this.catalog.setFailure(generation.entry, null);
       const followed = followedGeneration(projection, generation, true);
-      this.#tellOpened(followed, replaced);
+      this.tellOpened(followed, replaced);
       return followed;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      this.#retryAt.set(projection.name, this.#retryTime());
+      this.retryAt.set(projection.name, this.retryTime());
       const reason = `projection ${projection.name} could not be opened: ${(error as Error).message}`;
-      this.#notifier.tell({ type: "failed", name: projection.name, reason, retrying: true });
+      this.notifier.tell({ type: "failed", name: projection.name, reason, retrying: true });
       return undefined;
     }
   }
@@ -246,132 +245,132 @@ class Follower {
    * Opens the ready generations among the entries, oldest first, so the newest becomes current last. `head` is the log's
    * head, read after the entries.
    */
-  #openReady(entries: readonly GenerationEntry[], head: Position): void {
-    const taken = new Set(this.#all().map(({ entry }) => entry.number));
+  private openReady(entries: readonly GenerationEntry[], head: Position): void {
+    const taken = new Set(this.all().map(({ entry }) => entry.number));
     for (const entry of entries.toReversed()) {
-      const projection = this.#options.projections.find(({ name }) => name === entry.name);
+      const projection = this.options.projections.find(({ name }) => name === entry.name);
       const isOurs = entry.status === "ready" && entry.version === projection?.version;
       if (!isOurs || taken.has(entry.number)) continue;
-      const generation = openGeneration(this.#options, entry, projection, head);
-      if (generation) this.#behind.add(followedGeneration(projection, generation, false));
-      else this.#discard(entry, "it was not made from this log");
+      const generation = openGeneration(this.options, entry, projection, head);
+      if (generation) this.behind.add(followedGeneration(projection, generation, false));
+      else this.discard(entry, "it was not made from this log");
     }
   }
 
   /** Pauses the live generations during the last round, so that all meet at one position. */
-  async #catchUp(): Promise<void> {
-    await this.#behind.approachHead();
-    if (this.#signal.aborted) return;
-    await this.#live.restDuring(async () => {
-      await this.#behind.round();
-      if (!this.#signal.aborted) this.#joinAll();
+  private async catchUp(): Promise<void> {
+    await this.behind.approachHead();
+    if (this.signal.aborted) return;
+    await this.live.restDuring(async () => {
+      await this.behind.round();
+      if (!this.signal.aborted) this.joinAll();
     });
   }
 
   /** The last round began after the live position was reached, so those behind hold everything up to it. */
-  #joinAll(): void {
-    this.#commitLive(this.#announced?.caughtUp ?? false);
+  private joinAll(): void {
+    this.commitLive(this.announced?.caughtUp ?? false);
     // Current ones join first, so the generation that replaces one finds it among the live.
-    const left = this.#behind.takeAll().sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent));
+    const left = this.behind.takeAll().sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent));
     try {
-      for (let next = left.shift(); next; next = left.shift()) this.#joinOne(next);
+      for (let next = left.shift(); next; next = left.shift()) this.joinOne(next);
     } finally {
       // A locked catalog stops one of them. The others stay open, and join the next time.
-      for (const generation of left) this.#behind.add(generation);
+      for (const generation of left) this.behind.add(generation);
     }
   }
 
-  #joinOne(generation: FollowedGeneration): void {
-    moveTo(generation.applier, this.#live.position, 0);
+  private joinOne(generation: FollowedGeneration): void {
+    moveTo(generation.applier, this.live.position, 0);
     commit(generation.applier);
     if (generation.applier.failure) {
-      this.#giveUp(generation);
+      this.giveUp(generation);
       return;
     }
-    if (!generation.isCurrent) this.#switchTo(generation);
-    this.#join(generation);
+    if (!generation.isCurrent) this.switchTo(generation);
+    this.join(generation);
   }
 
-  #switchTo(generation: FollowedGeneration): void {
+  private switchTo(generation: FollowedGeneration): void {
     const { name } = generation.entry;
     let replaced: GenerationEntry | undefined;
     try {
-      replaced = this.#catalog.makeCurrent(generation.entry);
+      replaced = this.catalog.makeCurrent(generation.entry);
     } catch (error) {
       // The catalog still lists it as ready, so it will be opened again.
       generation.applier.db.close();
       throw error;
     }
     generation.isCurrent = true;
-    this.#retryAt.delete(name);
-    const before = this.#live.generations.find(({ entry }) => entry.name === name);
+    this.retryAt.delete(name);
+    const before = this.live.generations.find(({ entry }) => entry.name === name);
     if (before) {
-      this.#live.remove(before);
+      this.live.remove(before);
       before.applier.db.close();
     }
-    this.#tellOpened(generation, replaced);
+    this.tellOpened(generation, replaced);
   }
 
-  #join(generation: FollowedGeneration): void {
-    this.#live.add(generation);
+  private join(generation: FollowedGeneration): void {
+    this.live.add(generation);
     const { entry, applier } = generation;
-    this.#notifier.tell({ type: "joined", name: entry.name, position: applier.checkpoint });
+    this.notifier.tell({ type: "joined", name: entry.name, position: applier.checkpoint });
   }
 
   /** Tells readers to open this generation. The one it replaces is released once they have. */
-  #tellOpened(generation: FollowedGeneration, replaced: GenerationEntry | undefined): void {
+  private tellOpened(generation: FollowedGeneration, replaced: GenerationEntry | undefined): void {
     const file = fileAt(generation);
-    if (replaced === undefined) this.#notifier.tell({ type: "opened", ...file });
-    else this.#notifier.tell({ type: "switched", ...file }, () => void this.#released.add(replaced));
+    if (replaced === undefined) this.notifier.tell({ type: "opened", ...file });
+    else this.notifier.tell({ type: "switched", ...file }, () => void this.released.add(replaced));
   }
 
-  #tellProgress({ entry, applier, isCurrent }: FollowedGeneration): void {
-    if (isCurrent) this.#notifier.tell({ type: "behind", name: entry.name, position: applier.checkpoint });
+  private tellProgress({ entry, applier, isCurrent }: FollowedGeneration): void {
+    if (isCurrent) this.notifier.tell({ type: "behind", name: entry.name, position: applier.checkpoint });
   }
 
   /** Handles a failure: keeps a current generation for its readers, and discards one that was not current yet. */
-  #giveUp({ entry, applier, isCurrent }: FollowedGeneration): void {
+  private giveUp({ entry, applier, isCurrent }: FollowedGeneration): void {
     const { reason, cause } = applier.failure ?? { reason: "unknown", cause: "projection" };
     applier.db.close();
     if (!isCurrent) {
-      this.#discard(entry, reason);
+      this.discard(entry, reason);
       return;
     }
     const retrying = cause !== "projection";
-    if (retrying) this.#retryAt.set(entry.name, this.#retryTime());
-    this.#recordFailure(entry, reason, cause === "damaged");
-    this.#notifier.tell({ type: "failed", name: entry.name, reason, retrying });
+    if (retrying) this.retryAt.set(entry.name, this.retryTime());
+    this.recordFailure(entry, reason, cause === "damaged");
+    this.notifier.tell({ type: "failed", name: entry.name, reason, retrying });
   }
 
   /** Records the failure if it can. On a full disk it cannot, but the listener still hears of the failure. */
-  #recordFailure(entry: GenerationEntry, reason: string, isDamaged: boolean): void {
+  private recordFailure(entry: GenerationEntry, reason: string, isDamaged: boolean): void {
     try {
-      this.#catalog.setFailure(entry, reason);
+      this.catalog.setFailure(entry, reason);
       // Without a current generation the next attempt uses a ready one, or an empty one.
-      if (isDamaged) this.#catalog.retire(entry);
+      if (isDamaged) this.catalog.retire(entry);
     } catch (error) {
       if (!(error instanceof ReadDatabaseError)) throw error;
     }
   }
 
-  #retryTime(): number {
-    return performance.now() + (this.#options.retryMs ?? RETRY_MS);
+  private retryTime(): number {
+    return performance.now() + (this.options.retryMs ?? RETRY_MS);
   }
 
-  #discard(entry: GenerationEntry, reason: string): void {
-    this.#catalog.retire(entry);
-    this.#released.add(entry);
-    this.#notifier.tell({ type: "discarded", name: entry.name, file: entry.file, reason });
+  private discard(entry: GenerationEntry, reason: string): void {
+    this.catalog.retire(entry);
+    this.released.add(entry);
+    this.notifier.tell({ type: "discarded", name: entry.name, file: entry.file, reason });
   }
 
-  #removeReleased(): void {
-    for (const entry of this.#released) if (this.#catalog.remove(entry)) this.#released.delete(entry);
+  private removeReleased(): void {
+    for (const entry of this.released) if (this.catalog.remove(entry)) this.released.delete(entry);
   }
 
-  #clearBuilds(): void {
-    if (performance.now() < this.#clearBuildsAt) return;
-    this.#clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
-    clearBuilds(this.#options, this.#catalog);
+  private clearBuilds(): void {
+    if (performance.now() < this.clearBuildsAt) return;
+    this.clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
+    clearBuilds(this.options, this.catalog);
   }
 }
 

@@ -4,68 +4,65 @@ import type { FollowedGeneration } from "./followedGeneration.ts";
 
 /** The generations that share one position of the log, fed by a single subscription. */
 export class SubscribedGenerations {
-  #generations: readonly FollowedGeneration[] = [];
-  #feed: Feed = () => {};
-  #position: Position;
-  #uncommittedEvents = 0;
-  #rest: Promise<void> | undefined;
+  private live: readonly FollowedGeneration[] = [];
+  private feed: Feed = () => {};
+  private uncommitted = 0;
+  private rest: Promise<void> | undefined;
 
-  constructor(position: Position) {
-    this.#position = position;
-  }
+  constructor(private reached: Position) {}
 
   get generations(): readonly FollowedGeneration[] {
-    return this.#generations;
+    return this.live;
   }
 
   /** All generations have been fed up to here. */
   get position(): Position {
-    return this.#position;
+    return this.reached;
   }
 
   get uncommittedEvents(): number {
-    return this.#uncommittedEvents;
+    return this.uncommitted;
   }
 
   /** Applies a batch of the subscription; waits first while a rest lasts. */
   async apply(batch: LogBatch): Promise<void> {
-    while (this.#rest) await this.#rest;
-    this.#feed(batch);
-    this.#position = batch.position;
-    this.#uncommittedEvents += batch.events.length;
+    while (this.rest) await this.rest;
+    this.feed(batch);
+    this.reached = batch.position;
+    this.uncommitted += batch.events.length;
   }
 
   /** Runs `work` while the position stays where it is. */
   async restDuring(work: () => Promise<void>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#rest = promise;
+    this.rest = promise;
     try {
       await work();
     } finally {
-      this.#rest = undefined;
+      this.rest = undefined;
       resolve();
     }
   }
 
   /** Commits what is due. Removes and returns the generations that have failed. */
   commit(): readonly FollowedGeneration[] {
-    this.#uncommittedEvents = 0;
-    for (const { applier } of this.#generations) commitDue(applier);
-    const failed = this.#generations.filter(({ applier }) => applier.failure);
-    if (failed.length > 0) this.#set(this.#generations.filter(({ applier }) => !applier.failure));
+    this.uncommitted = 0;
+    for (const { applier } of this.live) commitDue(applier);
+    const failed = this.live.filter(({ applier }) => applier.failure);
+    if (failed.length > 0) this.set(this.live.filter(({ applier }) => !applier.failure));
     return failed;
   }
 
   add(generation: FollowedGeneration): void {
-    this.#set([...this.#generations, generation]);
+    this.set([...this.live, generation]);
   }
 
   remove(generation: FollowedGeneration): void {
-    this.#set(this.#generations.filter((other) => other !== generation));
+    this.set(this.live.filter((other) => other !== generation));
   }
 
-  #set(generations: readonly FollowedGeneration[]): void {
-    this.#generations = generations;
-    this.#feed = makeFeed(generations.map(({ applier }) => applier));
+  private set(generations: readonly FollowedGeneration[]): void {
+    this.live = generations;
+    this.feed = makeFeed(generations.map(({ applier }) => applier));
   }
 }

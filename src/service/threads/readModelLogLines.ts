@@ -18,22 +18,22 @@ interface Trouble {
 
 /** Decides whether to log that trouble began, also for another reason, and that it is over. */
 class Troubles {
-  readonly #troubles = new Map<string, Trouble>();
+  private readonly troubles = new Map<string, Trouble>();
 
   begins(what: string, reason: string): boolean {
-    const last = this.#troubles.get(what);
+    const last = this.troubles.get(what);
     const now = performance.now();
     const isSame = last?.reason === reason;
     if (isSame && last.state !== "over") return false;
     const isTold = !isSame || now - last.toldAt >= REPEAT_MS_MIN;
-    this.#troubles.set(what, isTold ? { reason, state: "told", toldAt: now } : { ...last, state: "untold" });
+    this.troubles.set(what, isTold ? { reason, state: "told", toldAt: now } : { ...last, state: "untold" });
     return isTold;
   }
 
   ends(what: string): boolean {
-    const last = this.#troubles.get(what);
+    const last = this.troubles.get(what);
     if (last === undefined) return false;
-    this.#troubles.set(what, { ...last, state: "over" });
+    this.troubles.set(what, { ...last, state: "over" });
     return last.state === "told";
   }
 }
