@@ -3,8 +3,8 @@ import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
+import { CLAIM_COLUMNS, type UnfinishedClaim } from "./lease.ts";
 import { atOf, idOf, type Projection } from "./projection.ts";
-import { CLAIM_COLUMNS, type UnfinishedClaim } from "./unfinishedClaim.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
 const REQUESTED = `INSERT INTO verification_mails (id, sender_id, state, due_at, attempt, lease_ms, held)

@@ -1,5 +1,5 @@
 import { instanceCodec } from "../src/domain/instance/events.ts";
-import { UnreadableEventError } from "../src/kernel/event/codec.ts";
+import { UnreadableEventError } from "../src/kernel/event/eventCodec.ts";
 import { LOG_FORMAT, LOG_FORMAT_RAISED } from "../src/kernel/event/logFormat.ts";
 import type { ProjectedEvent } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";

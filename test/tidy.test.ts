@@ -249,7 +249,7 @@ describe("a planted violation is found:", () => {
     ["src/domain/a.ts", "", "src/domain holds folders"],
     ["test/http/a.test.ts", "", "test/http holds folders"],
     [
-      "src/domain/eventCodecs.ts",
+      "src/domain/allEventCodecs.ts",
       'import { f } from "./email/decisions.ts";',
       "lists of events may not import src/domain/email/decisions.ts",
     ],

@@ -1,4 +1,4 @@
-import { codecOfType, type LogEvent } from "../../src/domain/eventCodecs.ts";
+import { codecOfType, type LogEvent } from "../../src/domain/allEventCodecs.ts";
 import { invariant } from "../../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";

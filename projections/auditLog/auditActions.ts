@@ -1,4 +1,4 @@
-import type { LogEvent } from "../../src/domain/eventCodecs.ts";
+import type { LogEvent } from "../../src/domain/allEventCodecs.ts";
 import { isWorker } from "../../src/kernel/event/actor.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";

@@ -1,7 +1,7 @@
 import { mailOwnerOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase, type SqlRow } from "../../src/ports/readDatabase.ts";
-import { CLAIM_COLUMNS, type UnfinishedClaim } from "../unfinishedClaim.ts";
+import { CLAIM_COLUMNS, type UnfinishedClaim } from "../lease.ts";
 
 /**
  * The mail delivery queue, as columns of a message's row. `queue` is `ready` or `leased`, and null once the message has

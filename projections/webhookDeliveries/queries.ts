@@ -12,7 +12,7 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { CLAIM_COLUMNS, type UnfinishedClaim } from "../unfinishedClaim.ts";
+import { CLAIM_COLUMNS, type UnfinishedClaim } from "../lease.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the stream and revision of its event. */

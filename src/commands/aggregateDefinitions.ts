@@ -24,8 +24,8 @@ import { webhookDeliveryCodec, webhookDeliveryStream } from "../domain/webhookDe
 import { webhookDeliveryDecider } from "../domain/webhookDelivery/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import { workspaceDecider } from "../domain/workspace/state.ts";
-import { type Codec, encodeData } from "../kernel/event/codec.ts";
 import type { Decider, DomainEvent } from "../kernel/event/decider.ts";
+import { type Codec, encodeData } from "../kernel/event/eventCodec.ts";
 import { IMPORT_STREAM } from "../kernel/event/unexportedEvents.ts";
 import type { AggregateKind } from "./transact.ts";
 

@@ -1,8 +1,8 @@
-import { codecOfType } from "../domain/eventCodecs.ts";
+import { codecOfType } from "../domain/allEventCodecs.ts";
 import { invariant } from "../kernel/assert.ts";
-import type { Codec, StoredEvent } from "../kernel/event/codec.ts";
 import type { CommandContext } from "../kernel/event/commandContext.ts";
 import type { Decider, Decision, DomainEvent } from "../kernel/event/decider.ts";
+import type { Codec, StoredEvent } from "../kernel/event/eventCodec.ts";
 import { metadataOf } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
 import type { EventStore, NewEvent, RecordedEvent } from "../ports/eventStore.ts";

@@ -22,7 +22,7 @@ import {
   temporaryPath,
 } from "./generations/temporaryDatabase.ts";
 import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadProgress.ts";
-import { type EventLocation, watchRows } from "./rowHistory.ts";
+import { type EventLocation, watchRows } from "./traceRowChanges.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
 
 /** How many rows to compare before letting other work run. */

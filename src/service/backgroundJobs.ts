@@ -31,7 +31,7 @@ import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
-import { isLoopbackUrl } from "./config/loopback.ts";
+import { isLoopbackUrl } from "./config/isLoopback.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 import { troubleLog } from "./troubleLog.ts";

@@ -37,7 +37,7 @@ import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
-import { isLoopbackUrl } from "./config/loopback.ts";
+import { isLoopbackUrl } from "./config/isLoopback.ts";
 import { openDashboard } from "./openDashboard.ts";
 import { readinessOf } from "./status/readiness.ts";
 import { readModelBuild } from "./status/readModelBuildProgress.ts";

@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import { threadedMailParser } from "../adapters/postalMime/threadedMailParser.ts";
+import { threadedMailParser } from "../adapters/postalMime/threadedSubmittedMailParser.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
-import { MAIL_BYTES_MAX, RECIPIENTS_MAX } from "../smtp/submissionLimits.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
+import { MAIL_BYTES_MAX, RECIPIENTS_MAX } from "../smtp/submittedMailLimits.ts";
 import type { Config } from "./config/config.ts";
 import { smtpName } from "./smtpName.ts";
 import { listenError } from "./startupErrors.ts";

@@ -2,7 +2,7 @@ import type { IncomingBody } from "../http/body/bodyAdmission.ts";
 import { Problem } from "../http/server/problem.ts";
 import { ByteBuffer } from "../kernel/byteBuffer.ts";
 import { grouped } from "../kernel/text/readableNumbers.ts";
-import { MAIL_BYTES_MAX } from "./submissionLimits.ts";
+import { MAIL_BYTES_MAX } from "./submittedMailLimits.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;

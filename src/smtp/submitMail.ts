@@ -3,7 +3,7 @@ import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { sendEmail } from "../commands/email/send/sendEmail.ts";
 import type { ValidatedSend } from "../commands/email/send/validatedSend.ts";
-import { limitsOf } from "../domain/workspace/limits.ts";
+import { limitsOf } from "../domain/workspace/workspaceLimits.ts";
 import { checkBy } from "../http/body/validation.ts";
 import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
 import { SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";

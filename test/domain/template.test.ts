@@ -9,13 +9,17 @@ import {
   publishVersion,
 } from "../../src/domain/template/decisions.ts";
 import type { TemplateEvent } from "../../src/domain/template/events.ts";
-import { TEMPLATE_BYTES_MAX, VERSION_BYTES_MAX, VERSIONS_MAX } from "../../src/domain/template/limits.ts";
 import {
   findVersion,
   type Template,
   templateStatus,
   versionForSend,
 } from "../../src/domain/template/state.ts";
+import {
+  TEMPLATE_BYTES_MAX,
+  VERSION_BYTES_MAX,
+  VERSIONS_MAX,
+} from "../../src/domain/template/templateLimits.ts";
 import {
   fillVariables,
   type VariableDefinition,

@@ -8,8 +8,8 @@ import {
   resumeSending,
 } from "../../src/domain/workspace/decisions.ts";
 import type { WorkspaceEvent } from "../../src/domain/workspace/events.ts";
-import { limitsOf, type WorkspaceLimits } from "../../src/domain/workspace/limits.ts";
 import { pausedMs } from "../../src/domain/workspace/state.ts";
+import { limitsOf, type WorkspaceLimits } from "../../src/domain/workspace/workspaceLimits.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { toNewEvents } from "../../src/commands/transact.ts";
-import { codecs } from "../../src/domain/eventCodecs.ts";
+import { codecs } from "../../src/domain/allEventCodecs.ts";
 import {
   COMPRESS_ABOVE_BYTES,
   type DataMapping,
   encodeData,
   makeCodec,
   UnreadableEventError,
-} from "../../src/kernel/event/codec.ts";
+} from "../../src/kernel/event/eventCodec.ts";
 import { contentDigest, contentEventHash, eventHash } from "../../src/kernel/event/eventHash.ts";
 
 const ROOT = `${import.meta.dir}/../..`;
@@ -120,7 +120,7 @@ describe("what is appended", () => {
   });
 
   test("is known to one codec of the list in domain/eventCodecs.ts: no noun is missing from it", async () => {
-    const list = await Bun.file(`${ROOT}/src/domain/eventCodecs.ts`).text();
+    const list = await Bun.file(`${ROOT}/src/domain/allEventCodecs.ts`).text();
     const nouns = [...new Bun.Glob("src/domain/*/events.ts").scanSync({ cwd: ROOT })].sort();
     expect(nouns.filter((path) => !list.includes(`"./${path.slice("src/domain/".length)}"`))).toEqual([]);
     expect(nouns.length).toBe(codecs.length);

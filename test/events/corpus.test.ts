@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { type TObject, Type } from "@sinclair/typebox";
-import { codecs } from "../../src/domain/eventCodecs.ts";
+import { codecs } from "../../src/domain/allEventCodecs.ts";
 import {
   type DataMapping,
   type EventSchemas,
   makeCodec,
   type TypeVersions,
-} from "../../src/kernel/event/codec.ts";
+} from "../../src/kernel/event/eventCodec.ts";
 import { LOG_FORMAT } from "../../src/kernel/event/logFormat.ts";
 import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import { additiveFaults, type Definition, isDefinition } from "./additive.ts";

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Codec, StoredEvent } from "../../src/kernel/event/codec.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
+import type { Codec, StoredEvent } from "../../src/kernel/event/eventCodec.ts";
 import type { JsonObject } from "../../src/kernel/text/json.ts";
 import { additiveFaults, type Definition } from "./additive.ts";
 

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../package.json";
-import { codecs } from "../../src/domain/eventCodecs.ts";
-import type { Codec, EventFormat } from "../../src/kernel/event/codec.ts";
+import { codecs } from "../../src/domain/allEventCodecs.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
+import type { Codec, EventFormat } from "../../src/kernel/event/eventCodec.ts";
 import type { JsonObject } from "../../src/kernel/text/json.ts";
 import type { Definition } from "./additive.ts";
 import {

@@ -22,7 +22,7 @@ const PORTS = /^src\/ports\//;
 const DOMAIN = /^src\/domain\//;
 const DOMAIN_EVENTS = /^src\/domain\/\w+\/events\.ts$/;
 /** The lists over the events of all nouns. */
-const EVENT_LISTS = /^src\/domain\/(eventCodecs|webhookEventTypes)\.ts$/;
+const EVENT_LISTS = /^src\/domain\/(allEventCodecs|webhookEventTypes)\.ts$/;
 const COMMANDS = /^src\/commands\//;
 const PROJECTIONS = /^projections\//;
 /** A read model with its queries; not the list of all of them, nor what they are made of. */
@@ -120,7 +120,7 @@ const LOOSE_FILES: Readonly<Record<string, readonly string[]>> = {
     "transact.ts",
   ],
   "src/reactors": [],
-  "src/domain": ["eventCodecs.ts", "webhookEventTypes.ts"],
+  "src/domain": ["allEventCodecs.ts", "webhookEventTypes.ts"],
   "test/http": [],
   "test/reactors": [],
 };

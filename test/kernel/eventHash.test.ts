@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openContent, prepareContent } from "../../src/commands/email/content/storedContent.ts";
 import { emailCodec } from "../../src/domain/email/events.ts";
-import { encodeData } from "../../src/kernel/event/codec.ts";
+import { encodeData } from "../../src/kernel/event/eventCodec.ts";
 import {
   contentEventHash,
   type ErasedEventHash,

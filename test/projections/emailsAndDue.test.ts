@@ -12,9 +12,9 @@ import {
 } from "../../projections/emails/mailQueue.ts";
 import { type EmailQuery, listEmails } from "../../projections/emails/queries.ts";
 import { projections } from "../../projections/index.ts";
+import type { UnfinishedClaim } from "../../projections/lease.ts";
 import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
-import type { UnfinishedClaim } from "../../projections/unfinishedClaim.ts";
 import {
   listWebhookEndpoints,
   webhookEndpoints,
@@ -35,8 +35,8 @@ import { type SuppressionState, suppressionDecider } from "../../src/domain/supp
 import { registerEndpoint } from "../../src/domain/webhook/decisions.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { type WebhooksState, webhookDecider } from "../../src/domain/webhook/state.ts";
-import { COMPRESS_ABOVE_BYTES, encodeData } from "../../src/kernel/event/codec.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
+import { COMPRESS_ABOVE_BYTES, encodeData } from "../../src/kernel/event/eventCodec.ts";
 import { type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
 import { FairMailQueue } from "../../src/reactors/email/fairMailQueue.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
-import { plainData, UnreadableEventError } from "../../src/kernel/event/codec.ts";
+import { plainData, UnreadableEventError } from "../../src/kernel/event/eventCodec.ts";
 import { eventHash, type HashedEvent } from "../../src/kernel/event/eventHash.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";

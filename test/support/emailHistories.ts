@@ -11,9 +11,9 @@ import {
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/deliveryPolicy.ts";
+import { toRecordedAttemptResult } from "../../src/domain/email/encryptRelayReply.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
-import { toRecordedAttemptResult } from "../../src/domain/email/recordedAttemptResult.ts";
 import { reschedule } from "../../src/domain/email/scheduledTime.ts";
 import { deliverFrom, type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";

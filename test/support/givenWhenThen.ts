@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { COMPRESS_ABOVE_BYTES, type Codec, encodeData } from "../../src/kernel/event/codec.ts";
 import type { Decider, Decision, DomainEvent } from "../../src/kernel/event/decider.ts";
+import { COMPRESS_ABOVE_BYTES, type Codec, encodeData } from "../../src/kernel/event/eventCodec.ts";
 
 interface Noun<State, Event extends DomainEvent> {
   readonly decider: Decider<State, Event>;

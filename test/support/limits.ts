@@ -2,7 +2,7 @@ import { workspaceAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { changeLimits } from "../../src/domain/workspace/decisions.ts";
-import type { WorkspaceLimits } from "../../src/domain/workspace/limits.ts";
+import type { WorkspaceLimits } from "../../src/domain/workspace/workspaceLimits.ts";
 
 /** Sets limits of one workspace, as the operator would on the command line. */
 export async function setLimits(

@@ -12,8 +12,8 @@ import {
 } from "liquidjs";
 import { boundRanges } from "./boundedRanges.ts";
 import { BudgetedEmitter, budgetOf } from "./budgetedContext.ts";
+import { lookUpTokenPositions } from "./patchTokenGetPosition.ts";
 import { budgetedFilter, FILTERS, type FilterHandler } from "./templateFilters.ts";
-import { lookUpTokenPositions } from "./tokenPositions.ts";
 
 boundRanges();
 lookUpTokenPositions();

@@ -1,4 +1,4 @@
-import { returnedMailParser } from "./returnedMailParser.ts";
+import { returnedMailParser } from "./parseReturnedMail.ts";
 
 declare const self: Worker;
 

@@ -2,7 +2,7 @@ import type { Command as Parser } from "commander";
 import { LineFileError } from "../../adapters/directory/compressedLineFile.ts";
 import { InstanceMismatchError } from "../../commands/instance/instanceMismatchError.ts";
 import { FrozenLogError } from "../../commands/instance/openInstance.ts";
-import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DamagedLogError, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";

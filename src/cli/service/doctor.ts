@@ -2,7 +2,7 @@ import { projections } from "../../../projections/index.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { behindSince } from "../../readModels/lag.ts";
+import { behindSince } from "../../readModels/behindSince.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
 import type { Config } from "../../service/config/config.ts";
 import { allChecks, type LogFindings } from "../../service/status/allChecks.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Config } from "../../service/config/config.ts";
-import { isLoopback, isLoopbackUrl } from "../../service/config/loopback.ts";
+import { isLoopback, isLoopbackUrl } from "../../service/config/isLoopback.ts";
 import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/firstRun.ts";
 import type { RunningApp } from "../../service/startApp.ts";
 

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
-import { countConcurrently } from "../../kernel/countConcurrently.ts";
+import { countConcurrently } from "../../kernel/forEachConcurrently.ts";
 import { bytesText, counted } from "../../kernel/text/readableNumbers.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";

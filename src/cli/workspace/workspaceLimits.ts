@@ -1,5 +1,5 @@
 import { limitWorkspace } from "../../commands/workspace/manageWorkspace.ts";
-import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, UsageError } from "../program/command.ts";

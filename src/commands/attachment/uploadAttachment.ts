@@ -1,5 +1,5 @@
 import { type AttachmentEvent, attachmentStream } from "../../domain/attachment/events.ts";
-import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/fileSizeLimit.ts";
 import { type Attachment, attachmentDecider } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
@@ -9,7 +9,7 @@ import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentDeadline } from "../storage/contentGracePeriod.ts";
+import { contentDeadline } from "../storage/contentAppendDeadline.ts";
 import { DiskFullError, hasDiskSpace } from "../storage/diskFullError.ts";
 import { toNewEvents } from "../transact.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";

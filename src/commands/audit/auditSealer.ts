@@ -10,7 +10,7 @@ import {
 } from "../../domain/audit/seal.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { SigningKey } from "../../kernel/crypto/auditSigningKey.ts";
-import { encodeData } from "../../kernel/event/codec.ts";
+import { encodeData } from "../../kernel/event/eventCodec.ts";
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
 import { isLogEvent } from "../../kernel/event/unexportedEvents.ts";
 import { newRequestId } from "../../kernel/ids.ts";

@@ -1,5 +1,5 @@
+import { replyCodes } from "../../domain/email/encryptRelayReply.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
-import { replyCodes } from "../../domain/email/recordedAttemptResult.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import type { HistoryEvent } from "./emailHistory.ts";
 

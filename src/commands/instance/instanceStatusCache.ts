@@ -1,6 +1,6 @@
 import { INSTANCE_STREAM, type InstanceEvent, instanceCodec } from "../../domain/instance/events.ts";
 import { type InstanceState, instanceDecider } from "../../domain/instance/state.ts";
-import type { StoredEvent } from "../../kernel/event/codec.ts";
+import type { StoredEvent } from "../../kernel/event/eventCodec.ts";
 import type { EventStore, Position, RecordedEvent } from "../../ports/eventStore.ts";
 import { aggregateCache } from "../aggregateCache.ts";
 import type { Aggregate } from "../transact.ts";

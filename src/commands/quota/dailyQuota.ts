@@ -1,6 +1,6 @@
 import { quotaDay, quotaStream } from "../../domain/quota/events.ts";
-import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
+import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";

@@ -1,8 +1,8 @@
 import { LRUCache } from "lru-cache";
 import { confirmStorage, releaseStorage } from "../../domain/storage/decisions.ts";
 import { storageStream } from "../../domain/storage/events.ts";
-import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
+import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";

@@ -5,7 +5,7 @@ import {
   publishVersion,
   type TemplateRefusal,
 } from "../../domain/template/decisions.ts";
-import { TEMPLATES_MAX } from "../../domain/template/limits.ts";
+import { TEMPLATES_MAX } from "../../domain/template/templateLimits.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";

@@ -1,4 +1,4 @@
-import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** A workspace's limits, at most a second old. Throws `StoreError`. */

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { makeCodec } from "../../kernel/event/codec.ts";
+import { makeCodec } from "../../kernel/event/eventCodec.ts";
 
 const schemas = {
   /** The key was used in the hour that begins at `hour`. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
 
 /** A file of a message. Its bytes are in the content store, in the message's own folder. */
 const EmailAttachment = Type.Object({

@@ -1,6 +1,6 @@
 import type { EpochMs } from "../../kernel/time.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
-import type { RecordedAttemptResult } from "./recordedAttemptResult.ts";
+import type { RecordedAttemptResult } from "./encryptRelayReply.ts";
 import { deliverFrom, type Email } from "./state.ts";
 
 /** When an undelivered message fails for good. */

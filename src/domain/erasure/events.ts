@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
 
 /** What was found of a person and what happened to it: counts, and the ids of what stays. */
 export const ErasureCounts = Type.Object({

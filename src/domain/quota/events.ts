@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
 import { DAY_MS, type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";
 
 const Moved = {

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
 
 /** How a sender was verified: by the operator, the first run, a mail to its mailbox, or a record of its domain. */
 const Method = Type.Union([

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
 
 const schemas = {
   /** A service works on this log from now on. `host` and `dataDir` tell people which one it is. */

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 import { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
 
 /** Why an address gets no mail. */
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;

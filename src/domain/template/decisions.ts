@@ -1,7 +1,7 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { TemplateEvent } from "./events.ts";
-import { CHANGES_MAX, TEMPLATE_BYTES_MAX, VERSIONS_MAX } from "./limits.ts";
 import { findVersion, type Template, type TemplateState } from "./state.ts";
+import { CHANGES_MAX, TEMPLATE_BYTES_MAX, VERSIONS_MAX } from "./templateLimits.ts";
 
 type Drafted = Extract<TemplateEvent, { type: "TemplateVersionDrafted" }>["data"];
 

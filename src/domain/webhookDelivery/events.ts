@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
 
 /** Which event goes to which endpoint. Every event that can be a stream's first carries it. */
 export const DeliveryOrigin = Type.Object({

@@ -1,8 +1,8 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WorkspaceEvent } from "./events.ts";
-import type { WorkspaceLimits } from "./limits.ts";
 import type { WorkspaceState } from "./state.ts";
+import type { WorkspaceLimits } from "./workspaceLimits.ts";
 
 export function createWorkspace(
   state: WorkspaceState,

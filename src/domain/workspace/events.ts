@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec, orNull } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec, orNull } from "../../kernel/event/eventCodec.ts";
 
 const schemas = {
   WorkspaceCreated: Type.Object({ name: Type.String() }),

@@ -2,7 +2,7 @@ import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
 import { coveredMs, type EpochMs, epochMs, type TimeSpan } from "../../kernel/time.ts";
 import type { WorkspaceEvent } from "./events.ts";
-import type { WorkspaceLimits } from "./limits.ts";
+import type { WorkspaceLimits } from "./workspaceLimits.ts";
 
 export interface Workspace {
   readonly name: string;

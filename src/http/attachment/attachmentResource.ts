@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { ATTACHMENT_STATUSES } from "../../domain/attachment/events.ts";
-import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/fileSizeLimit.ts";
 import type { Attachment as AttachmentState } from "../../domain/attachment/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";

@@ -10,7 +10,7 @@ import {
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
-import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/fileSizeLimit.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/displayNameFault.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";

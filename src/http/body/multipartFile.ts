@@ -1,5 +1,5 @@
 import busboy from "busboy";
-import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/fileSizeLimit.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
 import { invalid, Problem } from "../server/problem.ts";

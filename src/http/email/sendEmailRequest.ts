@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { RequestedAttachment } from "../../commands/email/send/resolveAttachments.ts";
 import type { ValidatedSend } from "../../commands/email/send/validatedSend.ts";
-import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../domain/attachment/limits.ts";
+import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../domain/attachment/fileSizeLimit.ts";
 import { HEADER_VALUE_CHARACTERS_MAX, HEADERS_MAX } from "../../domain/email/callerHeaders.ts";
 import {
   CONTENT_ID_CHARACTERS_MAX,

@@ -1,6 +1,6 @@
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
-import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 

@@ -1,7 +1,10 @@
 import { Elysia } from "elysia";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import {
+  confirmVerificationLink,
+  readVerificationLink,
+} from "../../commands/sender/confirmVerificationLink.ts";
 import type { SenderView } from "../../commands/sender/readSender.ts";
-import { confirmVerificationLink, readVerificationLink } from "../../commands/sender/verificationLink.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";

@@ -5,7 +5,7 @@ import {
 } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { coversSender } from "../../domain/apiKey/state.ts";
-import { limitsOf } from "../../domain/workspace/limits.ts";
+import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
 import { isClientIn } from "../../kernel/network/clientIp.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";

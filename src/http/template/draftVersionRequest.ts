@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type CompiledVersion, compileVersion } from "../../commands/template/compiledTemplateCache.ts";
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
-import { VERSION_BYTES_MAX } from "../../domain/template/limits.ts";
+import { VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { typeFault, VARIABLE_TYPES, type VariableDefinition } from "../../domain/template/variables.ts";
 import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";

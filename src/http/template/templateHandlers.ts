@@ -14,8 +14,8 @@ import {
   type TemplateLocation,
   type VersionView,
 } from "../../commands/template/readTemplate.ts";
-import { TEMPLATES_MAX } from "../../domain/template/limits.ts";
 import type { Template, TemplateVersion } from "../../domain/template/state.ts";
+import { TEMPLATES_MAX } from "../../domain/template/templateLimits.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { caughtUpPage, caughtUpRowsIfInTime, type ListSource } from "../lists/caughtUpReads.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
-import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";
 import {

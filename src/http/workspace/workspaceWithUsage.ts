@@ -1,7 +1,7 @@
 import { contentBytesOf } from "../../../projections/emails/queries.ts";
 import { sourceBytesOf } from "../../../projections/templates.ts";
 import { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
-import { limitsOf } from "../../domain/workspace/limits.ts";
+import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { catchUpIfInTime, type ListSource } from "../lists/caughtUpReads.ts";
 import { type WorkspaceUsage, workspaceJson } from "./workspaceResource.ts";

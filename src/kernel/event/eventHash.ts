@@ -1,6 +1,6 @@
 import { isUuid } from "../ids.ts";
 import { canonicalJson, type Json, type JsonObject } from "../text/json.ts";
-import { plainData, UnreadableEventError } from "./codec.ts";
+import { plainData, UnreadableEventError } from "./eventCodec.ts";
 
 /** The parts of an event that its hash covers. Its position is not among them: an import changes it. */
 export interface HashedEvent {

@@ -1,5 +1,5 @@
 import { isContentReferenced } from "../../commands/attachment/isContentReferenced.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../commands/storage/contentGracePeriod.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../commands/storage/contentAppendDeadline.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../../ports/contentStore.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";

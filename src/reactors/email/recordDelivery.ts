@@ -1,11 +1,8 @@
 import { recordMailAttempt, releaseEmailLease } from "../../commands/email/mailAttempts.ts";
 import { suppressRecipient } from "../../commands/suppression/suppressRecipient.ts";
 import type { AttemptResult } from "../../domain/email/classifyMailOutcome.ts";
+import { type RecordedAttemptResult, toRecordedAttemptResult } from "../../domain/email/encryptRelayReply.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
-import {
-  type RecordedAttemptResult,
-  toRecordedAttemptResult,
-} from "../../domain/email/recordedAttemptResult.ts";
 import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";

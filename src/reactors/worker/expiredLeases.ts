@@ -1,4 +1,4 @@
-import type { UnfinishedClaim } from "../../../projections/unfinishedClaim.ts";
+import type { UnfinishedClaim } from "../../../projections/lease.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /**

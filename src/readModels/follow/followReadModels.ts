@@ -18,7 +18,7 @@ import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
 import type { OnFollowEvent } from "./followMessages.ts";
 import { FollowNotifier } from "./followNotifier.ts";
-import { SubscribedGenerations } from "./subscribedGenerations.ts";
+import { SubscribedGenerations } from "./sharedSubscription.ts";
 
 /** How often the follower removes interrupted builds that are too old to resume. */
 const CLEAR_BUILDS_MS = HOUR_MS;

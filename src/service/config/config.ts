@@ -1,4 +1,4 @@
-import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
@@ -7,7 +7,7 @@ import { type ContentStoreConfig, readContentStoreConfig } from "./contentStoreC
 import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
 import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
-import { isLoopbackUrl } from "./loopback.ts";
+import { isLoopbackUrl } from "./isLoopback.ts";
 import { type MasterKeyConfig, readMasterKeyConfig } from "./masterKeyConfig.ts";
 import { type MetricsConfig, readMetricsConfig } from "./metricsConfig.ts";
 import { type RelayConfig, readRelayConfig } from "./relayConfig.ts";

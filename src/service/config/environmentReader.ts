@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
-import { hostInUrl } from "./loopback.ts";
+import { hostInUrl } from "./isLoopback.ts";
 
 /** The range of a port setting. */
 export const PORTS = { min: 1, max: 65_535 } as const;

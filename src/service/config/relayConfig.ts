@@ -2,7 +2,7 @@ import { type SmtpRelay, smtpOptionsFromUrl } from "../../adapters/nodemailer/sm
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback } from "./isLoopback.ts";
 
 const RELAYS_MAX = 10;
 const OUTBOX = "outbox:";

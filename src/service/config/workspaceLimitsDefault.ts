@@ -1,4 +1,4 @@
-import { LIMIT_RANGES, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import { LIMIT_RANGES, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
 /** What a workspace may use unless it has limits of its own, retention included. */

@@ -3,7 +3,7 @@ import type { ReadModelBuild } from "../../http/dashboard/frame/dashboardOptions
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
-import { behindSince } from "../../readModels/lag.ts";
+import { behindSince } from "../../readModels/behindSince.ts";
 import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 

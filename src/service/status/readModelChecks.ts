@@ -1,7 +1,7 @@
-import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
-import type { BehindSince } from "../../readModels/lag.ts";
+import type { BehindSince } from "../../readModels/behindSince.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
 /** What to do about a damaged catalog of the read models; the log itself is fine. */

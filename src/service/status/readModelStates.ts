@@ -5,7 +5,7 @@ import type { ReadModelState } from "../../http/dashboard/maintenance/maintenanc
 import { invariant } from "../../kernel/assert.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { unlessUnavailable } from "../../ports/readDatabase.ts";
-import { behindSince } from "../../readModels/lag.ts";
+import { behindSince } from "../../readModels/behindSince.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import type { Config } from "../config/config.ts";

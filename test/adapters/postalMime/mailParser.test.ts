@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { threadedMailParser } from "../../../src/adapters/postalMime/threadedMailParser.ts";
+import { threadedMailParser } from "../../../src/adapters/postalMime/threadedSubmittedMailParser.ts";
 import type { ParsedMail } from "../../../src/ports/submission/mailParser.ts";
 
 const parser = threadedMailParser();

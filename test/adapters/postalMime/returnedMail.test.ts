@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { returnedMailParser } from "../../../src/adapters/postalMime/returnedMailParser.ts";
+import { returnedMailParser } from "../../../src/adapters/postalMime/parseReturnedMail.ts";
 import { threadedReturnedMailParser } from "../../../src/adapters/postalMime/threadedReturnedMailParser.ts";
 import { type ReturnedMail, readReturnedMail } from "../../../src/domain/email/feedback/readReturnedMail.ts";
 import { COMPLAINTS_AND_REPLIES } from "./returnedMail/complaintsAndReplies.ts";

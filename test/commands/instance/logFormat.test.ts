@@ -6,7 +6,7 @@ import { InstanceMismatchError } from "../../../src/commands/instance/instanceMi
 import { openInstance } from "../../../src/commands/instance/openInstance.ts";
 import { formatTrouble, requireLogFormat } from "../../../src/commands/instance/requireLogFormat.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
-import { UnreadableEventError } from "../../../src/kernel/event/codec.ts";
+import { UnreadableEventError } from "../../../src/kernel/event/eventCodec.ts";
 import { LOG_FORMAT, LOG_FORMAT_RAISED } from "../../../src/kernel/event/logFormat.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { ProjectedEvent, ProjectedRows } from "../../../src/ports/readDatabase.ts";

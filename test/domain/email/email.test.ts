@@ -15,9 +15,9 @@ import {
   type DecisionInput,
   type DeliveryPolicy,
 } from "../../../src/domain/email/deliveryPolicy.ts";
+import type { RecordedAttemptResult } from "../../../src/domain/email/encryptRelayReply.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
-import type { RecordedAttemptResult } from "../../../src/domain/email/recordedAttemptResult.ts";
 import { redactRelayReply } from "../../../src/domain/email/redactRelayReply.ts";
 import { expiresAt } from "../../../src/domain/email/retrySchedule.ts";
 import type { EmailState } from "../../../src/domain/email/state.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
 import { s3ContentStore } from "../../../src/adapters/s3/s3ContentStore.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/storage/contentGracePeriod.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/storage/contentAppendDeadline.ts";
 import { filePath } from "../../../src/kernel/contentPath.ts";
 import { runJsonCommand } from "../../support/process/jsonCommand.ts";
 import { runCommand } from "../../support/process/runCommand.ts";

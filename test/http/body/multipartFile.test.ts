@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { FILE_BYTES_MAX } from "../../../src/domain/attachment/limits.ts";
+import { FILE_BYTES_MAX } from "../../../src/domain/attachment/fileSizeLimit.ts";
 import { BodyAdmissionControl } from "../../../src/http/body/bodyAdmission.ts";
 import { BODY_BYTES_IN_FLIGHT_MIN } from "../../../src/http/body/bodyLimits.ts";
 import { openFilePart } from "../../../src/http/body/multipartFile.ts";

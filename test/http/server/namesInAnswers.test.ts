@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { plainData } from "../../../src/kernel/event/codec.ts";
+import { plainData } from "../../../src/kernel/event/eventCodec.ts";
 import { LOG_START } from "../../../src/ports/eventStore.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { testStores } from "../../support/stores/stores.ts";

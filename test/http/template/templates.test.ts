@@ -2,8 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { load, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";
-import { TEMPLATE_BYTES_MAX, VERSION_BYTES_MAX, VERSIONS_MAX } from "../../../src/domain/template/limits.ts";
-import { COMPRESS_ABOVE_BYTES } from "../../../src/kernel/event/codec.ts";
+import {
+  TEMPLATE_BYTES_MAX,
+  VERSION_BYTES_MAX,
+  VERSIONS_MAX,
+} from "../../../src/domain/template/templateLimits.ts";
+import { COMPRESS_ABOVE_BYTES } from "../../../src/kernel/event/eventCodec.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deleteAttachment } from "../../../src/commands/attachment/deleteAttachment.ts";
 import { uploadFolder } from "../../../src/commands/attachment/readAttachment.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/storage/contentGracePeriod.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/storage/contentAppendDeadline.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";

@@ -10,7 +10,7 @@ import type { RequestedAttachment } from "../../../src/commands/email/send/resol
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/storage/contentGracePeriod.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/storage/contentAppendDeadline.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { folderPath } from "../../../src/kernel/contentPath.ts";

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { senders } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
+import { confirmVerificationLink } from "../../../src/commands/sender/confirmVerificationLink.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { readSender } from "../../../src/commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../../src/commands/sender/requestSenderVerification.ts";
-import { confirmVerificationLink } from "../../../src/commands/sender/verificationLink.ts";
 import { suppressRecipient } from "../../../src/commands/suppression/suppressRecipient.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";

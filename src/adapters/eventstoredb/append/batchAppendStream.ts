@@ -3,8 +3,8 @@ import { Client, status } from "@grpc/grpc-js";
 import { sleep } from "../../../kernel/sleep.ts";
 import { messageOf } from "../../../kernel/text/errorReason.ts";
 import { NotSentError } from "../clientErrors.ts";
-import { type ClientInternals, clientInternals } from "../clientInternals.ts";
 import { AttemptTimedOutError, backoffMs } from "../deadline.ts";
+import { type ClientInternals, clientInternals } from "../privateClientMethods.ts";
 import { type AppendCall, BatchAppendCall, type CarriedAppend } from "./batchAppendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 

@@ -1,7 +1,7 @@
 import { convertToCommandError, type EventStoreDBClient } from "@eventstore/db-client";
 import { Client, type ServiceError, status } from "@grpc/grpc-js";
-import { clientInternals } from "../clientInternals.ts";
 import { answerWithin } from "../deadline.ts";
+import { clientInternals } from "../privateClientMethods.ts";
 import { READ_PATH } from "./readFormat.ts";
 
 type Call = ReturnType<ReturnType<Client["getChannel"]>["createCall"]>;

@@ -1,6 +1,6 @@
 import { AUDIT_STREAM, auditCodec, type Seal } from "../../../domain/audit/events.ts";
 import { type SealedEvent, sealedEventsOf, signerOf } from "../../../domain/audit/seal.ts";
-import { readableEvent } from "../../../kernel/event/codec.ts";
+import { readableEvent } from "../../../kernel/event/eventCodec.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 

@@ -19,10 +19,10 @@ import {
   suppressionStream,
 } from "../../../domain/suppression/events.ts";
 import { type TemplateEvent, templateCodec, templateStream } from "../../../domain/template/events.ts";
-import { LIMIT_RANGES } from "../../../domain/workspace/limits.ts";
+import { LIMIT_RANGES } from "../../../domain/workspace/workspaceLimits.ts";
 import { keyIdOf } from "../../../kernel/event/actor.ts";
-import { type Codec, readableEvent } from "../../../kernel/event/codec.ts";
 import type { DomainEvent } from "../../../kernel/event/decider.ts";
+import { type Codec, readableEvent } from "../../../kernel/event/eventCodec.ts";
 import { type ErasedEventHash, erasedEventHashes } from "../../../kernel/event/eventHash.ts";
 import { idOfStream } from "../../../kernel/event/idOfStream.ts";
 import { DAY_MS, epochMs } from "../../../kernel/time.ts";

@@ -1,4 +1,4 @@
-import { CODEC_OF_STREAMS } from "../../../domain/eventCodecs.ts";
+import { CODEC_OF_STREAMS } from "../../../domain/allEventCodecs.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
 
 /** A category, a hyphen, and ids or keyed hashes in plain ASCII. */

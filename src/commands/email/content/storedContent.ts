@@ -1,6 +1,6 @@
 import type { EmailContent, EmailEvent } from "../../../domain/email/events.ts";
 import { invariant } from "../../../kernel/assert.ts";
-import { encodeData } from "../../../kernel/event/codec.ts";
+import { encodeData } from "../../../kernel/event/eventCodec.ts";
 import { contentDigest } from "../../../kernel/event/eventHash.ts";
 import type { ContentFolder, ContentStore } from "../../../ports/contentStore.ts";
 import type { MailAttachment } from "../../../ports/mail/mailTransport.ts";

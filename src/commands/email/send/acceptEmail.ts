@@ -12,7 +12,7 @@ import { mailOwnerId } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { contentDeadline } from "../../storage/contentGracePeriod.ts";
+import { contentDeadline } from "../../storage/contentAppendDeadline.ts";
 import { toNewEvents } from "../../transact.ts";
 import { keepAttachments, type PreparedContent, prepareContent } from "../content/storedContent.ts";
 import { type AcceptedAttachments, acceptedAttachments } from "./acceptedAttachments.ts";

@@ -1,7 +1,7 @@
 import { type Decision, decided } from "../../../kernel/event/decider.ts";
 import { withErasure } from "../contentRemoval.ts";
+import type { RecordedReply } from "../encryptRelayReply.ts";
 import type { EmailEvent } from "../events.ts";
-import type { RecordedReply } from "../recordedAttemptResult.ts";
 import { type Email, type EmailState, isNews } from "../state.ts";
 
 /** Who reports what happened to a message. The log stores these names, so they never change. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
+import { FILE_BYTES_MAX } from "../../../domain/attachment/fileSizeLimit.ts";
 import { bytesText, grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { attachmentJson } from "../../attachment/attachmentResource.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
-import { limitsOf } from "../../../domain/workspace/limits.ts";
+import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";

@@ -1,5 +1,5 @@
-import type { Codec } from "../kernel/event/codec.ts";
 import type { DomainEvent } from "../kernel/event/decider.ts";
+import type { Codec } from "../kernel/event/eventCodec.ts";
 import { IMPORT_STREAM, SERVICES_STREAM } from "../kernel/event/unexportedEvents.ts";
 import { apiKeyCodec, apiKeyStream } from "./apiKey/events.ts";
 import { apiKeyUseCodec, apiKeyUseStream } from "./apiKeyUse/events.ts";

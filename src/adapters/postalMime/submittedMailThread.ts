@@ -1,4 +1,4 @@
-import { parseMail } from "./parseMail.ts";
+import { parseMail } from "./parseSubmittedMail.ts";
 
 declare const self: Worker;
 

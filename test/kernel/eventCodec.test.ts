@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type EmailContent, emailCodec } from "../../src/domain/email/events.ts";
-import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/event/codec.ts";
+import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/event/eventCodec.ts";
 import { anyText } from "../support/anyText.ts";
 import { throughStore } from "../support/givenWhenThen.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
-import { replyCodes, toRecordedAttemptResult } from "../../../src/domain/email/recordedAttemptResult.ts";
+import { replyCodes, toRecordedAttemptResult } from "../../../src/domain/email/encryptRelayReply.ts";
 import { relayIdOf } from "../../../src/domain/email/relayMessageId.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 
