@@ -1,5 +1,5 @@
-/** A claim without an outcome yet. `id` is what was claimed; `attempt` counts its claims. */
-export interface UnfinishedClaim {
+/** The lease of a claim without an outcome yet. `id` is what was claimed; `attempt` counts its claims. */
+export interface Lease {
   readonly id: string;
   readonly attempt: number;
   readonly leaseMs: number;
@@ -7,5 +7,5 @@ export interface UnfinishedClaim {
   readonly worker: string | null;
 }
 
-/** The columns of a claim, without its number. */
-export const CLAIM_COLUMNS = "id, lease_ms AS leaseMs, claimed_by AS worker";
+/** The columns of a lease, without its number. */
+export const LEASE_COLUMNS = "id, lease_ms AS leaseMs, claimed_by AS worker";

@@ -3,7 +3,7 @@ import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
-import { CLAIM_COLUMNS, type UnfinishedClaim } from "./lease.ts";
+import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import { atOf, idOf, type Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -115,11 +115,11 @@ export function domainsVerifiedByRecord(db: ReadDatabase, after: string, limit: 
 }
 
 /** A verification mail to be sent. `id` is its request's id, `attempt` the number of its last claim. */
-export interface VerificationMail extends UnfinishedClaim {
+export interface VerificationMail extends Lease {
   readonly senderId: string;
 }
 
-const MAIL_COLUMNS = `${CLAIM_COLUMNS}, attempt, sender_id AS senderId`;
+const MAIL_COLUMNS = `${LEASE_COLUMNS}, attempt, sender_id AS senderId`;
 
 /** The unclaimed mails that are due, longest waiting first. */
 export function readyVerificationMails(

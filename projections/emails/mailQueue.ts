@@ -1,7 +1,7 @@
 import { mailOwnerOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase, type SqlRow } from "../../src/ports/readDatabase.ts";
-import { CLAIM_COLUMNS, type UnfinishedClaim } from "../lease.ts";
+import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 
 /**
  * The mail delivery queue, as columns of a message's row. `queue` is `ready` or `leased`, and null once the message has
@@ -260,8 +260,8 @@ export function isHeld(db: ReadDatabase, id: string): boolean {
 }
 
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
-export function leasedEmails(db: ReadDatabase, limit: number): readonly UnfinishedClaim[] {
-  const sql = `SELECT ${CLAIM_COLUMNS}, attempts AS attempt FROM emails WHERE queue = 'leased' LIMIT ? + 0`;
+export function leasedEmails(db: ReadDatabase, limit: number): readonly Lease[] {
+  const sql = `SELECT ${LEASE_COLUMNS}, attempts AS attempt FROM emails WHERE queue = 'leased' LIMIT ? + 0`;
   return allRows(db, sql, limit);
 }
 

@@ -12,7 +12,7 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { CLAIM_COLUMNS, type UnfinishedClaim } from "../lease.ts";
+import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the stream and revision of its event. */
@@ -97,8 +97,8 @@ export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | nu
 }
 
 /** The open claims of all instances. */
-export function leasedWebhooks(db: ReadDatabase, limit: number): readonly UnfinishedClaim[] {
-  const sql = `SELECT ${CLAIM_COLUMNS}, attempts AS attempt FROM deliveries WHERE state = 'leased' LIMIT ? + 0`;
+export function leasedWebhooks(db: ReadDatabase, limit: number): readonly Lease[] {
+  const sql = `SELECT ${LEASE_COLUMNS}, attempts AS attempt FROM deliveries WHERE state = 'leased' LIMIT ? + 0`;
   return allRows(db, sql, limit);
 }
 

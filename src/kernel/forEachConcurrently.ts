@@ -1,5 +1,5 @@
-/** How many of the items `work` is true for, with `concurrencyMax` of them under way at once. */
-export async function countConcurrently<Item>(
+/** Runs `work` for each item, at most `concurrencyMax` at once. Returns how many of them it was true for. */
+export async function forEachConcurrently<Item>(
   items: Iterable<Item>,
   concurrencyMax: number,
   work: (item: Item) => Promise<boolean>,

@@ -25,8 +25,8 @@ interface Watch extends WatchedRow {
   cause: EventLocation | null;
 }
 
-/** A read model being built while some of its rows are watched. */
-interface Watching {
+/** A read model being built while changes of some of its rows are traced. */
+interface RowTrace {
   /** The projection to build with. It produces the same rows. */
   readonly projection: Projection;
   /**
@@ -39,14 +39,14 @@ interface Watching {
 const HITS = "watched_hits";
 
 /**
- * Watches rows of a read model whose tables are still empty. Triggers note which watched rows an event touches, so
- * writes to other rows need no look at them.
+ * Finds the event that last changed each of these rows, in a read model whose tables are still empty. Triggers note which
+ * watched rows an event touches, so writes to other rows need no look at them.
  */
-export function watchRows(
+export function traceRowChanges(
   db: ReadDatabaseFile,
   projection: Projection,
   rows: readonly WatchedRow[],
-): Watching {
+): RowTrace {
   const watches = rows.map((row): Watch => {
     const table = projection.tables.find(({ name }) => name === row.table);
     if (!table) throw new Error(`${projection.name} has no table ${row.table}`);

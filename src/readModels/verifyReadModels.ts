@@ -22,7 +22,7 @@ import {
   temporaryPath,
 } from "./generations/temporaryDatabase.ts";
 import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadProgress.ts";
-import { type EventLocation, watchRows } from "./traceRowChanges.ts";
+import { type EventLocation, traceRowChanges } from "./traceRowChanges.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
 
 /** How many rows to compare before letting other work run. */
@@ -197,11 +197,11 @@ async function secondLook(
   const { projection } = check;
   const { copy, again } = sides;
   const position = readMeta(copy).checkpoint;
-  const watching = watchRows(again, projection, found.shown);
-  const building = makeApplier(watching.projection, again, LOG_START, position);
+  const trace = traceRowChanges(again, projection, found.shown);
+  const building = makeApplier(trace.projection, again, LOG_START, position);
   await feedAll(options, [building]);
   if (building.failure) return resultOf(check, building.failure.reason);
-  const going = [makeApplier(projection, copy, position), makeApplier(watching.projection, again, position)];
+  const going = [makeApplier(projection, copy, position), makeApplier(trace.projection, again, position)];
   await feedAll(options, going);
   const [live, rebuilt] = going;
   let differences = 0;
@@ -210,7 +210,7 @@ async function secondLook(
     differences += 1;
     const index = found.place(difference);
     if (index === -1) return;
-    options.onDifference?.({ projection: projection.name, ...difference, event: watching.cause(index) });
+    options.onDifference?.({ projection: projection.name, ...difference, event: trace.cause(index) });
   };
   // If an event can't be applied to the live rows because they are wrong, the copy stops before it.
   if (live?.checkpoint !== rebuilt?.checkpoint) {

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { threadedMailParser } from "../adapters/postalMime/threadedSubmittedMailParser.ts";
+import { threadedSubmittedMailParser } from "../adapters/postalMime/threadedSubmittedMailParser.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
@@ -33,7 +33,7 @@ export async function openSubmission(
   }).catch((error: unknown) => {
     throw listenError("SUBMISSION_", config, error);
   });
-  const parser = threadedMailParser();
+  const parser = threadedSubmittedMailParser();
   return {
     port,
     answer: (options) => port.answer(submissionSession({ ...options, parser })),

@@ -12,7 +12,7 @@ import {
 } from "../../projections/emails/mailQueue.ts";
 import { type EmailQuery, listEmails } from "../../projections/emails/queries.ts";
 import { projections } from "../../projections/index.ts";
-import type { UnfinishedClaim } from "../../projections/lease.ts";
+import type { Lease } from "../../projections/lease.ts";
 import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
 import {
@@ -564,7 +564,7 @@ describe("the queries (properties):", () => {
     const waiting = waitingEmails(db, allDueAt(now), limit).map(({ id }) => id);
     expectSmallestKeys(waiting, keysOf(later, "nextAttemptAt"), limit);
 
-    const leased = open.flatMap(({ id, claim }): UnfinishedClaim[] => (claim ? [{ id, ...claim }] : []));
+    const leased = open.flatMap(({ id, claim }): Lease[] => (claim ? [{ id, ...claim }] : []));
     expect([...leasedEmails(db, 100)].sort((a, b) => byText(a.id, b.id))).toEqual(
       leased.sort((a, b) => byText(a.id, b.id)),
     );

@@ -11,7 +11,7 @@ import {
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/deliveryPolicy.ts";
-import { toRecordedAttemptResult } from "../../src/domain/email/encryptRelayReply.ts";
+import { encryptRelayReply } from "../../src/domain/email/encryptRelayReply.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
 import { reschedule } from "../../src/domain/email/scheduledTime.ts";
@@ -219,7 +219,7 @@ function decide(state: EmailState, action: EmailAction, context: DecisionContext
       return { attempt: attempt + 1, decision: startDelivery(state, request) };
     }
     case "outcome": {
-      const result = toRecordedAttemptResult(classifyMailOutcome(action.outcome), () => "sealed", []);
+      const result = encryptRelayReply(classifyMailOutcome(action.outcome), () => "sealed", []);
       return { attempt, decision: recordOutcome(state, attempt, result, { ...context, transport: "smtp" }) };
     }
     case "leaseExpires":

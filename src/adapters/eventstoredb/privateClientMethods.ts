@@ -2,7 +2,7 @@ import type { EventStoreDBClient } from "@eventstore/db-client";
 import type { CallOptions, Client, Metadata } from "@grpc/grpc-js";
 
 /** How the vendor's client handles channels, which it does not expose. */
-export interface ClientInternals {
+export interface PrivateClientMethods {
   /** Finds a node and connects to it if there is no channel yet. */
   getGRPCClient(kind: typeof Client, name: string): Promise<Client>;
   callArguments(
@@ -14,6 +14,6 @@ export interface ClientInternals {
 }
 
 /** For calls whose largest cost would be the vendor's generated code. */
-export function clientInternals(client: EventStoreDBClient): ClientInternals {
-  return client as unknown as ClientInternals;
+export function privateClientMethods(client: EventStoreDBClient): PrivateClientMethods {
+  return client as unknown as PrivateClientMethods;
 }

@@ -12,11 +12,11 @@ import {
 } from "liquidjs";
 import { boundRanges } from "./boundedRanges.ts";
 import { BudgetedEmitter, budgetOf } from "./budgetedContext.ts";
-import { lookUpTokenPositions } from "./patchTokenGetPosition.ts";
+import { patchTokenGetPosition } from "./patchTokenGetPosition.ts";
 import { budgetedFilter, FILTERS, type FilterHandler } from "./templateFilters.ts";
 
 boundRanges();
-lookUpTokenPositions();
+patchTokenGetPosition();
 
 type TagImplementation = Parameters<Liquid["registerTag"]>[1];
 

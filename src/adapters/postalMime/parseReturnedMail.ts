@@ -1,6 +1,5 @@
 import PostalMime, { type Email } from "postal-mime";
 import type { MailPart, ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
-import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
 import { BOUNDARY, hasMore } from "./parseLimits.ts";
 
 /** Many times the size of a report with the headers of the returned message. */
@@ -9,25 +8,23 @@ const HEADER_BYTES_MAX = 128 * 1_024;
 const NESTING_MAX = 16;
 const BOUNDARY_LINES_MAX = 1_000;
 
-/** Reads the first 256 KiB of a message with postal-mime. */
-export const returnedMailParser: ReturnedMailParser = {
-  async parse(bytes) {
-    const read = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, PARSED_BYTES_MAX));
-    if (hasMore(read, BOUNDARY, BOUNDARY_LINES_MAX)) return null;
-    try {
-      const email = await PostalMime.parse(read, {
-        // Without it, the text of the returned message is appended to that of the report.
-        forceRfc822Attachments: true,
-        maxHeadersSize: HEADER_BYTES_MAX,
-        maxNestingDepth: NESTING_MAX,
-      });
-      return mailParts(email, read);
-    } catch {
-      // It throws for messages beyond its limits.
-      return null;
-    }
-  },
-};
+/** Reads the first 256 KiB of a message on the caller's thread, as the port says. */
+export async function parseReturnedMail(bytes: Uint8Array): Promise<ReturnedMailParts | null> {
+  const read = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, PARSED_BYTES_MAX));
+  if (hasMore(read, BOUNDARY, BOUNDARY_LINES_MAX)) return null;
+  try {
+    const email = await PostalMime.parse(read, {
+      // Without it, the text of the returned message is appended to that of the report.
+      forceRfc822Attachments: true,
+      maxHeadersSize: HEADER_BYTES_MAX,
+      maxNestingDepth: NESTING_MAX,
+    });
+    return mailParts(email, read);
+  } catch {
+    // It throws for messages beyond its limits.
+    return null;
+  }
+}
 
 function mailParts({ headers, text, html = "", attachments }: Email, bytes: Buffer): ReturnedMailParts {
   return {

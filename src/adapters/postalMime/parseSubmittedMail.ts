@@ -23,8 +23,8 @@ const BOUNDARY_LINES_MAX = 5_000;
 /** The parser takes some 200 bytes for each line. Ten megabytes of files in Base64 have 180,000 lines. */
 const LINES_MAX = 1_000_000;
 
-/** Reads a mail on the caller's thread. The mail's size and the limits above bound its work. */
-export async function parseMail(bytes: Uint8Array): Promise<MailParseResult> {
+/** Reads a submitted mail on the caller's thread. The mail's size and the limits above bound its work. */
+export async function parseSubmittedMail(bytes: Uint8Array): Promise<MailParseResult> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (hasMore(buffer, BOUNDARY, BOUNDARY_LINES_MAX)) return { kind: "refused", reason: "has too many parts" };
   if (hasMore(buffer, "\n", LINES_MAX)) {

@@ -1,8 +1,8 @@
-import { returnedMailParser } from "./parseReturnedMail.ts";
+import { parseReturnedMail } from "./parseReturnedMail.ts";
 
 declare const self: Worker;
 
 /** The thread that reads returned mails one after another. */
 self.onmessage = async ({ data }: MessageEvent<Uint8Array>) => {
-  postMessage(await returnedMailParser.parse(data));
+  postMessage(await parseReturnedMail(data));
 };

@@ -1,8 +1,8 @@
-import { parseMail } from "./parseSubmittedMail.ts";
+import { parseSubmittedMail } from "./parseSubmittedMail.ts";
 
 declare const self: Worker;
 
-/** The thread that reads large mails one after another. Its owner terminates it when one takes too long. */
+/** The thread that reads large submitted mails one after another. Its owner terminates it when one takes too long. */
 self.onmessage = async ({ data }: MessageEvent<Uint8Array>) => {
-  postMessage(await parseMail(data));
+  postMessage(await parseSubmittedMail(data));
 };

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
-import { countConcurrently } from "../../kernel/forEachConcurrently.ts";
+import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
 import { bytesText, counted } from "../../kernel/text/readableNumbers.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
@@ -51,7 +51,7 @@ export const suppressionImport: Command = {
         const { isNew } = await addSuppression(deps, { address, note: own ?? note }, context);
         return isNew;
       };
-      return countConcurrently(read.addresses, WRITES_AT_ONCE, suppress);
+      return forEachConcurrently(read.addresses, WRITES_AT_ONCE, suppress);
     });
     const alreadySuppressed = read.addresses.length - added;
     const skipped = read.invalid;

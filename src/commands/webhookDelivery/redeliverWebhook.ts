@@ -6,7 +6,7 @@ import {
 } from "../../domain/webhookDelivery/decisions.ts";
 import type { WebhookDeliveryState } from "../../domain/webhookDelivery/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { countConcurrently } from "../../kernel/forEachConcurrently.ts";
+import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
 import { ChangeRateError } from "../resourceChangeRateLimit.ts";
@@ -62,5 +62,5 @@ export function recoverFailedDeliveries(
   failed: Iterable<FailedWebhook>,
   context: WorkspaceCommandContext,
 ): Promise<number> {
-  return countConcurrently(failed, PARALLEL_MAX, (delivery) => recover(store, delivery, context));
+  return forEachConcurrently(failed, PARALLEL_MAX, (delivery) => recover(store, delivery, context));
 }

@@ -32,7 +32,7 @@ export function replyCodes(reply: string): string {
 /**
  * Encrypts the relay's words, because they may name a person in any spelling. `addresses` are those of the message.
  */
-export function toRecordedAttemptResult(
+export function encryptRelayReply(
   result: AttemptResult,
   encrypt: (text: string) => string,
   addresses: readonly string[],

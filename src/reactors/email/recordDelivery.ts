@@ -1,7 +1,7 @@
 import { recordMailAttempt, releaseEmailLease } from "../../commands/email/mailAttempts.ts";
 import { suppressRecipient } from "../../commands/suppression/suppressRecipient.ts";
 import type { AttemptResult } from "../../domain/email/classifyMailOutcome.ts";
-import { type RecordedAttemptResult, toRecordedAttemptResult } from "../../domain/email/encryptRelayReply.ts";
+import { type RecordedAttemptResult, encryptRelayReply } from "../../domain/email/encryptRelayReply.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
@@ -37,7 +37,7 @@ export function recordedResultOf(
   const { salt } = first.data;
   const encrypt = (reply: string) =>
     keys.encryptWithSalt(salt, redactRelayReply(reply, from, to, [replyTo, subject, toName, replyToName]));
-  return toRecordedAttemptResult(result, encrypt, [from, to, replyTo]);
+  return encryptRelayReply(result, encrypt, [from, to, replyTo]);
 }
 
 /** Adds the recipient's domain to a bounce, if it is to be kept and the content still shows it. */

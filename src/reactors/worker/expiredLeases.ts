@@ -1,4 +1,4 @@
-import type { UnfinishedClaim } from "../../../projections/lease.ts";
+import type { Lease } from "../../../projections/lease.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /**
@@ -15,7 +15,7 @@ export class ExpiredLeases {
   ) {}
 
   /** Of all open claims, those whose lease has run out or whose worker has ended. */
-  expired<Claim extends UnfinishedClaim>(leased: readonly Claim[]): readonly Claim[] {
+  expired<Claim extends Lease>(leased: readonly Claim[]): readonly Claim[] {
     const now = this.clock.monotonicMs();
     const seen = new Map<string, number>();
     const expired = leased.filter((claim) => {

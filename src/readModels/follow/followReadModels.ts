@@ -18,7 +18,7 @@ import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
 import type { OnFollowEvent } from "./followMessages.ts";
 import { FollowNotifier } from "./followNotifier.ts";
-import { SubscribedGenerations } from "./sharedSubscription.ts";
+import { SharedSubscription } from "./sharedSubscription.ts";
 
 /** How often the follower removes interrupted builds that are too old to resume. */
 const CLEAR_BUILDS_MS = HOUR_MS;
@@ -76,7 +76,7 @@ class Follower {
   private readonly stop = new AbortController();
   private readonly signal: AbortSignal;
   private readonly notifier: FollowNotifier;
-  private live = new SubscribedGenerations(LOG_START);
+  private live = new SharedSubscription(LOG_START);
   /** Generations that catch up separately: current ones that lag, and ready ones that will become current. */
   private readonly behind: CatchUp;
   private announced: { position: Position; caughtUp: boolean } | undefined;
@@ -118,7 +118,7 @@ class Follower {
     retireOutdated(this.catalog, this.options.projections);
     clearAway(this.options, this.catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
-    this.live = new SubscribedGenerations(positions.at(-1) ?? head);
+    this.live = new SharedSubscription(positions.at(-1) ?? head);
     for (const generation of opened) {
       if (generation.applier.position === this.live.position) this.join(generation);
       else this.behind.add(generation);

@@ -3,7 +3,7 @@ import { commitDue, type Feed, makeFeed } from "../applyEvents.ts";
 import type { FollowedGeneration } from "./followedGeneration.ts";
 
 /** The generations that share one position of the log, fed by a single subscription. */
-export class SubscribedGenerations {
+export class SharedSubscription {
   private live: readonly FollowedGeneration[] = [];
   private feed: Feed = () => {};
   private uncommitted = 0;

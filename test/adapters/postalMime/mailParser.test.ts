@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { threadedMailParser } from "../../../src/adapters/postalMime/threadedSubmittedMailParser.ts";
+import { threadedSubmittedMailParser } from "../../../src/adapters/postalMime/threadedSubmittedMailParser.ts";
 import type { ParsedMail } from "../../../src/ports/submission/mailParser.ts";
 
-const parser = threadedMailParser();
+const parser = threadedSubmittedMailParser();
 const OWNER = "shop";
 afterAll(() => parser.close());
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { returnedMailParser } from "../../../src/adapters/postalMime/parseReturnedMail.ts";
+import { parseReturnedMail } from "../../../src/adapters/postalMime/parseReturnedMail.ts";
 import { threadedReturnedMailParser } from "../../../src/adapters/postalMime/threadedReturnedMailParser.ts";
 import { type ReturnedMail, readReturnedMail } from "../../../src/domain/email/feedback/readReturnedMail.ts";
 import { COMPLAINTS_AND_REPLIES } from "./returnedMail/complaintsAndReplies.ts";
@@ -16,7 +16,7 @@ const READING_MS_MAX = 1_000;
 const KINDS = ["bounced", "delivered", "underway", "reported", "autoReply", "unknown"];
 
 async function read(mail: string | Uint8Array): Promise<ReturnedMail> {
-  const parsed = await returnedMailParser.parse(typeof mail === "string" ? Buffer.from(mail) : mail);
+  const parsed = await parseReturnedMail(typeof mail === "string" ? Buffer.from(mail) : mail);
   return parsed === null ? { kind: "unknown" } : readReturnedMail(parsed);
 }
 

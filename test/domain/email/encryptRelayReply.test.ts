@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
-import { replyCodes, toRecordedAttemptResult } from "../../../src/domain/email/encryptRelayReply.ts";
+import { replyCodes, encryptRelayReply } from "../../../src/domain/email/encryptRelayReply.ts";
 import { relayIdOf } from "../../../src/domain/email/relayMessageId.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 
@@ -67,7 +67,7 @@ describe("what is recorded of an outcome", () => {
     );
     fc.assert(
       fc.property(outcome, (one) => {
-        const recorded = toRecordedAttemptResult(classifyMailOutcome(one), seal, ADDRESSES);
+        const recorded = encryptRelayReply(classifyMailOutcome(one), seal, ADDRESSES);
         expect(JSON.stringify(recorded)).not.toContain("~");
         expect(recorded).toHaveProperty("sealedReply");
       }),
@@ -76,7 +76,7 @@ describe("what is recorded of an outcome", () => {
 
   test("encrypts nothing if there was no reply", () => {
     expect(
-      toRecordedAttemptResult(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES),
+      encryptRelayReply(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES),
     ).not.toHaveProperty("sealedReply");
   });
 });

@@ -4,7 +4,7 @@ import { sleep } from "../../../kernel/sleep.ts";
 import { messageOf } from "../../../kernel/text/errorReason.ts";
 import { NotSentError } from "../clientErrors.ts";
 import { AttemptTimedOutError, backoffMs } from "../deadline.ts";
-import { type ClientInternals, clientInternals } from "../privateClientMethods.ts";
+import { type PrivateClientMethods, privateClientMethods } from "../privateClientMethods.ts";
 import { type AppendCall, BatchAppendCall, type CarriedAppend } from "./batchAppendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
@@ -18,7 +18,7 @@ const SILENCE_MS_MAX = 2_400;
  * breaks. A stream that breaks fails the attempts in flight and those waiting. A failed append affects no other.
  */
 export class BatchAppendStream {
-  private readonly vendor: ClientInternals;
+  private readonly vendor: PrivateClientMethods;
   private readonly waiting: Attempt[] = [];
   private stream: BatchAppendCall | null = null;
   private isOpening = false;
@@ -31,7 +31,7 @@ export class BatchAppendStream {
   private streamsLost = 0;
 
   constructor(client: EventStoreDBClient) {
-    this.vendor = clientInternals(client);
+    this.vendor = privateClientMethods(client);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { convertToCommandError, type EventStoreDBClient } from "@eventstore/db-client";
 import { Client, type ServiceError, status } from "@grpc/grpc-js";
 import { answerWithin } from "../deadline.ts";
-import { clientInternals } from "../privateClientMethods.ts";
+import { privateClientMethods } from "../privateClientMethods.ts";
 import { READ_PATH } from "./readFormat.ts";
 
 type Call = ReturnType<ReturnType<Client["getChannel"]>["createCall"]>;
@@ -40,7 +40,7 @@ async function answersOf(
   request: Buffer,
   reading: Reading,
 ): Promise<readonly Buffer[]> {
-  const vendor = clientInternals(client);
+  const vendor = privateClientMethods(client);
   const grpc = await vendor.getGRPCClient(Client, "read");
   if (reading.isGivenUp) return [];
   const deadline = Number.POSITIVE_INFINITY;
