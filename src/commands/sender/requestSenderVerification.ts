@@ -22,9 +22,9 @@ import { type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";
 import { suppressionAggregate, verificationMailLimitAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
-import { secretHashOf } from "./confirmVerificationLink.ts";
 import { transactSender } from "./manageSender.ts";
 import type { SenderView } from "./readSender.ts";
+import { secretHashOf } from "./verificationLinkSecret.ts";
 
 type RequestOutcome =
   /** The mail is on its way, or the sender is already verified and needs none. */

@@ -3,13 +3,9 @@ import type { Clock } from "../../ports/clock.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 
 /**
- * The sweeper removes a content folder that no stream refers to once it is older than this. Only one request writes a
- * folder, and it starts the append that refers to it within {@link CONTENT_APPEND_MS_MAX} or never. The rest is room for
- * the append itself, which has its own time-out.
+ * A request that begins to store content starts the append that refers to it within this time, or never. The sweeper
+ * leaves content alone for longer (`CONTENT_SWEEP_AGE_MS`).
  */
-export const CONTENT_SWEEP_AGE_MS = 60 * MINUTE_MS;
-
-/** A request that begins to store content starts the append that refers to it within this time, or never. */
 const CONTENT_APPEND_MS_MAX = 10 * MINUTE_MS;
 
 /**

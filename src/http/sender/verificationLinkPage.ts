@@ -1,4 +1,4 @@
-import type { VerificationRequester } from "../../commands/sender/confirmVerificationLink.ts";
+import type { VerificationRequester } from "../../commands/sender/verificationRequester.ts";
 import type { LinkStatus } from "../../domain/sender/verificationLink.ts";
 import { escapeHtml } from "../server/escapeHtml.ts";
 

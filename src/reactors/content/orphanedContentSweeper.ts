@@ -1,5 +1,5 @@
 import { isContentReferenced } from "../../commands/attachment/isContentReferenced.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../commands/storage/contentAppendDeadline.ts";
+import { MINUTE_MS } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../../ports/contentStore.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
@@ -30,6 +30,13 @@ export interface OrphanedContentSweeper extends PeriodicWorker {
   /** One round: a bounded number of folders from where the last one stopped. Throws `StoreError`. */
   sweep(): Promise<SweepReport>;
 }
+
+/**
+ * The sweeper removes a content folder that no stream refers to once it is older than this. Only one request writes a
+ * folder, and it starts the append that refers to it within ten minutes or never (`contentDeadline`). The rest is room for
+ * the append itself, which has its own time-out.
+ */
+export const CONTENT_SWEEP_AGE_MS = 60 * MINUTE_MS;
 
 /** Folders that one round looks at, and how many of them it looks up in the log. */
 const SEEN_MAX = 100_000;

@@ -5,12 +5,12 @@ import {
 } from "../../../projections/senders.ts";
 import { suppressionAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { transactSender } from "../../commands/sender/manageSender.ts";
+import { verificationTokenOf } from "../../commands/sender/verificationLinkSecret.ts";
 import {
   type VerificationRequester,
   verificationRequester,
-  verificationTokenOf,
-} from "../../commands/sender/confirmVerificationLink.ts";
-import { transactSender } from "../../commands/sender/manageSender.ts";
+} from "../../commands/sender/verificationRequester.ts";
 import { load } from "../../commands/transact.ts";
 import { type AttemptResult, classifyMailOutcome } from "../../domain/email/classifyMailOutcome.ts";
 import {

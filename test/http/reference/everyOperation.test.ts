@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, type Mock, spyOn, test } from "bun:test";
 import { positionText } from "../../../src/adapters/sqlite/logPosition.ts";
 import { LogReader } from "../../../src/adapters/sqlite/logReader.ts";
-import { verificationTokenOf } from "../../../src/commands/sender/confirmVerificationLink.ts";
+import { verificationTokenOf } from "../../../src/commands/sender/verificationLinkSecret.ts";
 import { routes } from "../../../src/http/server/routes.ts";
 import { type EventStore, LOG_START, type RecordedEvent, StoreError } from "../../../src/ports/eventStore.ts";
 import { type Described, described, type SeenAnswer } from "../../gate/documentedAnswers.ts";

@@ -10,7 +10,6 @@ import type { RequestedAttachment } from "../../../src/commands/email/send/resol
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/storage/contentAppendDeadline.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { folderPath } from "../../../src/kernel/contentPath.ts";
@@ -19,6 +18,7 @@ import type { CommandContext, WorkspaceCommandContext } from "../../../src/kerne
 import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import {
+  CONTENT_SWEEP_AGE_MS,
   type OrphanedContentSweeper,
   type OrphanedContentSweeperOptions,
   orphanedContentSweeper,
