@@ -26,7 +26,7 @@ import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import { workspaceDecider } from "../domain/workspace/state.ts";
 import type { Decider, DomainEvent } from "../kernel/event/decider.ts";
 import { type Codec, encodeData } from "../kernel/event/eventCodec.ts";
-import { IMPORT_STREAM } from "../kernel/event/unexportedEvents.ts";
+import { IMPORT_STREAM } from "./log/isLogEvent.ts";
 import type { AggregateKind } from "./transact.ts";
 
 /** What all aggregates of a kind share, and `of(id)`, the one with this id. */

@@ -1,6 +1,6 @@
 import type { DomainEvent } from "../kernel/event/decider.ts";
 import type { Codec } from "../kernel/event/eventCodec.ts";
-import { IMPORT_STREAM, SERVICES_STREAM } from "../kernel/event/unexportedEvents.ts";
+import { IMPORT_STREAM, SERVICES_STREAM } from "../commands/log/isLogEvent.ts";
 import { apiKeyCodec, apiKeyStream } from "./apiKey/events.ts";
 import { apiKeyUseCodec, apiKeyUseStream } from "./apiKeyUse/events.ts";
 import { attachmentCodec, attachmentStream } from "./attachment/events.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../domain/serviceRegistry/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
-import { SERVICES_STREAM } from "../../kernel/event/unexportedEvents.ts";
+import { SERVICES_STREAM } from "../log/isLogEvent.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";

@@ -1,4 +1,4 @@
-import { isLogEvent } from "../../kernel/event/unexportedEvents.ts";
+import { isLogEvent } from "./isLogEvent.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type JsonObject, parseJson } from "../../kernel/text/json.ts";

@@ -1,6 +1,6 @@
 import { AUDIT_STREAM } from "../../domain/audit/events.ts";
 import { erasureStream } from "../../domain/erasure/events.ts";
-import { isLogEvent } from "../../kernel/event/unexportedEvents.ts";
+import { isLogEvent } from "./isLogEvent.ts";
 import {
   type EventStore,
   LOG_START,

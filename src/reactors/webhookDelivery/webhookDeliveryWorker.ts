@@ -14,7 +14,7 @@ import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type BlockedDestination, BlockedDestinationReports } from "./blockedDestinationReports.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
-import { leaseExpiryAndFailingEndpoints } from "./leaseExpiryAndFailingEndpoints.ts";
+import { leaseExpiryAndFailingEndpoints } from "./webhookLeaseExpiryWorker.ts";
 import { payloadCache } from "./payloadCache.ts";
 
 interface WebhookDeliveryWorkerOptions

@@ -6,7 +6,7 @@ import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventSt
 import type { ExportEnd } from "../../../src/commands/log/exportFormat.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { checkExport, type Imported, importLog } from "../../../src/commands/log/importLog.ts";
-import { isLogEvent } from "../../../src/kernel/event/unexportedEvents.ts";
+import { isLogEvent } from "../../../src/commands/log/isLogEvent.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import {
   type EventStore,

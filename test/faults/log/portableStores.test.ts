@@ -7,7 +7,7 @@ import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
-import { EVENT_ERASED, isLogEvent } from "../../../src/kernel/event/unexportedEvents.ts";
+import { EVENT_ERASED, isLogEvent } from "../../../src/commands/log/isLogEvent.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import type { RowDifference } from "../../../src/readModels/compareTables.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";

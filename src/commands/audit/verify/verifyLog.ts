@@ -2,7 +2,7 @@ import { AUDIT_STREAM } from "../../../domain/audit/events.ts";
 import type { PublicKey } from "../../../kernel/crypto/auditSigningKey.ts";
 import { UnreadableEventError } from "../../../kernel/event/eventCodec.ts";
 import { contentEventHash, eventHash } from "../../../kernel/event/eventHash.ts";
-import { EVENT_ERASED, isLogEvent } from "../../../kernel/event/unexportedEvents.ts";
+import { EVENT_ERASED, isLogEvent } from "../../log/isLogEvent.ts";
 import { MINUTE_MS } from "../../../kernel/time.ts";
 import {
   type EventStore,
