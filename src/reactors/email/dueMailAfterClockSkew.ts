@@ -9,13 +9,13 @@ import {
 import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { longestWaitMs } from "../../domain/email/retrySchedule.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import type { ReadRows } from "../worker/tryReadRows.ts";
 
 interface DueMailAfterClockSkewOptions {
   readonly clock: Clock;
   readonly policy: DeliveryPolicy;
-  /** Returns null while the read model `emails` is unavailable. */
-  readonly read: <Result>(query: (db: ReadDatabase) => Result) => Result | null;
+  /** Reads the read model `emails`. */
+  readonly read: ReadRows;
 }
 
 /** Messages to find in one round, in total and per mail owner. */

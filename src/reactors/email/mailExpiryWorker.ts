@@ -14,7 +14,7 @@ import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
-import { tryReadRows } from "../worker/tryReadRows.ts";
+import { type ReadRows, tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
 import { dueMailAfterClockSkew } from "./dueMailAfterClockSkew.ts";
@@ -43,8 +43,6 @@ const WOKEN_INTERVAL_MS = 25;
 /** The pause between two passes over all workspaces for messages whose time may be over. */
 const AGED_MS = 5_000;
 
-type Read = <Result>(query: (db: ReadDatabase) => Result) => Result | null;
-
 /**
  * Ends expired leases and messages whose time is over, and finds those that a clock misdated. It needs no relay, so
  * it works during an outage.
@@ -54,7 +52,7 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   const { store, policy, clock, deliveryGate, onTrouble } = context;
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
-  const read: Read = (query) => tryReadRows(() => query(emails), onTrouble);
+  const read: ReadRows = (query) => tryReadRows(() => query(emails), onTrouble);
   const aged = agedMessages(options, read, backoff);
   let agedAt = Number.NEGATIVE_INFINITY;
 
@@ -97,7 +95,7 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
 /** Goes through all mail owners, some in each round, and ends their messages whose time is over. */
 function agedMessages(
   { context, workspaces, onClockSkewed }: MailExpiryOptions,
-  read: Read,
+  read: ReadRows,
   backoff: RowBackoff,
 ) {
   const { store, policy, clock, onTrouble } = context;

@@ -14,8 +14,8 @@ import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type BlockedDestination, BlockedDestinationReports } from "./blockedDestinationReports.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
-import { leaseExpiryAndFailingEndpoints } from "./webhookLeaseExpiryWorker.ts";
 import { payloadCache } from "./payloadCache.ts";
+import { webhookLeaseExpiryWorker } from "./webhookLeaseExpiryWorker.ts";
 
 interface WebhookDeliveryWorkerOptions
   extends Omit<
@@ -61,7 +61,7 @@ export class WebhookDeliveryWorker {
     const abandoned = this.abandoned.signal;
     this.context = { ...options, deliveryGate, mappedOf, blockedDestinations, stopping, abandoned };
     this.bulkhead = new EndpointBulkhead(clock);
-    this.expiry = leaseExpiryAndFailingEndpoints({
+    this.expiry = webhookLeaseExpiryWorker({
       context: this.context,
       deliveries: options.deliveries,
       waitUntilCaughtUp: options.waitUntilCaughtUp,

@@ -1,4 +1,7 @@
-import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+
+/** Reads one read model; null while it is unavailable or damaged. */
+export type ReadRows = <Result>(query: (db: ReadDatabase) => Result) => Result | null;
 
 /** The result of a query; null while the read model is unavailable or damaged, which its follower repairs. */
 export function tryReadRows<Result>(
