@@ -13,3 +13,7 @@ export const METADATA_BYTES_MAX = 16_000;
 export const TAGS_MAX = 10;
 export const TAG_CHARACTERS_MAX = 64;
 export const CONTENT_ID_CHARACTERS_MAX = 255;
+/** Attachments of one message, uploaded and direct. */
+export const ATTACHMENTS_MAX = 10;
+/** Of all attachments of a message together, decoded. */
+export const ATTACHMENTS_BYTES_MAX = 10_000_000;

@@ -1,9 +1,10 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { RequestedAttachment } from "../../commands/email/send/resolveAttachments.ts";
 import type { ValidatedSend } from "../../commands/email/send/validatedSend.ts";
-import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../domain/attachment/fileSizeLimit.ts";
 import { HEADER_VALUE_CHARACTERS_MAX, HEADERS_MAX } from "../../domain/email/callerHeaders.ts";
 import {
+  ATTACHMENTS_BYTES_MAX,
+  ATTACHMENTS_MAX,
   CONTENT_ID_CHARACTERS_MAX,
   HTML_CHARACTERS_MAX,
   METADATA_BYTES_MAX,

@@ -1,9 +1,6 @@
-import {
-  ATTACHMENTS_BYTES_MAX,
-  ATTACHMENTS_MAX,
-  FILE_BYTES_MAX,
-} from "../../../domain/attachment/fileSizeLimit.ts";
+import { FILE_BYTES_MAX } from "../../../domain/attachment/fileSizeLimit.ts";
 import type { Attachment } from "../../../domain/attachment/state.ts";
+import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../../domain/email/contentLimits.ts";
 import type { WorkspaceLimits } from "../../../domain/workspace/workspaceLimits.ts";
 import { invariant } from "../../../kernel/assert.ts";
 import { base64Bytes } from "../../../kernel/text/base64.ts";
