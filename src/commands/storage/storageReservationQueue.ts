@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { emailStream } from "../../domain/email/events.ts";
 import { countStorage, type ReserveRequest, reserveStorage } from "../../domain/storage/decisions.ts";
 import { type StorageEvent, storageCodec } from "../../domain/storage/events.ts";
 import { openReservations, reservationOf, type Storage, storageDecider } from "../../domain/storage/state.ts";
@@ -7,7 +8,6 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import { type EventStore, type NewEvent, StoreError } from "../../ports/eventStore.ts";
 import { ConflictRetry } from "../conflictRetry.ts";
 import { toNewEvents } from "../transact.ts";
-import { messageOf } from "./uploadOrMessageReservation.ts";
 
 /** Events of the stream that one read returns. */
 const PAGE_EVENTS = 500;
@@ -21,6 +21,17 @@ const COUNTED_MAX = 1_000;
 
 /** Messages whose racing requests are remembered: more than a workspace can begin during one request. */
 const RACED_MESSAGES_MAX = 1_000;
+
+/** The owner name of a request's direct files. Requests racing under one Idempotency-Key share the message's id. */
+export function directFilesOwner(emailId: string, contentEventId: string): string {
+  return `${emailStream(emailId)}/${contentEventId}`;
+}
+
+/** The stream of the message that the direct files of `owner` belong to; null for an upload. */
+function messageOf(owner: string): string | null {
+  const end = owner.indexOf("/");
+  return end < 0 ? null : owner.slice(0, end);
+}
 
 type Decide = (state: Storage) => Decision<unknown, StorageEvent>;
 

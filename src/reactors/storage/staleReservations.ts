@@ -1,7 +1,8 @@
 import { type OverdueReservation, overdueReservations } from "../../../projections/storageReservations.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { reservationOwnerExists } from "../../commands/storage/uploadOrMessageReservation.ts";
+import { ACCEPTANCE_REVISION, emailCodec } from "../../domain/email/events.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { tryOne } from "../worker/forEachRow.ts";
 import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
@@ -30,7 +31,7 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
     const context = workerCommandContext({ clock, worker }, workspaceId);
     const present: string[] = [];
     for (const { owner } of overdue) {
-      if (await reservationOwnerExists(store, owner)) present.push(owner);
+      if (await ownerExists(store, owner)) present.push(owner);
       else await storage.release(workspaceId, owner, context);
     }
     if (present.length > 0) await storage.confirm(workspaceId, present, context);
@@ -43,4 +44,17 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
   };
 
   return periodicWorker({ round, intervalMs, firstDelayMs: intervalMs, onTrouble });
+}
+
+/**
+ * Whether the owner of a storage reservation exists: an upload exists if its stream does, and a request's direct files
+ * exist if the message was accepted from that very request (`directFilesOwner`). Throws `StoreError`.
+ */
+async function ownerExists(store: EventStore, owner: string): Promise<boolean> {
+  const [stream = "", contentEventId] = owner.split("/");
+  if (contentEventId === undefined) return (await store.lastRevision(stream)) !== null;
+  const [event] = await store.read(stream, ACCEPTANCE_REVISION, 1);
+  if (event === undefined) return false;
+  const { data } = emailCodec.decode(event);
+  return "contentEventId" in data && data.contentEventId === contentEventId;
 }

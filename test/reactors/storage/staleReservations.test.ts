@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { storageReservations } from "../../../projections/storageReservations.ts";
-import { directFilesOwner } from "../../../src/commands/storage/uploadOrMessageReservation.ts";
+import { directFilesOwner } from "../../../src/commands/storage/storageReservationQueue.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { MINUTE_MS } from "../../../src/kernel/time.ts";

@@ -3,7 +3,7 @@ import { newId } from "../../../kernel/ids.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
-import { directFilesOwner } from "../../storage/uploadOrMessageReservation.ts";
+import { directFilesOwner } from "../../storage/storageReservationQueue.ts";
 import { acceptEmail } from "./acceptEmail.ts";
 import { directBytes } from "./acceptedAttachments.ts";
 import { prepareSend } from "./prepareSend.ts";
