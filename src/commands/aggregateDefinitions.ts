@@ -8,7 +8,7 @@ import { erasureCodec, erasureStream } from "../domain/erasure/events.ts";
 import { erasureDecider } from "../domain/erasure/state.ts";
 import { INSTANCE_STREAM, instanceCodec } from "../domain/instance/events.ts";
 import { instanceDecider } from "../domain/instance/state.ts";
-import { logImportCodec } from "../domain/logImport/events.ts";
+import { IMPORT_STREAM, logImportCodec } from "../domain/logImport/events.ts";
 import { logImportDecider } from "../domain/logImport/state.ts";
 import { senderCodec, senderStream } from "../domain/sender/events.ts";
 import { senderDecider } from "../domain/sender/state.ts";
@@ -26,7 +26,6 @@ import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import { workspaceDecider } from "../domain/workspace/state.ts";
 import type { Decider, DomainEvent } from "../kernel/event/decider.ts";
 import { type Codec, encodeData } from "../kernel/event/eventCodec.ts";
-import { IMPORT_STREAM } from "./log/isLogEvent.ts";
 import type { AggregateKind } from "./transact.ts";
 
 /** What all aggregates of a kind share, and `of(id)`, the one with this id. */

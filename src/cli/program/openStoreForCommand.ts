@@ -4,7 +4,7 @@ import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { makeDependencies } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
-import { IMPORT_STREAM } from "../../commands/log/isLogEvent.ts";
+import { IMPORT_STREAM } from "../../domain/logImport/events.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { dependenciesFromConfig } from "../../service/adapters/dependenciesFromConfig.ts";

@@ -12,7 +12,6 @@ import { invariant } from "../../kernel/assert.ts";
 import type { SigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { encodeData } from "../../kernel/event/eventCodec.ts";
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
-import { isLogEvent } from "../log/isLogEvent.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
@@ -23,6 +22,7 @@ import {
   type RecordedEvent,
   type StoreFault,
 } from "../../ports/eventStore.ts";
+import { isLogEvent } from "../log/isLogEvent.ts";
 import { toNewEvents } from "../transact.ts";
 
 interface AuditSealerOptions {

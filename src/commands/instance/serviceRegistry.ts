@@ -1,4 +1,8 @@
-import { type ServiceRegistryEvent, serviceRegistryCodec } from "../../domain/serviceRegistry/events.ts";
+import {
+  SERVICES_STREAM,
+  type ServiceRegistryEvent,
+  serviceRegistryCodec,
+} from "../../domain/serviceRegistry/events.ts";
 import {
   type ServiceLocation,
   type ServiceRegistryState,
@@ -6,7 +10,6 @@ import {
 } from "../../domain/serviceRegistry/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
-import { SERVICES_STREAM } from "../log/isLogEvent.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";

@@ -1,9 +1,9 @@
-import { isLogEvent } from "./isLogEvent.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type JsonObject, parseJson } from "../../kernel/text/json.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { APPEND_BYTES_MAX, type RecordedEvent } from "../../ports/eventStore.ts";
+import { isLogEvent } from "./isLogEvent.ts";
 
 /** A line holds bytes as Base64, which takes four characters for three of them, and names besides. */
 const EVENT_LINE_BYTES_MAX = Math.ceil((APPEND_BYTES_MAX * 4) / 3) + 4_096;

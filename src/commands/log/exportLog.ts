@@ -1,6 +1,5 @@
 import { AUDIT_STREAM } from "../../domain/audit/events.ts";
 import { erasureStream } from "../../domain/erasure/events.ts";
-import { isLogEvent } from "./isLogEvent.ts";
 import {
   type EventStore,
   LOG_START,
@@ -17,6 +16,7 @@ import {
   headerLine,
   missingLine,
 } from "./exportFormat.ts";
+import { isLogEvent } from "./isLogEvent.ts";
 
 interface ExportOptions {
   readonly store: EventStore;

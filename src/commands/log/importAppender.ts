@@ -1,4 +1,4 @@
-import { EVENT_ERASED } from "./isLogEvent.ts";
+import { EVENT_ERASED } from "../../domain/logImport/events.ts";
 import { eventErasedId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import {

@@ -2,7 +2,6 @@ import { restoreInstance } from "../../domain/instance/decisions.ts";
 import type { LogImportEvent } from "../../domain/logImport/events.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
-import { isLogEvent } from "./isLogEvent.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../ports/eventStore.ts";
@@ -19,6 +18,7 @@ import {
   parseLine,
 } from "./exportFormat.ts";
 import { ImportAppender } from "./importAppender.ts";
+import { isLogEvent } from "./isLogEvent.ts";
 
 /** All lines of an export in order, in pages of bounded size. Each call starts over. */
 type ExportLines = () => AsyncIterable<readonly string[]>;

@@ -1,6 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
 
+/** The stream in which services that share a store record that they work on its log. */
+export const SERVICES_STREAM = "services";
+
 const schemas = {
   /** A service works on this log from now on. `host` and `dataDir` tell people which one it is. */
   ServiceJoined: Type.Object({ serviceId: Type.String(), host: Type.String(), dataDir: Type.String() }),

@@ -8,7 +8,7 @@ import {
   registerService,
 } from "../../../src/commands/instance/serviceRegistry.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
-import { SERVICES_STREAM } from "../../../src/commands/log/isLogEvent.ts";
+import { SERVICES_STREAM } from "../../../src/domain/serviceRegistry/events.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { RememberedServiceId } from "../../../src/ports/rememberedServiceId.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { EVENT_ERASED } from "../../../src/commands/log/isLogEvent.ts";
+import { EVENT_ERASED } from "../../../src/domain/logImport/events.ts";
 import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { append, beginLog, emptyStore, exportOf, importOf, snapshotOf, someEvent } from "./portableLog.ts";

@@ -6,8 +6,9 @@ import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
+import { isLogEvent } from "../../../src/commands/log/isLogEvent.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
-import { EVENT_ERASED, isLogEvent } from "../../../src/commands/log/isLogEvent.ts";
+import { EVENT_ERASED } from "../../../src/domain/logImport/events.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import type { RowDifference } from "../../../src/readModels/compareTables.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";

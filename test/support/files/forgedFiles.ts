@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
-import { IMPORT_STREAM } from "../../../src/commands/log/isLogEvent.ts";
+import { IMPORT_STREAM } from "../../../src/domain/logImport/events.ts";
 import { closeGaps, type RandomIndex, type Row } from "../logTampering.ts";
 
 /** A log's file for a forger: its path, its sealed events, and a way to pick one. */

@@ -1,8 +1,8 @@
 import { AUDIT_STREAM } from "../../../domain/audit/events.ts";
+import { EVENT_ERASED } from "../../../domain/logImport/events.ts";
 import type { PublicKey } from "../../../kernel/crypto/auditSigningKey.ts";
 import { UnreadableEventError } from "../../../kernel/event/eventCodec.ts";
 import { contentEventHash, eventHash } from "../../../kernel/event/eventHash.ts";
-import { EVENT_ERASED, isLogEvent } from "../../log/isLogEvent.ts";
 import { MINUTE_MS } from "../../../kernel/time.ts";
 import {
   type EventStore,
@@ -14,6 +14,7 @@ import {
   type Truncation,
 } from "../../../ports/eventStore.ts";
 import type { ReadDatabaseFile, ReadDatabases } from "../../../ports/readDatabase.ts";
+import { isLogEvent } from "../../log/isLogEvent.ts";
 import { type Finding, type FindingKind, findingsIn } from "./auditFindings.ts";
 import { AuditSealChain, type AuditSealChainReport } from "./auditSealChain.ts";
 import { PermittedErasures } from "./permittedErasures.ts";
