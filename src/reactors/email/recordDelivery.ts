@@ -1,7 +1,7 @@
 import { recordMailAttempt, releaseEmailLease } from "../../commands/email/mailAttempts.ts";
 import { suppressRecipient } from "../../commands/suppression/suppressRecipient.ts";
 import type { AttemptResult } from "../../domain/email/classifyMailOutcome.ts";
-import { type RecordedAttemptResult, encryptRelayReply } from "../../domain/email/encryptRelayReply.ts";
+import { encryptRelayReply, type RecordedAttemptResult } from "../../domain/email/encryptRelayReply.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";

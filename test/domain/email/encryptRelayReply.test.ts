@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
-import { replyCodes, encryptRelayReply } from "../../../src/domain/email/encryptRelayReply.ts";
+import { encryptRelayReply, replyCodes } from "../../../src/domain/email/encryptRelayReply.ts";
 import { relayIdOf } from "../../../src/domain/email/relayMessageId.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 
@@ -75,8 +75,8 @@ describe("what is recorded of an outcome", () => {
   });
 
   test("encrypts nothing if there was no reply", () => {
-    expect(
-      encryptRelayReply(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES),
-    ).not.toHaveProperty("sealedReply");
+    expect(encryptRelayReply(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES)).not.toHaveProperty(
+      "sealedReply",
+    );
   });
 });
