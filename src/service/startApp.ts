@@ -46,6 +46,7 @@ import { type Listeners, openListeners } from "./openListeners.ts";
 import { directoryError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
+import { stopService } from "./stopService.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 import { dashboardMaintenance } from "./threads/dashboardMaintenance.ts";
 import { readModelLog } from "./threads/readModelLogLines.ts";
@@ -71,7 +72,7 @@ export interface RunningApp {
   dashboardLink(workspaceId: string | null): Promise<DashboardLinkAnswer>;
   /** What `stop` would have to finish now. */
   inFlight(): { readonly requests: number; readonly deliveries: number };
-  /** Stops accepting, finishes what is in flight within `drainTimeoutMs`, closes. */
+  /** Stops accepting, finishes what is in flight within `drainTimeoutMs`, and closes within 4 s more. */
   stop(): Promise<void>;
 }
 
@@ -170,6 +171,9 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   // Only once it listens: a service that cannot must not have claimed anything.
   workers.start();
   const verifying = verifyOnSchedule(config, logger, logCopyOf(config, incarnation));
+  const isIdle = () => requests.isIdle && workers.inFlightCount() === 0;
+  const stopped = { control, dashboard, freezeWatch, maintenance: [verifying, maintenance], readModels };
+  const parts = { ...stopped, listeners, deps, store, lock, readers, stopWorkers, isIdle, leave };
   return {
     url,
     ...smtpPorts(listeners),
@@ -179,26 +183,12 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
     hasBootstrapKey: hasBootstrapKey(config.dataDir),
     dashboardLink: makeLink,
     inFlight,
-    async stop() {
-      await control.close();
-      dashboard.stop();
-      const drained = Promise.all([listeners.stop(), stopWorkers()]);
-      freezeWatch.stop();
-      const timer = setTimeout(() => listeners.kill(), config.drainTimeoutMs);
-      await drained;
-      clearTimeout(timer);
-      deps.htmlToText.close();
-      await deps.quota.stop();
-      await Promise.all([verifying.stop(), maintenance.stop()]);
-      await readModels.stop();
-      readers.close();
-      // What outlives the drain time may still write and send until the process ends, so the lock stays until then.
-      const isIdle = requests.isIdle && workers.inFlightCount() === 0;
-      if (isIdle) await leave();
-      await store.close();
-      if (isIdle) lock.release();
-    },
+    stop: () => stopService(parts, { drainTimeoutMs: config.drainTimeoutMs, onLate: lateStepLog(logger) }),
   };
+}
+
+function lateStepLog(logger: Logger) {
+  return (step: string) => logger.warn({ step }, "a step of the stop took too long and was abandoned");
 }
 
 interface Stopping {

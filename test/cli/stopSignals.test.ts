@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { type StopSignal, stopSignals } from "../../src/cli/service/stopSignals.ts";
 import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
@@ -148,3 +149,27 @@ describe("a service with a message at the relay", () => {
     TEST_MS,
   );
 });
+
+test(
+  "a service whose log somebody keeps locked ends within its time, and names what it left",
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const service = await startTestProcess({
+      dataDir,
+      env: { DRAIN_TIMEOUT_MS: "500", STORE_TIMEOUT_MS: "60000" },
+    });
+    // It has messages of the daily limit in reserve, and a key whose use it has not recorded.
+    await service.send(newKey(), message({ from: "hello@example.com" }));
+    const other = new DatabaseSync(join(dataDir, "events.db"));
+    try {
+      other.exec("BEGIN IMMEDIATE");
+      expect(await service.kill("SIGTERM")).toBe(0);
+      expect(service.log()).toMatch(/"step":"drain","msg":"a step of the stop took too long/);
+      expect(service.log()).toMatch(/"step":"background jobs","msg":"a step of the stop took too long/);
+    } finally {
+      other.close();
+      await rm(dataDir, { recursive: true });
+    }
+  },
+  TEST_MS,
+);

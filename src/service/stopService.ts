@@ -1,0 +1,78 @@
+import type { DirectoryLock } from "../adapters/sqlite/directoryLock.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import type { Listeners } from "./openListeners.ts";
+import { stopInSteps } from "./stopInSteps.ts";
+
+interface Stopped {
+  stop(): unknown;
+}
+
+/** What a running service has to stop. */
+interface ServiceParts {
+  readonly listeners: Listeners;
+  readonly deps: Pick<Dependencies, "htmlToText" | "quota">;
+  readonly store: EventStore;
+  readonly lock: DirectoryLock;
+  readonly control: { close(): Promise<void> };
+  readonly dashboard: Stopped;
+  readonly freezeWatch: Stopped;
+  /** Verifications and rebuilds. */
+  readonly maintenance: readonly Stopped[];
+  readonly readModels: Stopped;
+  readonly readers: { close(): void };
+  stopWorkers(): Promise<unknown>;
+  /** Whether no request and no delivery is in flight. */
+  isIdle(): boolean;
+  /** Takes the service out of the registry of services. */
+  leave(): Promise<void>;
+}
+
+/** When each step is abandoned, in ms after the drain time. They fit into Kubernetes' 30 s with the default of 25 s. */
+const DRAIN_ENDS_MS = 500;
+const JOBS_END_MS = 2_000;
+const LEAVING_ENDS_MS = 3_000;
+const CLOSING_ENDS_MS = 4_000;
+
+interface StopOptions {
+  readonly drainTimeoutMs: number;
+  readonly onLate: (step: string) => void;
+}
+
+/** Stops accepting, finishes what is in flight within `drainTimeoutMs`, and closes. Ends at most 4 s after that. */
+export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: StopOptions): Promise<void> {
+  const { listeners, deps, store, lock, readers } = parts;
+  let isDrained = false;
+  const drain = async () => {
+    await parts.control.close();
+    parts.dashboard.stop();
+    const drained = Promise.all([listeners.stop(), parts.stopWorkers()]);
+    parts.freezeWatch.stop();
+    const timer = setTimeout(() => listeners.kill(), drainTimeoutMs);
+    await drained;
+    clearTimeout(timer);
+    isDrained = true;
+  };
+  const stopJobs = async () => {
+    deps.htmlToText.close();
+    await deps.quota.stop();
+    await Promise.all(parts.maintenance.map((one) => one.stop()));
+    await parts.readModels.stop();
+  };
+  // What outlives the drain time may still write and send until the process ends, so the lock stays until then.
+  const isIdle = () => isDrained && parts.isIdle();
+  const close = async () => {
+    readers.close();
+    await store.close();
+    if (isIdle()) lock.release();
+  };
+  return stopInSteps(
+    [
+      { name: "drain", endsMsAfterDrain: DRAIN_ENDS_MS, run: drain },
+      { name: "background jobs", endsMsAfterDrain: JOBS_END_MS, run: stopJobs },
+      { name: "registry", endsMsAfterDrain: LEAVING_ENDS_MS, run: () => isIdle() && parts.leave() },
+      { name: "store", endsMsAfterDrain: CLOSING_ENDS_MS, run: close },
+    ],
+    { drainTimeoutMs, onLate },
+  );
+}
