@@ -1,8 +1,22 @@
 /** Calls back after `delayMs`; need not keep the process alive. */
 export type After = (delayMs: number, act: () => void) => void;
 
+/** What is still to be called back. A budget has one window at a time, so these are few. */
+const waiting = new Set<() => void>();
+
 /** Does not keep the process alive. */
-export const afterInBackground: After = (delayMs, act) => void setTimeout(act, delayMs).unref();
+export const afterInBackground: After = (delayMs, act) => {
+  const end = () => {
+    if (waiting.delete(end)) act();
+  };
+  waiting.add(end);
+  setTimeout(end, delayMs).unref();
+};
+
+/** Calls back at once. When the process ends, the line that counts what was omitted would be lost. */
+export function endWindows(): void {
+  for (const end of waiting) end();
+}
 
 interface LineBudgetOptions {
   /** The lines of one window. */

@@ -1,8 +1,8 @@
 import type { DirectoryLock } from "../adapters/sqlite/directoryLock.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
+import { settleWithin } from "../kernel/sleep.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { Listeners } from "./openListeners.ts";
-import { stopInSteps } from "./stopInSteps.ts";
 
 interface Stopped {
   stop(): unknown;
@@ -36,6 +36,7 @@ const CLOSING_ENDS_MS = 4_000;
 
 interface StopOptions {
   readonly drainTimeoutMs: number;
+  /** Called for each step that is abandoned; it may still be under way until the process ends. */
   readonly onLate: (step: string) => void;
 }
 
@@ -75,4 +76,27 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
     ],
     { drainTimeoutMs, onLate },
   );
+}
+
+/** One step of a stop. */
+interface StopStep {
+  readonly name: string;
+  /** When it is abandoned, counted from the end of the drain time. */
+  readonly endsMsAfterDrain: number;
+  readonly run: () => unknown;
+}
+
+/** Runs the steps in order. One that takes too long is abandoned, so the stop ends in time whatever hangs. */
+async function stopInSteps(
+  steps: readonly StopStep[],
+  { drainTimeoutMs, onLate }: StopOptions,
+): Promise<void> {
+  const drainEndsAt = performance.now() + drainTimeoutMs;
+  for (const { name, endsMsAfterDrain, run } of steps) {
+    const leftMs = Math.max(0, drainEndsAt + endsMsAfterDrain - performance.now());
+    const ended = (async () => {
+      await run();
+    })();
+    await settleWithin(leftMs, ended, () => onLate(name));
+  }
 }

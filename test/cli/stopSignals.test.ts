@@ -4,8 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type StopSignal, stopSignals } from "../../src/cli/service/stopSignals.ts";
+import { serviceAddress } from "../../src/service/localControlServer.ts";
 import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
-import { startOnTerminal } from "../support/process/terminal.ts";
+import { COMMAND_LINE } from "../support/process/program.ts";
+import { startOnTerminal, type TerminalProcess } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
 import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { message, newKey } from "../support/tenants.ts";
@@ -82,6 +84,16 @@ describe("a service with a message at the relay", () => {
     return json.id;
   }
 
+  /** Sends with the command that the service shows on its terminal. */
+  async function sendByGreeting(terminal: TerminalProcess, sink: Sink): Promise<string> {
+    const curl = () => /^curl [\s\S]*?\n\n/m.exec(terminal.screen())?.[0];
+    await until(() => curl() !== undefined, "the greeting");
+    const sent = Bun.spawn(["sh", "-c", `${curl()}`], { cwd: "/", stdout: "pipe", stderr: "ignore" });
+    const id = /"id":"([0-9a-f-]{36})"/.exec(await new Response(sent.stdout).text())?.[1] ?? "";
+    await sink.until(({ messages }) => messages.length > 0);
+    return id;
+  }
+
   /** How the message stands for whoever starts the service next. */
   async function statusAfter(dataDir: string, id: string): Promise<string> {
     const app = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
@@ -111,6 +123,39 @@ describe("a service with a message at the relay", () => {
   );
 
   test(
+    "finishes it when its terminal is closed",
+    () =>
+      withDelivery(async ({ sink, speak, dataDir, env }) => {
+        const terminal = startOnTerminal([...COMMAND_LINE, "serve"], {
+          cwd: "/",
+          env: { ...env, HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0" },
+        });
+        const id = await sendByGreeting(terminal, sink);
+        terminal.hangUp();
+        await until(async () => (await serviceAddress(dataDir)) === null, "the drain to begin");
+        speak();
+        expect(await terminal.exited).toBe(0);
+        expect(await statusAfter(dataDir, id)).toBe("sent");
+      }),
+    TEST_MS,
+  );
+
+  test(
+    "ignores the end of its terminal under nohup",
+    () =>
+      withDelivery(async ({ sink, speak, dataDir, env }) => {
+        const service = await startTestProcess({ dataDir, env, wrapper: ["nohup"] });
+        await sendOne(service, sink);
+        process.kill(service.pid, "SIGHUP");
+        expect((await service.call("GET", "/health/live")).status).toBe(200);
+        speak();
+        expect(await service.kill("SIGTERM")).toBe(0);
+        expect(service.log()).toContain('"signal":"SIGTERM"');
+      }),
+    TEST_MS,
+  );
+
+  test(
     "is left at once at a later Ctrl-C, with a status of its own",
     () =>
       withDelivery(async ({ sink, dataDir, env }) => {
@@ -133,11 +178,7 @@ describe("a service with a message at the relay", () => {
           cwd: ROOT,
           env: { ...env, HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0" },
         });
-        const curl = () => /^curl [\s\S]*?\n\n/m.exec(terminal.screen())?.[0];
-        await until(() => curl() !== undefined, "the greeting");
-        const sent = Bun.spawn(["sh", "-c", `${curl()}`], { cwd: "/", stdout: "pipe", stderr: "ignore" });
-        const id = /"id":"([0-9a-f-]{36})"/.exec(await new Response(sent.stdout).text())?.[1] ?? "";
-        await sink.until(({ messages }) => messages.length > 0);
+        const id = await sendByGreeting(terminal, sink);
         terminal.type(CTRL_C);
         const sentence = "Finishing 0 requests and 1 delivery… press Ctrl-C again to stop at once.";
         await until(() => terminal.screen().includes(sentence), "the terminal to show what it waits for");

@@ -11,7 +11,21 @@ const STANDARD_ERROR = 2;
 export function createLogger(level: string, format: LogFormat = "json"): Logger {
   const isPretty = format === "pretty" || (format === "auto" && process.stderr.isTTY === true);
   const options = { level, base: { service: "postledger" } };
-  if (!isPretty) return pino(options, destination({ fd: STANDARD_ERROR, sync: true }));
+  if (!isPretty) {
+    const lines = destination({ fd: STANDARD_ERROR, sync: true });
+    lines.on("error", loseLine);
+    return pino(options, lines);
+  }
   const hasColours = process.stderr.isTTY === true && !process.env.NO_COLOR;
-  return pino(options, { write: (line) => void writeSync(STANDARD_ERROR, prettyLogLine(line, hasColours)) });
+  const write = (line: string) => {
+    try {
+      writeSync(STANDARD_ERROR, prettyLogLine(line, hasColours));
+    } catch {
+      loseLine();
+    }
+  };
+  return pino(options, { write });
 }
+
+/** A line that cannot be written, because the terminal was closed or the disk is full, must not stop the service. */
+function loseLine(): void {}

@@ -1,7 +1,7 @@
-import { STOP_SIGNALS, statusOf } from "../service/stopSignals.ts";
+import { handledStopSignals, statusOf } from "../service/stopSignals.ts";
 
 /**
- * Runs a command that Ctrl-C and SIGTERM end cleanly: the work's signal aborts, `left` says what remains, and the
+ * Runs a command that Ctrl-C, SIGTERM and SIGHUP end cleanly: the work's signal aborts, `left` says what remains, and the
  * exit status is what shells use for a signal. A second signal ends the process at once.
  */
 export async function interruptible(
@@ -10,7 +10,7 @@ export async function interruptible(
 ): Promise<number> {
   const interrupted = new AbortController();
   let status = 0;
-  const listeners = STOP_SIGNALS.map((name) => {
+  const listeners = handledStopSignals().map((name) => {
     const listener = () => {
       status = statusOf(name);
       interrupted.abort();

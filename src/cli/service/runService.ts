@@ -1,13 +1,14 @@
 import type { Logger } from "pino";
 import { createLogger } from "../../adapters/pino/logger.ts";
+import { endWindows } from "../../kernel/lineBudget.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type RunningApp, startApp } from "../../service/startApp.ts";
 import { startupBanner } from "./startupBanner.ts";
 import { startupWarnings } from "./startupWarnings.ts";
-import { STOP_SIGNALS, type StopSignal, statusOf, stopSignals } from "./stopSignals.ts";
+import { handledStopSignals, type StopSignal, statusOf, stopSignals } from "./stopSignals.ts";
 
-/** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
+/** Runs the service until SIGTERM, SIGINT or SIGHUP, then drains it. A later signal ends it at once. */
 export async function runService(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel, config.logFormat);
   // Registered before the service claims anything or says that it listens.
@@ -23,6 +24,7 @@ export async function runService(config: Config): Promise<void> {
   const signal = await stopAsked;
   logDrain(config, logger, { app, signal });
   await app.stop();
+  endWindows();
   const { deliveries } = app.inFlight();
   if (deliveries > 0)
     logger.warn(
@@ -46,6 +48,7 @@ function firstSignal(logger: Logger): Promise<StopSignal> {
       nowMs: () => performance.now(),
       drain: resolve,
       endAtOnce(signal) {
+        endWindows();
         logger.warn(
           { signal },
           "ended at once: a delivery that was in flight is retried when its lease ends",
@@ -53,7 +56,7 @@ function firstSignal(logger: Logger): Promise<StopSignal> {
         process.exit(statusOf(signal));
       },
     });
-    for (const signal of STOP_SIGNALS) process.on(signal, receive);
+    for (const signal of handledStopSignals()) process.on(signal, receive);
   });
 }
 
@@ -65,9 +68,11 @@ interface Draining {
 /** Says what it waits for: a sentence on a terminal, a log line elsewhere. */
 function logDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }: Draining): void {
   const { requests, deliveries } = app.inFlight();
-  if (process.stdout.isTTY) process.stdout.write(drainSentence(requests, deliveries));
+  // After SIGHUP the terminal is usually gone.
+  const isShown = process.stdout.isTTY === true && signal !== "SIGHUP";
+  if (isShown) process.stdout.write(drainSentence(requests, deliveries));
   // With both on one screen, one of the two is enough.
-  if (process.stdout.isTTY && process.stderr.isTTY) return;
+  if (isShown && process.stderr.isTTY) return;
   logger.info({ signal, requests, deliveries, drainTimeoutMs }, "draining");
 }
 

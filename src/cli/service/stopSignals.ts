@@ -1,8 +1,26 @@
+import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 
-/** The signals that ask the service, or a command, to stop. */
-export const STOP_SIGNALS = ["SIGINT", "SIGTERM"] as const;
+const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 export type StopSignal = (typeof STOP_SIGNALS)[number];
+
+/**
+ * The signals that ask the service, or a command, to stop. A closed terminal sends SIGHUP. Under `nohup` it is left out:
+ * a listener would undo that it is ignored.
+ */
+export function handledStopSignals(): readonly StopSignal[] {
+  return isHangUpIgnored() ? STOP_SIGNALS.filter((signal) => signal !== "SIGHUP") : STOP_SIGNALS;
+}
+
+/** Only Linux tells. Elsewhere a process without a terminal may have been started by `nohup`. */
+function isHangUpIgnored(): boolean {
+  try {
+    const [, ignored = "0"] = /^SigIgn:\s*([\da-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+    return ((BigInt(`0x${ignored}`) >> BigInt(constants.signals.SIGHUP - 1)) & 1n) === 1n;
+  } catch {
+    return process.stdout.isTTY !== true;
+  }
+}
 
 /** The exit status of a process that such a signal has ended, as in shells. */
 export function statusOf(signal: StopSignal): number {

@@ -158,6 +158,20 @@ describe("the log of a service", () => {
   );
 });
 
+test(
+  "refused requests beyond the limit are counted in a line when the service stops",
+  async () => {
+    const service = await startTestProcess();
+    for (let count = 0; count < 103; count += 1) await service.call("GET", "/nothing");
+    expect(await service.kill("SIGTERM")).toBe(0);
+    const lines = service.log().split("\n");
+    const counting = lines.findIndex((line) => line.includes("further refused requests were not logged"));
+    expect(JSON.parse(lines[counting] ?? "{}")).toMatchObject({ omitted: 3 });
+    expect(lines.findIndex((line) => line.includes('"msg":"stopped"'))).toBeGreaterThan(counting);
+  },
+  START_MS,
+);
+
 describe("a batch in the log", () => {
   test(
     "leaves a line for each of its sends that is refused, as if it had come alone",

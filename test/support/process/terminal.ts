@@ -5,6 +5,8 @@ export interface TerminalProcess {
   screen(): string;
   /** Types a text: `"\u0003"` is Ctrl-C. */
   type(text: string): void;
+  /** Closes the terminal. */
+  hangUp(): void;
   readonly exited: Promise<number>;
 }
 
@@ -34,6 +36,7 @@ export function startOnTerminal(
     pid: child.pid,
     screen: () => text.replace(COLOURS, "").replaceAll("\r\n", "\n"),
     type: (typed) => void child.terminal?.write(typed),
+    hangUp: () => child.terminal?.close(),
     exited: child.exited,
   };
 }
