@@ -12,7 +12,8 @@ import { atOf, idOf } from "../projection.ts";
 import { insertInto, sqlList } from "../rows.ts";
 import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
 import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
-import { holdAll, LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RELEASE_ALL, RESUMED } from "./mailQueue.ts";
+import { holdAll, releaseAll } from "./holdAfterRestore.ts";
+import { LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RESUMED } from "./mailQueueColumns.ts";
 import { fingerprintKey } from "./tables.ts";
 
 export const EVENTS = [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS];
@@ -146,7 +147,7 @@ function eraseContent(id: string, db: ProjectedRows): void {
 /** Updates the row of the event's message, and the sums over messages. */
 export function apply(event: ProjectedEvent, db: ProjectedRows): void {
   if (event.type === "InstanceRestored") holdAll(db);
-  else if (event.type === "InstanceResumed") db.run(RELEASE_ALL);
+  else if (event.type === "InstanceResumed") releaseAll(db);
   else if (event.revision === ACCEPTANCE_REVISION) accept(event, db);
   else applyLater(event, db);
 }

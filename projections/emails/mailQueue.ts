@@ -2,61 +2,13 @@ import { mailOwnerOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase, type SqlRow } from "../../src/ports/readDatabase.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
-
-/**
- * The mail delivery queue, as columns of a message's row. `queue` is `ready` or `leased`, and null once the message has
- * ended. When the log is restored, earlier messages become `held` instead of `ready` until the operator resumes them;
- * `held` is 1 for them and for those that were claimed then. `revision` is that of the event that caused this state. A
- * message counts as waiting since its acceptance, or since `scheduled_at` (RFC 3339). `simulated` mail has its own
- * queue, because it needs no relay.
- */
-export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER, scheduled_at TEXT,
-  lease_ms INTEGER NOT NULL, claimed_by TEXT, held INTEGER NOT NULL, simulated INTEGER NOT NULL`;
+import { WAITING_SINCE } from "./mailQueueColumns.ts";
 
 /** One of the two queues: mail for the relay, or mail that the simulator delivers. */
 export type MailLane = "relay" | "simulator";
 
 function isSimulated(lane: MailLane): 0 | 1 {
   return lane === "simulator" ? 1 : 0;
-}
-
-/** SQL: since when a message counts as waiting. */
-const SINCE = "ifnull(scheduled_at, created_at)";
-
-export const QUEUE_INDEXES: readonly string[] = [
-  "CREATE INDEX mail_queue_ready ON emails (simulated, due_at) WHERE queue = 'ready'",
-  // Lets a query step from sender to sender and workspace to workspace, past all that one of them has waiting.
-  "CREATE INDEX mail_queue_by_sender ON emails (simulated, workspace_id, authority_id, sender_id, due_at) WHERE queue = 'ready'",
-  `CREATE INDEX mail_queue_by_age ON emails (workspace_id, ${SINCE}) WHERE queue = 'ready'`,
-  "CREATE INDEX mail_queue_leased ON emails (queue) WHERE queue = 'leased'",
-  "CREATE INDEX mail_queue_held ON emails (held, due_at) WHERE held = 1",
-];
-
-/** What a claim, the end of a claim and the end of a message set in addition to the status. */
-export const LEASED = "queue = 'leased', revision = ?, lease_ms = ?, claimed_by = ?";
-export const READY_AGAIN =
-  "queue = iif(held, 'held', 'ready'), due_at = ?, revision = ?, lease_ms = 0, claimed_by = NULL";
-export const NOT_QUEUED =
-  "queue = NULL, due_at = NULL, revision = NULL, lease_ms = 0, claimed_by = NULL, held = 0";
-
-/** Makes a waiting message due, as the operator asked. */
-export const RESUMED =
-  "UPDATE emails SET due_at = ?, revision = ? WHERE id = ? AND queue IN ('ready', 'held')";
-/** Moves a scheduled message to another time. */
-export const MOVED = `UPDATE emails SET scheduled_at = ?, due_at = ?, revision = ?
-  WHERE id = ? AND queue IN ('ready', 'held')`;
-/** Each uses an index of messages that have not ended. */
-const HOLD_ALL = [
-  "UPDATE emails SET held = 1 WHERE queue = 'leased'",
-  "UPDATE emails SET held = 1, queue = 'held' WHERE queue = 'ready'",
-];
-/** Releases held messages when the operator resumes delivery. */
-export const RELEASE_ALL =
-  "UPDATE emails SET held = 0, queue = iif(queue = 'held', 'ready', queue) WHERE held = 1";
-
-/** Holds all earlier messages after the log was restored, so none goes out by itself. */
-export function holdAll(db: ReadDatabase): void {
-  for (const sql of HOLD_ALL) db.run(sql);
 }
 
 /** A place in an index by time. Messages due at the same time are in log order. */
@@ -171,8 +123,8 @@ export interface WaitingOwner {
 
 /** The first mail owner after `after`, by id, with a message ready or deferred; null after the last. Reads one row. */
 export function nextOwnerByAge(db: ReadDatabase, after: string): WaitingOwner | null {
-  const sql = `SELECT workspace_id, ${SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id > ? ORDER BY workspace_id, ${SINCE} LIMIT 1`;
+  const sql = `SELECT workspace_id, ${WAITING_SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id > ? ORDER BY workspace_id, ${WAITING_SINCE} LIMIT 1`;
   const row = db.get(sql, after);
   if (row === undefined) return null;
   return { ownerId: String(row.workspace_id), acceptedAt: epochMs(String(row.since)) };
@@ -186,7 +138,7 @@ export function agedEmailsOf(
   limit: number,
 ): readonly DueEmail[] {
   const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? ORDER BY ${SINCE} LIMIT ? + 0`;
+    WHERE queue = 'ready' AND workspace_id = ? AND ${WAITING_SINCE} <= ? ORDER BY ${WAITING_SINCE} LIMIT ? + 0`;
   return db.all(sql, ownerId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
 
@@ -254,11 +206,6 @@ export function countReady(db: ReadDatabase, now: EpochMs, max: number): number 
   return Number(db.get(sql, now, max)?.waiting);
 }
 
-/** Whether a message is held because the log was restored. */
-export function isHeld(db: ReadDatabase, id: string): boolean {
-  return db.get("SELECT held FROM emails WHERE id = ?", id)?.held === 1;
-}
-
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
 export function leasedEmails(db: ReadDatabase, limit: number): readonly Lease[] {
   const sql = `SELECT ${LEASE_COLUMNS}, attempts AS attempt FROM emails WHERE queue = 'leased' LIMIT ? + 0`;
@@ -294,14 +241,6 @@ export function allDueAt(now: EpochMs): QueueCursor {
   return { dueAt: now, row: Number.MAX_SAFE_INTEGER };
 }
 
-/** How many messages are held because the log was restored, and how many of them are still claimed. */
-export function heldEmails(db: ReadDatabase): { readonly held: number; readonly claimed: number } {
-  const row = db.get(
-    "SELECT count(*) AS held, total(queue = 'leased') AS claimed FROM emails WHERE held = 1",
-  );
-  return { held: Number(row?.held), claimed: Number(row?.claimed) };
-}
-
 /**
  * The message of a mail owner that has waited longest; null if none waits. Messages scheduled for later than `now` do
  * not wait yet. Reads one row.
@@ -311,8 +250,8 @@ export function oldestWaiting(
   ownerId: string,
   now: EpochMs,
 ): { readonly id: string; readonly since: EpochMs } | null {
-  const sql = `SELECT id, ${SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? ORDER BY ${SINCE} LIMIT 1`;
+  const sql = `SELECT id, ${WAITING_SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id = ? AND ${WAITING_SINCE} <= ? ORDER BY ${WAITING_SINCE} LIMIT 1`;
   const row = db.get(sql, ownerId, rfc3339(now));
   return row === undefined ? null : { id: String(row.id), since: epochMs(String(row.since)) };
 }
@@ -320,13 +259,13 @@ export function oldestWaiting(
 /** How many messages of a mail owner wait, due or not, counted up to `limit`. */
 export function countWaiting(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? LIMIT ? + 0)`;
+    WHERE queue = 'ready' AND workspace_id = ? AND ${WAITING_SINCE} <= ? LIMIT ? + 0)`;
   return Number(db.get(sql, ownerId, rfc3339(now), limit)?.waiting ?? 0);
 }
 
 /** How many messages of a mail owner are scheduled for later than `now`, counted up to `limit`. */
 export function countScheduled(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS scheduled FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} > ? LIMIT ? + 0)`;
+    WHERE queue = 'ready' AND workspace_id = ? AND ${WAITING_SINCE} > ? LIMIT ? + 0)`;
   return Number(db.get(sql, ownerId, rfc3339(now), limit)?.scheduled ?? 0);
 }

@@ -10,6 +10,7 @@ import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.
 import { atOf, idOf } from "../projection.ts";
 import { listText } from "../rows.ts";
 import { addDelivery, fanOut, forgetSubscribers } from "./fanOut.ts";
+import { holdAll, releaseAll } from "./holdAfterRestore.ts";
 import { forgetMissed } from "./missedEvents.ts";
 
 const ENDPOINT = "INSERT INTO endpoints (id, workspace_id, event_types, active) VALUES (?, ?, ?, 1)";
@@ -34,10 +35,6 @@ const FORGET_BACKLOGS =
   "DELETE FROM backlogs WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE endpoint_id = backlogs.endpoint_id)";
 const BACKLOGS_ANEW = `UPDATE backlogs SET due_at = (SELECT min(due_at) FROM deliveries
   WHERE endpoint_id = backlogs.endpoint_id AND state = 'ready')`;
-const HOLD_READY = "UPDATE deliveries SET held = 1, state = 'held' WHERE state = 'ready'";
-const HOLD_LEASED = "UPDATE deliveries SET held = 1 WHERE state = 'leased'";
-const RELEASE_ALL =
-  "UPDATE deliveries SET held = 0, state = iif(state = 'held', 'ready', state) WHERE held = 1";
 const FORGET_FAILURES = "DELETE FROM failing WHERE endpoint_id = ?";
 
 function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
@@ -149,10 +146,10 @@ function applyErasure(event: ProjectedEvent, db: ReadDatabase): void {
   db.run(BACKLOGS_ANEW);
 }
 
-/** A restoration holds the open deliveries, but not later ones. */
 function applyHold(event: ProjectedEvent, db: ReadDatabase): void {
-  const statements = event.type === "InstanceRestored" ? [HOLD_READY, HOLD_LEASED] : [RELEASE_ALL];
-  for (const statement of [...statements, BACKLOGS_ANEW]) db.run(statement);
+  if (event.type === "InstanceRestored") holdAll(db);
+  else releaseAll(db);
+  db.run(BACKLOGS_ANEW);
 }
 
 /** Whether endpoints receive this event. Of deferrals, only real delays are published. */

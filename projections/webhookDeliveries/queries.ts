@@ -184,11 +184,6 @@ export function webhookDelivery(db: ReadDatabase, endpointId: string, id: string
   return firstRow(db, `SELECT ${COLUMNS} FROM deliveries WHERE endpoint_id = ? AND id = ?`, endpointId, id);
 }
 
-/** How many deliveries are held because the log was restored. */
-export function heldWebhooks(db: ReadDatabase): number {
-  return Number(db.get("SELECT count(*) AS held FROM deliveries WHERE held = 1 AND state <> 'done'")?.held);
-}
-
 /** The deliveries of a workspace with the given ids, as far as they exist. Reads one row per id. */
 export function webhookDeliveriesOf(
   db: ReadDatabase,

@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { emails } from "../../projections/emails/emails.ts";
-import { heldEmails, leasedEmails, nextReadyAt, readyEmails } from "../../projections/emails/mailQueue.ts";
+import { heldEmails } from "../../projections/emails/holdAfterRestore.ts";
+import { leasedEmails, nextReadyAt, readyEmails } from "../../projections/emails/mailQueue.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { heldVerificationMails, readyVerificationMails, senders } from "../../projections/senders.ts";
-import {
-  heldWebhooks,
-  nextWebhookReadyAt,
-  readyWebhooks,
-} from "../../projections/webhookDeliveries/queries.ts";
+import { heldWebhooks } from "../../projections/webhookDeliveries/holdAfterRestore.ts";
+import { nextWebhookReadyAt, readyWebhooks } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";

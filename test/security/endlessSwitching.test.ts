@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { resumeEmail } from "../../src/commands/email/emailChanges.ts";
+import { resumeEmail } from "../../src/commands/email/resumeEmail.ts";
 import { switchExistingSender } from "../../src/commands/sender/manageSender.ts";
 import { senderIdOf } from "../../src/commands/sender/senderId.ts";
 import { resumeWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";

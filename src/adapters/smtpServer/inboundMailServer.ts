@@ -10,14 +10,8 @@ import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
 import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
-import {
-  introduction,
-  listen,
-  NEVER_COMMANDS,
-  replyError,
-  type TlsFiles,
-  tlsOptions,
-} from "./sharedServerOptions.ts";
+import { introduction, listen, NEVER_COMMANDS, replyError } from "./sharedServerOptions.ts";
+import { type TlsFiles, tlsOptions } from "./tlsOptions.ts";
 
 interface InboundOptions {
   readonly host: string;

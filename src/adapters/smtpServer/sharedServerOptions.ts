@@ -3,22 +3,11 @@ import type { SMTPServer, SMTPServerOptions } from "smtp-server";
 /** Sendmail's joke commands, and commands for proxies, which we do not have. */
 export const NEVER_COMMANDS: readonly string[] = ["WIZ", "SHELL", "KILL", "XCLIENT", "XFORWARD"];
 
-/** A certificate with those of its authorities after it, and its key, in PEM. */
-export interface TlsFiles {
-  readonly cert: string;
-  readonly key: string;
-}
-
 /**
  * How a server introduces itself: only by its name in the greeting and after EHLO (RFC 5321 §4.2, §4.1.1.1).
  */
 export function introduction(name: string): Pick<SMTPServerOptions, "name" | "heloResponse"> {
   return { name, heloResponse: "%s" };
-}
-
-/** How a server offers TLS. */
-export function tlsOptions({ cert, key }: TlsFiles): SMTPServerOptions {
-  return { cert, key, minVersion: "TLSv1.2" };
 }
 
 /** Binds the port; 0 means any free one. Rejects with the system's error if it cannot. */

@@ -10,14 +10,8 @@ import type {
 } from "../../ports/submission/submissionServer.ts";
 import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
-import {
-  introduction,
-  listen,
-  NEVER_COMMANDS,
-  replyError,
-  type TlsFiles,
-  tlsOptions,
-} from "./sharedServerOptions.ts";
+import { introduction, listen, NEVER_COMMANDS, replyError } from "./sharedServerOptions.ts";
+import { type TlsFiles, tlsOptions } from "./tlsOptions.ts";
 
 /** The TLS files, and whether TLS starts with the connection. */
 export interface SubmissionTls extends TlsFiles {

@@ -1,9 +1,10 @@
-import { allDueAt, heldEmails, waitingEmails } from "../../../projections/emails/mailQueue.ts";
+import { heldEmails } from "../../../projections/emails/holdAfterRestore.ts";
+import { allDueAt, waitingEmails } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
-import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
+import { heldWebhooks } from "../../../projections/webhookDeliveries/holdAfterRestore.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { resumeEmail } from "../../commands/email/emailChanges.ts";
+import { resumeEmail } from "../../commands/email/resumeEmail.ts";
 import { resumeDelivery } from "../../commands/instance/resumeDelivery.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";

@@ -1,10 +1,8 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
-import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { SenderEvent } from "./events.ts";
+import { retryDelayMs } from "./retrySchedule.ts";
 import type { Sender, SenderState, VerificationRequest } from "./state.ts";
-
-const RETRY_MS_FIRST = MINUTE_MS;
-const RETRY_MS_MAX = HOUR_MS;
 
 interface MailClaim {
   readonly requestId: string;
@@ -76,7 +74,7 @@ export function settleVerificationMail(
   }
   if (request.mail !== "claimed" || request.attempts !== attempt) return decided(null);
   const { kind: _, isFinal, ...facts } = result;
-  const at = now + Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** (attempt - 1));
+  const at = now + retryDelayMs(attempt);
   const again = isFinal || at >= request.expiresAt ? {} : { nextAttemptAt: rfc3339(at) };
   return decided(null, {
     type: "SenderVerificationMailFailed",

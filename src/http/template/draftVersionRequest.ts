@@ -1,16 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type CompiledVersion, compileVersion } from "../../commands/template/compiledTemplateCache.ts";
+import { compileVersion } from "../../commands/template/compiledTemplateCache.ts";
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
 import { VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { typeFault, VARIABLE_TYPES, type VariableDefinition } from "../../domain/template/variables.ts";
 import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
-import { nearestName } from "../../kernel/text/nearestName.ts";
-import { excerpt } from "../../kernel/text/textLength.ts";
-import type { TemplateEngine, UsedVariable } from "../../ports/templateEngine.ts";
+import type { TemplateEngine } from "../../ports/templateEngine.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
-import { ERRORS_MAX, type ProblemDetail, refusedFor } from "../server/problem.ts";
+import { type ProblemDetail, refusedFor } from "../server/problem.ts";
+import { liquidFaults } from "./liquidFaults.ts";
 import { fallback, variableFields } from "./templateResource.ts";
 
 const SOURCE_CHARACTERS_MAX = 256 * 1_024;
@@ -62,9 +61,6 @@ export type DraftVersionBody = Static<typeof DraftVersionBody>;
 const RESERVED = new Set(
   "and blank contains empty false forloop in nil not null or tablerowloop true".split(" "),
 );
-
-/** No declared name is longer. */
-const NAME_SHOWN_UNITS_MAX = 80;
 
 /** A draft's parts, valid and within their limits. Throws a problem that names all faults. */
 export function draftRequest(engine: TemplateEngine, body: DraftVersionBody): NewVersion {
@@ -143,28 +139,4 @@ function sizeFaults(sizes: Sizes): readonly ProblemDetail[] {
   const [largest = ""] = sizes.toSorted(([, one], [, other]) => other - one)[0] ?? [];
   const message = `takes the version over ${VERSION_BYTES_MAX} bytes when encoded`;
   return [{ pointer: `/${largest}`, message }];
-}
-
-/** Parts that do not parse, and undeclared variables they use, which are mostly misspelt names. */
-function liquidFaults(compiled: CompiledVersion): readonly ProblemDetail[] {
-  const declared = compiled.variables.map(({ name }) => name);
-  const known = new Set(declared);
-  return (["subject", "html", "text"] as const).flatMap((part) => {
-    const result = compiled[part];
-    const pointer = `/${part}`;
-    if (result === null) return [];
-    if (result.kind === "invalid") return [{ pointer, message: result.reason }];
-    return result.template
-      .variables()
-      .filter(({ name }) => !known.has(name))
-      .slice(0, ERRORS_MAX)
-      .map((variable) => ({ pointer, message: undeclared(variable, declared) }));
-  });
-}
-
-function undeclared({ name, line }: UsedVariable, declared: readonly string[]): string {
-  const shown = excerpt(name, NAME_SHOWN_UNITS_MAX);
-  const nearest = nearestName(shown, declared);
-  const hint = nearest === null ? "declare it in variables" : `did you mean ${nearest}?`;
-  return `uses ${shown} in line ${line}, which is not in variables: ${hint}`;
 }

@@ -1,4 +1,4 @@
-import { isHeld } from "../../../projections/emails/mailQueue.ts";
+import { isHeld } from "../../../projections/emails/holdAfterRestore.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";

@@ -1,4 +1,4 @@
-import type { TlsFiles } from "../../adapters/smtpServer/sharedServerOptions.ts";
+import type { TlsFiles } from "../../adapters/smtpServer/tlsOptions.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { readTlsFiles } from "./tlsFiles.ts";

@@ -1,5 +1,5 @@
 import { createSecureContext } from "node:tls";
-import type { TlsFiles } from "../../adapters/smtpServer/sharedServerOptions.ts";
+import type { TlsFiles } from "../../adapters/smtpServer/tlsOptions.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
 /** The certificate and key that a port's two settings name; null if they name none, "invalid" after an error. */

@@ -8,7 +8,7 @@ import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 
 /** Read models that lack nothing older than this count as caught up. */
-const LAG_MS_MAX = 5 * SECOND_MS;
+const CAUGHT_UP_LAG_MS = 5 * SECOND_MS;
 /** How long to reuse a result, because a look reads the log. */
 const POLL_INTERVAL_MS = SECOND_MS;
 
@@ -50,5 +50,7 @@ async function lookAt(
   const since = await behindSince(store, { events }, position);
   if (since === null || since === "unknown") return null;
   const lagMs = clock.now() - since;
-  return lagMs < LAG_MS_MAX ? null : { lagMs, done: logReadFraction({ position, head: await store.head() }) };
+  return lagMs < CAUGHT_UP_LAG_MS
+    ? null
+    : { lagMs, done: logReadFraction({ position, head: await store.head() }) };
 }

@@ -15,8 +15,8 @@ export function stoppedReadModel(name: string, failure: string): Check {
   return failed(`read model ${name}`, failure, action);
 }
 
-/** A busy service may lag by less than this at any moment. */
-const LAG_MS_MAX = 10 * SECOND_MS;
+/** `doctor` warns of this lag and more. A busy service may lag by less at any moment. */
+const WARNED_LAG_MS = 10 * SECOND_MS;
 
 /** How far a read model is behind the log. `isFollowed`: a service runs and keeps it up to date. */
 export function readModelLag(name: string, since: BehindSince, isFollowed: boolean): Check {
@@ -27,6 +27,6 @@ export function readModelLag(name: string, since: BehindSince, isFollowed: boole
     since === "unknown"
       ? "behind the log; how far cannot be read now"
       : `${(lagMs / SECOND_MS).toFixed(1)} s behind the log: it lacks what was written since ${rfc3339(since)}`;
-  if (!isFollowed || lagMs < LAG_MS_MAX) return ok(check, detail);
+  if (!isFollowed || lagMs < WARNED_LAG_MS) return ok(check, detail);
   return warning(check, detail, "wait: it catches up by itself; until then lists lack the newest");
 }

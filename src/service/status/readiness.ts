@@ -13,7 +13,7 @@ import { isOutbox } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 
 /** How far a read model may be behind the log before the service reports itself unready. */
-const LAG_MS_MAX = 10_000;
+const READY_LAG_MS_MAX = 10_000;
 /** How long readiness waits for the store. */
 const STORE_MS_MAX = 5_000;
 
@@ -127,7 +127,7 @@ function readModelCheck({ readers, readModelBuild }: ReadinessOptions): () => Pr
     for (const { name, isCaughtUp } of models) if (isCaughtUp) haveBeenLevel.add(name);
     const failures = failuresOf(models);
     const isNew = models.some(({ name, state }) => state !== "failed" && !haveBeenLevel.has(name));
-    const isLate = build !== null && (isNew || build.lagMs > LAG_MS_MAX);
+    const isLate = build !== null && (isNew || build.lagMs > READY_LAG_MS_MAX);
     const progress =
       build === null ? [] : [`being built: ${Math.floor(build.done * 100)}% of the log is read`];
     return {

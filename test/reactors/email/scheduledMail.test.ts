@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { rescheduleEmail } from "../../../src/commands/email/emailChanges.ts";
+import { rescheduleEmail } from "../../../src/commands/email/rescheduleEmail.ts";
 import { addSuppression } from "../../../src/commands/suppression/addOrRemoveSuppression.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/kernel/time.ts";
 import { addressOf } from "../../support/addressOf.ts";

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
-import { cancelEmail, resumeEmail } from "../../../commands/email/emailChanges.ts";
+import { cancelEmail } from "../../../commands/email/cancelEmail.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { resumeEmail } from "../../../commands/email/resumeEmail.ts";
 import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";
 import { isWaiting } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
-import { rescheduleEmail } from "../../../commands/email/emailChanges.ts";
+
 import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { rescheduleEmail } from "../../../commands/email/rescheduleEmail.ts";
 import { SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import { DAY_MS, type EpochMs, parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { found } from "../../server/problem.ts";
