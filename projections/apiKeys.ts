@@ -113,7 +113,7 @@ export function listApiKeys(db: ReadDatabase, query: WorkspacePageQuery): readon
 }
 
 /** How many keys of the workspace are neither revoked nor expired at `now` (RFC 3339). */
-export function activeApiKeys(db: ReadDatabase, workspaceId: string, now: string): number {
+export function countActiveApiKeys(db: ReadDatabase, workspaceId: string, now: string): number {
   const sql = `SELECT count(*) AS keys FROM api_keys
     WHERE workspace_id = ? AND revoked = 0 AND (expires_at IS NULL OR expires_at > ?)`;
   return Number(db.get(sql, workspaceId, now)?.keys ?? 0);

@@ -7,8 +7,9 @@ import PostalMime, { decodeWords } from "postal-mime";
 import type { SMTPServerOptions } from "smtp-server";
 import { createEmlFileTransport } from "../../src/adapters/nodemailer/emlFileTransport.ts";
 import { buildMime, compose } from "../../src/adapters/nodemailer/mimeMessage.ts";
+import { parseSmtpUrl } from "../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { createRateLimiter } from "../../src/adapters/nodemailer/rateLimiter.ts";
-import { type SmtpOptions, smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts";
+import type { SmtpOptions } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import type { MailOutcome } from "../../src/kernel/outcome/mailOutcome.ts";
@@ -64,7 +65,7 @@ function transportTo(
   options: Partial<SmtpOptions> = {},
   clock = systemClock,
 ): MailTransport {
-  const relay = smtpOptionsFromUrl(`smtp://127.0.0.1:${sink.port}`);
+  const relay = parseSmtpUrl(`smtp://127.0.0.1:${sink.port}`);
   const transport = createSmtpTransport({ ...relay, ...options }, clock);
   cleanups.push(() => transport.close());
   return transport;
@@ -634,7 +635,7 @@ describe("TLS and AUTH", () => {
 
   test("TLS from the first byte", async () => {
     const sink = await sinkWith({}, { secure: true, disabledCommands: ["AUTH"] });
-    const transport = createSmtpTransport(smtpOptionsFromUrl(`smtps://127.0.0.1:${sink.port}`), systemClock);
+    const transport = createSmtpTransport(parseSmtpUrl(`smtps://127.0.0.1:${sink.port}`), systemClock);
     cleanups.push(() => transport.close());
     expect(await deliver(transport)).toMatchObject({ kind: "accepted" });
     expect(sink.record.messages[0]?.secure).toBe(true);
@@ -653,7 +654,7 @@ describe("TLS and AUTH", () => {
 
   test("credentials from the URL log in", async () => {
     const sink = await sinkWith({}, withAuth);
-    const relay = smtpOptionsFromUrl(`smtp://post:l%C3%84%3Adger%401@127.0.0.1:${sink.port}`);
+    const relay = parseSmtpUrl(`smtp://post:l%C3%84%3Adger%401@127.0.0.1:${sink.port}`);
     expect(await deliver(transportTo(sink, relay))).toMatchObject({ kind: "accepted" });
     expect(sink.record.messages[0]).toMatchObject({ secure: true, user: "post" });
   });
@@ -772,7 +773,7 @@ describe("what the relay does not support", () => {
   );
 });
 
-describe("smtpOptionsFromUrl", () => {
+describe("parseSmtpUrl", () => {
   const remote = { starttls: "required", verifyCertificate: true, implicitTls: false } as const;
   const local = { starttls: "opportunistic", verifyCertificate: false, implicitTls: false } as const;
   test.each([
@@ -793,7 +794,7 @@ describe("smtpOptionsFromUrl", () => {
       { host: "h", port: 587, ...remote, credentials: { user: "u@x", password: "p:/" } },
     ],
   ])("%s", (url, options) => {
-    expect(smtpOptionsFromUrl(url)).toEqual(options);
+    expect(parseSmtpUrl(url)).toEqual(options);
   });
 
   test.each([
@@ -819,7 +820,7 @@ describe("smtpOptionsFromUrl", () => {
   ])("%s is refused without telling the password", (url) => {
     let message = "";
     try {
-      smtpOptionsFromUrl(url);
+      parseSmtpUrl(url);
     } catch (error) {
       message = Bun.inspect(error);
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type ApiKeyRow, activeApiKeys, apiKeys, listApiKeys } from "../../projections/apiKeys.ts";
+import { type ApiKeyRow, apiKeys, countActiveApiKeys, listApiKeys } from "../../projections/apiKeys.ts";
 import { emails } from "../../projections/emails/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
@@ -238,7 +238,7 @@ describe("API keys", () => {
               const found = allPages(limit, (after) => listApiKeys(db, { workspaceId, ...after, limit }));
               expect(found).toEqual(newestFirst(own.map(rowOf)));
               const active = own.filter(({ key }) => isUsable(key, now)).length;
-              expect(activeApiKeys(db, workspaceId, rfc3339(now))).toBe(active);
+              expect(countActiveApiKeys(db, workspaceId, rfc3339(now))).toBe(active);
             }
             expect(JSON.stringify(db.all("SELECT * FROM api_keys"))).not.toContain(HASH);
           });

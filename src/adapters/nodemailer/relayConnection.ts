@@ -1,7 +1,8 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
-import type { SmtpBounds, SmtpOptions } from "./smtpOptions.ts";
+import type { SmtpLimits } from "./smtpLimits.ts";
+import type { SmtpOptions } from "./smtpOptions.ts";
 
 /** Reasons go into events and logs: one line, not a page. */
 const REASON_CHARS_MAX = 300;
@@ -9,7 +10,7 @@ const REASON_CHARS_MAX = 300;
 const PARTING_TIMEOUT_MS = 5_000;
 
 /** The options with a value for every limit. */
-export type RelaySettings = SmtpOptions & SmtpBounds;
+export type RelaySettings = SmtpOptions & SmtpLimits;
 
 /** The members of nodemailer's errors besides the message. */
 export interface SmtpError extends Error {

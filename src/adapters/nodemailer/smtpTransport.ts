@@ -19,7 +19,8 @@ import {
   troubleOf,
 } from "./relayConnection.ts";
 import { createSemaphore, type Semaphore } from "./semaphore.ts";
-import { type RelayProvider, SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
+import { SMTP_LIMITS_DEFAULT } from "./smtpLimits.ts";
+import type { RelayProvider, SmtpOptions } from "./smtpOptions.ts";
 import { type OutgoingMail, timerMs, transmit } from "./smtpTransaction.ts";
 
 /** What the sessions of one transport share. */
@@ -38,7 +39,7 @@ interface Pool {
  * connection breaks, and then nobody knows how often it was sent.
  */
 export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTransport {
-  const settings = { ...SMTP_DEFAULTS, ...options };
+  const settings = { ...SMTP_LIMITS_DEFAULT, ...options };
   const permits = createSemaphore(settings.connectionsMax);
   const pool: Pool = {
     settings,

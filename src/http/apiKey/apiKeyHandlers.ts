@@ -1,4 +1,4 @@
-import { activeApiKeys, apiKeyDescendants, apiKeyOf, listApiKeys } from "../../../projections/apiKeys.ts";
+import { apiKeyDescendants, apiKeyOf, listApiKeys } from "../../../projections/apiKeys.ts";
 import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import { type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueApiKey.ts";
@@ -10,11 +10,9 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { caughtUpPage, caughtUpRows, type ListSource } from "../lists/caughtUpReads.ts";
 import { found, invalid, Problem } from "../server/problem.ts";
+import { requireActiveKeysBelowMax } from "./activeKeyLimit.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 import { type IssueApiKeyBody, wantedKey } from "./issueApiKeyRequest.ts";
-
-/** Active keys per workspace. Concurrent requests may exceed it slightly. */
-const ACTIVE_KEYS_MAX = 1_000;
 
 /** A new key, shown this one time. */
 export interface NewKey {
@@ -30,7 +28,7 @@ export async function issueOnRequest(
   context: WorkspaceCommandContext,
 ): Promise<NewKey> {
   const wanted = wantedKey(body, context.at);
-  requireKeysBelowMax(source, issuer);
+  requireActiveKeysBelowMax(source, issuer);
   const outcome = await issueFurtherKey(source.deps, issuer, wanted, context);
   if (outcome.kind !== "issued") throw refusal(outcome);
   return outcome;
@@ -44,7 +42,7 @@ export async function rotateOnRequest(
   context: WorkspaceCommandContext,
 ): Promise<NewKey> {
   if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
-  requireKeysBelowMax(source, issuer);
+  requireActiveKeysBelowMax(source, issuer);
   const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
   const outcome = await rotateKey(source.deps, issuer, rotation, context);
   if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
@@ -62,12 +60,6 @@ export async function revokeOnRequest(
   await existingKey(source, context.workspaceId, id);
   await revokeKey(source.deps, id, context);
   if (withChildren) await revokeChildren(source, id, context);
-}
-
-function requireKeysBelowMax(source: ListSource, { workspaceId }: Principal): void {
-  const now = rfc3339(source.deps.clock.now());
-  if (activeApiKeys(source.readModel("api-keys").db, workspaceId, now) < ACTIVE_KEYS_MAX) return;
-  throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
 }
 
 /** Descendants may issue further keys meanwhile, so repeat until there are none. */

@@ -1,4 +1,5 @@
-import { type SmtpRelay, smtpOptionsFromUrl } from "../../adapters/nodemailer/smtpOptions.ts";
+import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
+import type { SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
@@ -60,7 +61,7 @@ function relaysOf(reader: EnvironmentReader, url: string): readonly SmtpRelay[] 
     return [];
   }
   try {
-    return urls.map(smtpOptionsFromUrl);
+    return urls.map(parseSmtpUrl);
   } catch (error) {
     reader.errors.push(
       `SMTP_URL must be a URL like smtp://user:password@relay.example:587: ${(error as Error).message}`,

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { dkimKeyFault, dkimSigner } from "../../../src/adapters/mailauth/dkimSigner.ts";
 import { buildMime } from "../../../src/adapters/nodemailer/mimeMessage.ts";
-import { smtpOptionsFromUrl } from "../../../src/adapters/nodemailer/smtpOptions.ts";
+import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
 import { type DkimKey, dkimAlgorithm, dkimRecord } from "../../../src/kernel/crypto/dkimKeys.ts";
@@ -142,7 +142,7 @@ describe("signed mail", () => {
       ["", ["pass", "pass"]],
       ["?dkim=off", ["none"]],
     ] as const) {
-      const relay = smtpOptionsFromUrl(`smtp://127.0.0.1:${sink.port}${query}`);
+      const relay = parseSmtpUrl(`smtp://127.0.0.1:${sink.port}${query}`);
       const transport = createSmtpTransport({ ...relay, signer: dkimSigner(KEYS) }, systemClock);
       const opened = await transport.session(AbortSignal.timeout(10_000));
       if (opened.kind !== "session") throw new Error(opened.reason);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { type RelayChange, relayFailover } from "../../../src/adapters/nodemailer/relayFailover.ts";
-import { smtpOptionsFromUrl } from "../../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
 import type { MailMessage, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
@@ -56,7 +56,7 @@ function failoverOver(
       name: `127.0.0.1:${port}`,
       order,
       weight,
-      transport: createSmtpTransport(smtpOptionsFromUrl(`smtp://127.0.0.1:${port}`), systemClock),
+      transport: createSmtpTransport(parseSmtpUrl(`smtp://127.0.0.1:${port}`), systemClock),
     })),
     { clock, random, onChange: (change) => changes.push(change) },
   );

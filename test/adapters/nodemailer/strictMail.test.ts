@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmlFileTransport } from "../../../src/adapters/nodemailer/emlFileTransport.ts";
-import { smtpOptionsFromUrl } from "../../../src/adapters/nodemailer/smtpOptions.ts";
+import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
 import type { MailMessage, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
@@ -37,7 +37,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "postledger-strict-"));
   outbox = createEmlFileTransport({ directory, sessionsMax: 1 }, systemClock);
   sink = await startSmtpSink();
-  relay = createSmtpTransport(smtpOptionsFromUrl(`smtp://127.0.0.1:${sink.port}`), systemClock);
+  relay = createSmtpTransport(parseSmtpUrl(`smtp://127.0.0.1:${sink.port}`), systemClock);
 });
 
 afterAll(async () => {

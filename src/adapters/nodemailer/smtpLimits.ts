@@ -1,0 +1,33 @@
+/** Limits on the use of one relay: connections, messages, and how long to wait for what. */
+export interface SmtpLimits {
+  /** Connections open at once, idle ones included. */
+  readonly connectionsMax: number;
+  readonly messagesPerConnectionMax: number;
+  /** Messages in any one second, over all connections. 0 = no limit. */
+  readonly messagesPerSecondMax: number;
+  /** How long to keep a connection without a message before QUIT. */
+  readonly idleMs: number;
+  /** How long all of connecting may take: name look-up, TCP, greeting, TLS. */
+  readonly connectTimeoutMs: number;
+  /** How long to wait for the greeting, within `connectTimeoutMs`. */
+  readonly greetingTimeoutMs: number;
+  /** How long the relay may be silent after any command but the final dot. */
+  readonly commandTimeoutMs: number;
+  /**
+   * How long the relay may be silent once the content is being sent. RFC 5321 §4.5.3.2.6 asks for ten minutes, because
+   * a relay that answers after we gave up has the message, and a retry sends a duplicate. The deadline of a send is
+   * usually sooner.
+   */
+  readonly finalReplyTimeoutMs: number;
+}
+
+export const SMTP_LIMITS_DEFAULT: SmtpLimits = {
+  connectionsMax: 5,
+  messagesPerConnectionMax: 100,
+  messagesPerSecondMax: 0,
+  idleMs: 30_000,
+  connectTimeoutMs: 10_000,
+  greetingTimeoutMs: 10_000,
+  commandTimeoutMs: 30_000,
+  finalReplyTimeoutMs: 600_000,
+};
