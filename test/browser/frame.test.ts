@@ -10,6 +10,30 @@ import {
 
 const TEST_MS_MAX = 60_000;
 
+/** Where a label of the time axis begins and ends, in pixels of its canvas. */
+interface PlotLabel {
+  readonly text: string;
+  readonly left: number;
+  readonly right: number;
+}
+
+/** Records the labels of the time axis that a canvas drew last: the centred texts, in a locale of long times. */
+const LABEL_RECORDER = `
+  const Format = Intl.DateTimeFormat;
+  Intl.DateTimeFormat = function (_, options) { return new Format("en-US", options); };
+  globalThis.plotLabels = new Map();
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...rect) {
+    plotLabels = new Map();
+    return clearRect.apply(this, rect);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
+    const half = this.measureText(text).width / 2;
+    if (this.textAlign === "center") plotLabels.set(x, { text, left: x - half, right: x + half });
+    return fillText.call(this, text, x, ...rest);
+  };
+`;
+
 describeInBrowser("the frame of the dashboard", (browser) => {
   let app: TestApp;
   beforeAll(async () => {
@@ -88,6 +112,28 @@ describeInBrowser("the frame of the dashboard", (browser) => {
     await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog", { name: "Keyboard" }).waitFor({ state: "hidden" });
+  });
+
+  test("a tablet shows the whole navigation", async () => {
+    const { page } = await browser.open({ width: 768 });
+    await logInByLink(page, app);
+    const links = page.locator(".side nav a");
+    expect(await links.count()).toBeGreaterThan(10);
+    for (const link of await links.all()) {
+      const box = await link.boundingBox();
+      expect((box?.x ?? Infinity) + (box?.width ?? 0)).toBeLessThanOrEqual(768);
+    }
+  });
+
+  test.each([1280, 768, 390])("labels of the plot do not touch on a window of %i pixels", async (width) => {
+    const { page } = await browser.open({ width });
+    await page.addInitScript(LABEL_RECORDER);
+    await logInByLink(page, app);
+    await page.locator("[data-plot] canvas").waitFor();
+    const labels = (await page.evaluate("[...plotLabels.values()]")) as readonly PlotLabel[];
+    expect(labels.length).toBeGreaterThan(1);
+    const overlapping = labels.filter(({ left }, index) => left < (labels[index - 1]?.right ?? -1));
+    expect(overlapping).toEqual([]);
   });
 
   test(

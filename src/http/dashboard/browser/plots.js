@@ -4,6 +4,8 @@
 const COLOURS = ["--busy", "--good", "--good", "--bad", "--bad", "--waiting", "--soft"];
 const DASHED = new Set([2, 4]);
 const HEIGHT_PX = 240;
+/** Between the middles of two labels: the longest is about 70 pixels wide, such as 12:00 AM. */
+const LABEL_SPACE_PX_MIN = 84;
 
 /** Reads a table's figures: its times, and a row for each column of numbers. */
 function figuresOf(table) {
@@ -55,6 +57,7 @@ function draw(figure) {
       axes: [
         {
           ...axis,
+          space: LABEL_SPACE_PX_MIN,
           values: (_, times) =>
             times.map((at) => AXIS_TIMES[figure.dataset.plot].format(new Date(at * 1000))),
         },
