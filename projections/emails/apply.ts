@@ -9,7 +9,7 @@ import { mailOwnerId } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
 import { atOf, idOf } from "../projection.ts";
-import { insertInto, sqlList } from "../rows.ts";
+import { insertInto, sqlList } from "../sqlHelpers.ts";
 import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
 import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
 import { holdAll, releaseAll } from "./holdAfterRestore.ts";

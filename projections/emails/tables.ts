@@ -1,5 +1,5 @@
 import type { ProjectionTable } from "../projection.ts";
-import { sqlList } from "../rows.ts";
+import { sqlList } from "../sqlHelpers.ts";
 import { usageTables } from "../usage/tables.ts";
 import { QUEUE_COLUMNS, QUEUE_INDEXES } from "./mailQueueColumns.ts";
 

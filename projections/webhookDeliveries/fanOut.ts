@@ -1,8 +1,8 @@
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { atOf } from "../projection.ts";
+import { type Destination, insertDelivery, webhookTypeOf } from "./insertDelivery.ts";
 import { addMissed } from "./missedEvents.ts";
-import { type Destination, insertDelivery, webhookTypeOf } from "./sourceEvent.ts";
 
 const BACKLOG_GROWN = `INSERT INTO backlogs (endpoint_id, due_at) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET due_at = min(ifnull(due_at, excluded.due_at), excluded.due_at)`;

@@ -1,7 +1,7 @@
 import { DAY_MS, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { atOf } from "../projection.ts";
-import { type Destination, insertDelivery } from "./sourceEvent.ts";
+import { type Destination, insertDelivery } from "./insertDelivery.ts";
 import { IS_MISSED } from "./tables.ts";
 
 const FORGET_MISSED = `DELETE FROM deliveries WHERE endpoint_id = ? AND created_at < ? AND ${IS_MISSED}`;

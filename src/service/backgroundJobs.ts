@@ -34,7 +34,7 @@ import type { Config } from "./config/config.ts";
 import { isLoopbackUrl } from "./config/isLoopback.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
-import { troubleLog } from "./troubleLog.ts";
+import { troubleLog } from "./workerErrorLog.ts";
 
 /** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */
 const REMOTE_READ_SPACING_MS = 25;

@@ -12,7 +12,7 @@ import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { InboundReply } from "../ports/mail/inboundMail.ts";
 import type { Config } from "./config/config.ts";
-import { smtpName } from "./smtpName.ts";
+import { smtpName } from "./smtpGreetingName.ts";
 import { listenError } from "./startupErrors.ts";
 
 /** The port that receives returned mail, once it answers. */

@@ -6,7 +6,7 @@ import { makeRateLimits } from "../http/limits/rateLimits.ts";
 import { type OpenPort, openPort } from "../http/server/openPort.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
 import { requestLog } from "../http/server/requestLog.ts";
-import { afterInBackground } from "../kernel/lineBudget.ts";
+import { afterInBackground } from "../kernel/logRateLimit.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";

@@ -5,7 +5,7 @@ import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
 import { MAIL_BYTES_MAX, RECIPIENTS_MAX } from "../smtp/submittedMailLimits.ts";
 import type { Config } from "./config/config.ts";
-import { smtpName } from "./smtpName.ts";
+import { smtpName } from "./smtpGreetingName.ts";
 import { listenError } from "./startupErrors.ts";
 
 /** The port that takes mail over SMTP, once it answers. */

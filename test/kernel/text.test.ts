@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { reasonOf } from "../../src/kernel/text/errorReason.ts";
-import { isHeaderSafe } from "../../src/kernel/text/headerSafe.ts";
+import { isHeaderSafe } from "../../src/kernel/text/isHeaderSafe.ts";
 import { nearestName } from "../../src/kernel/text/nearestName.ts";
 import { bytesText, counted, grouped } from "../../src/kernel/text/readableNumbers.ts";
 import { codePoints, excerpt } from "../../src/kernel/text/textLength.ts";

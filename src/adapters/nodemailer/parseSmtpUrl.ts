@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
+import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { SmtpRelay } from "./smtpOptions.ts";
 

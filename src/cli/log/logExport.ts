@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
 import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
-import { fillDirectory } from "../../adapters/directory/fillDirectory.ts";
+import { fillDirectory } from "../../adapters/directory/createDirectoryAtomically.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { createLogger } from "../../adapters/pino/logger.ts";
-import { endWindows } from "../../kernel/lineBudget.ts";
+import { endWindows } from "../../kernel/logRateLimit.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type RunningApp, startApp } from "../../service/startApp.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/bootstrap.ts";
 import type { Config } from "../../service/config/config.ts";
 import { isLoopback, isLoopbackUrl } from "../../service/config/isLoopback.ts";
-import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/firstRun.ts";
 import type { RunningApp } from "../../service/startApp.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {

@@ -1,6 +1,6 @@
 import type { EmailContent } from "../../domain/email/events.ts";
 import { deliverFrom, type Email } from "../../domain/email/state.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { MailAttachment, MailMessage } from "../../ports/mail/mailTransport.ts";
 

@@ -5,7 +5,7 @@ import {
 } from "../../domain/email/contentLimits.ts";
 import { type TemplateFault, templateFault, versionForSend } from "../../domain/template/state.ts";
 import { fillVariables } from "../../domain/template/variables.ts";
-import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
+import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
 import type { CompileResult } from "../../ports/templateEngine.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -1,6 +1,6 @@
 import { never } from "../../kernel/assert.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { WebhookEvent } from "./events.ts";
 

@@ -3,8 +3,6 @@ import { isTestScope, SCOPES, TEST_SCOPES } from "../../domain/apiKey/scopes.ts"
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
-import { Closed, Nullable, ShownName, Text, Time } from "../body/commonSchemas.ts";
-import { dateTime } from "../body/dateTimeText.ts";
 import {
   addressFaults,
   displayNameFaults,
@@ -12,7 +10,9 @@ import {
   memberRules,
   NO_FAULTS,
   type UncheckedMembers,
-} from "../body/memberFaults.ts";
+} from "../body/commonFaults.ts";
+import { Closed, Nullable, ShownName, Text, Time } from "../body/commonSchemas.ts";
+import { dateTime } from "../body/dateTimeText.ts";
 import { checkRules, withRules } from "../body/validation.ts";
 import { invalid, type ProblemDetail } from "../server/problem.ts";
 import { Scope } from "./apiKeyResource.ts";

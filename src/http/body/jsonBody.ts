@@ -11,8 +11,8 @@ import {
   requireIdentity,
 } from "./bodyBytes.ts";
 import { NO_BODY_BYTES_MAX } from "./bodyLimits.ts";
+import { checkValue, pointerTo, requireBoundedShape } from "./jsonLimits.ts";
 import { jsonSyntaxError } from "./jsonSyntaxError.ts";
-import { checkValue, pointerTo, requireBoundedShape } from "./jsonValueRules.ts";
 
 /** Above this size we yield to the event loop between steps: each takes some milliseconds per megabyte. */
 const YIELD_ABOVE_BYTES = 1_000_000;

@@ -1,9 +1,9 @@
 import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { type EmailView, readEmail } from "../../commands/email/readEmail.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { type MailOwner, mailOwnerId, mailOwnerOf } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { findPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
 

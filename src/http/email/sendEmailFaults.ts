@@ -5,18 +5,18 @@ import {
   NAME_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
-import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
+import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
 import { parseDateTime } from "../../kernel/time.ts";
-import { NO_DATE_TIME } from "../body/dateTimeText.ts";
 import {
   displayNameFaults,
   fault,
   mailboxFaults,
   NO_FAULTS,
   type UncheckedMembers,
-} from "../body/memberFaults.ts";
+} from "../body/commonFaults.ts";
+import { NO_DATE_TIME } from "../body/dateTimeText.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
 function nameFaults(body: UncheckedMembers): readonly ProblemDetail[] {

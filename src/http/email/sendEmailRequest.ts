@@ -18,13 +18,13 @@ import {
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { DAY_MS, epochMs } from "../../kernel/time.ts";
+import { memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
-import { memberRules } from "../body/memberFaults.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { refusedFor } from "../server/problem.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";

@@ -1,6 +1,6 @@
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
+import { addressFaults, memberRules } from "../body/commonFaults.ts";
 import { Closed, Text } from "../body/commonSchemas.ts";
-import { addressFaults, memberRules } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";

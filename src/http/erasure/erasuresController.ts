@@ -1,5 +1,5 @@
 import { requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
-import { addressIn } from "../body/memberFaults.ts";
+import { addressIn } from "../body/commonFaults.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";

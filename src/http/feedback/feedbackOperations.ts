@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
+import { addressFaults, fault, memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, FreeText, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
-import { addressFaults, fault, memberRules } from "../body/memberFaults.ts";
 import { withErrorText, withRules } from "../body/validation.ts";
 import { answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 

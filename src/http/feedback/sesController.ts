@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { type SesContext, sesNotifications } from "../../commands/email/feedback/receiveSesNotification.ts";
 import { readBytes, requireIdentity } from "../body/bodyBytes.ts";
-import { requireBoundedShape } from "../body/jsonValueRules.ts";
+import { requireBoundedShape } from "../body/jsonLimits.ts";
 import { Problem } from "../server/problem.ts";
 import { bodyWithoutKey, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";

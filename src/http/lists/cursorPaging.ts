@@ -1,6 +1,6 @@
 import type { KeysetCursor, PageQuery } from "../../../projections/keysetPagination.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
 import { isUuid } from "../../kernel/ids.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { invalid, type Problem } from "../server/problem.ts";

@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { NewSender } from "../../commands/sender/manageSender.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { Closed, Nullable, ShownName, Text } from "../body/commonSchemas.ts";
 import {
   displayNameFaults,
   fault,
@@ -9,7 +8,8 @@ import {
   memberRules,
   NO_FAULTS,
   type UncheckedMembers,
-} from "../body/memberFaults.ts";
+} from "../body/commonFaults.ts";
+import { Closed, Nullable, ShownName, Text } from "../body/commonSchemas.ts";
 import { checkRules, withRules } from "../body/validation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 

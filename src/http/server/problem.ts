@@ -1,5 +1,5 @@
-import { definedMembers } from "../../kernel/definedMembers.ts";
 import { isUuid } from "../../kernel/ids.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { type ProblemCode, problemFacts } from "./problemCodes.ts";
 

@@ -1,4 +1,4 @@
-import { type After, lineBudget } from "../../kernel/lineBudget.ts";
+import { type After, lineBudget } from "../../kernel/logRateLimit.ts";
 import type { RequestContext } from "./requestContext.ts";
 import { pathOf } from "./requestTarget.ts";
 import { loggedPath } from "./routeMatching.ts";

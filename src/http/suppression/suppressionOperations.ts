@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
+import { addressFaults, memberRules } from "../body/commonFaults.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { addressFaults, memberRules } from "../body/memberFaults.ts";
 import { withAdvice, withRules } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersCreated, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";

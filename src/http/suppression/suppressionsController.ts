@@ -5,9 +5,9 @@ import {
   readSuppressionAt,
   type Suppression,
 } from "../../commands/suppression/readSuppression.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
-import { addressIn } from "../body/memberFaults.ts";
+import { addressIn } from "../body/commonFaults.ts";
 import {
   catchUpIfInTime,
   findPage,

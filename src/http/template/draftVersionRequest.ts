@@ -3,10 +3,10 @@ import { compileVersion } from "../../commands/template/compiledTemplateCache.ts
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
 import { VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { typeFault, VARIABLE_TYPES, type VariableDefinition } from "../../domain/template/variables.ts";
-import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
+import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import type { TemplateEngine } from "../../ports/templateEngine.ts";
+import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/commonFaults.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
 import { liquidFaults } from "./liquidFaults.ts";

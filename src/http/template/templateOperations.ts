@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { displayNameFaults, memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, ShownName } from "../body/commonSchemas.ts";
-import { displayNameFaults, memberRules } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendEmailFaults.ts";
 import { answersPage } from "../lists/listOperation.ts";

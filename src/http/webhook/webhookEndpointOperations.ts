@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
+import { displayNameFaults, memberRules, NO_FAULTS } from "../body/commonFaults.ts";
 import { Closed, FreeText, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
-import { displayNameFaults, memberRules, NO_FAULTS } from "../body/memberFaults.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";

@@ -10,7 +10,7 @@ import {
 import { registerWebhookEndpoint } from "../../commands/webhook/registerWebhookEndpoint.ts";
 import { testWebhookEndpoint } from "../../commands/webhook/testWebhookEndpoint.ts";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/decisions.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { checkRules } from "../body/validation.ts";

@@ -1,6 +1,6 @@
 import { MISSED_KEPT_MS } from "../../../projections/webhookDeliveries/missedEvents.ts";
 import { listWebhookDeliveries } from "../../../projections/webhookDeliveries/queries.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { findPage, whenCaughtUp } from "../lists/caughtUpReads.ts";

@@ -7,7 +7,7 @@ import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { definedMembers } from "../../kernel/definedMembers.ts";
+import { definedMembers } from "../../kernel/omitUndefined.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";

@@ -5,7 +5,7 @@ import type { InstanceState } from "../../domain/instance/state.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DAY_MS, epochMs, HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
-import { hasWorkspace, WORKSPACE_REMEDY } from "../firstRun.ts";
+import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrap.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 import { heldDetail } from "./readiness.ts";
 

@@ -18,8 +18,8 @@ import {
   type PageContext,
   post,
 } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/flashMessages.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { emailCsv } from "./emailCsv.ts";
 import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";

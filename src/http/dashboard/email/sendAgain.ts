@@ -3,7 +3,7 @@ import { openAttachments } from "../../../commands/email/content/storedContent.t
 import { type EmailView, folderOf } from "../../../commands/email/readEmail.ts";
 import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../commands/email/send/sendOutcome.ts";
-import { definedMembers } from "../../../kernel/definedMembers.ts";
+import { definedMembers } from "../../../kernel/omitUndefined.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { refusedFor } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";

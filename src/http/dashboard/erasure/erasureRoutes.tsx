@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import { requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
-import { addressIn } from "../../body/memberFaults.ts";
+import { addressIn } from "../../body/commonFaults.ts";
 import { existingErasure, pageOfErasures } from "../../erasure/erasureHandlers.ts";
 import { erasureJson } from "../../erasure/erasureResource.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";

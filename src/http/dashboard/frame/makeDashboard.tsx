@@ -29,9 +29,9 @@ import {
   post,
   routeTable,
 } from "./dashboardRoute.ts";
+import { makeNotices, noticeOf, seeOther } from "./flashMessages.ts";
 import { readForm } from "./formBody.ts";
 import { sectionOf } from "./navigation.ts";
-import { makeNotices, noticeOf, seeOther } from "./notices.ts";
 import { htmlResponse } from "./pageHeaders.ts";
 import { NotBuiltYet, ProblemBody, problemTitle } from "./problemPage.tsx";
 import { isFromOwnPage } from "./sameOrigin.ts";

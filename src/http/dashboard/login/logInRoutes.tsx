@@ -11,8 +11,8 @@ import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/request
 import type { Assets } from "../frame/assets.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { DASHBOARD_PATH } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/flashMessages.ts";
 import { readForm } from "../frame/formBody.ts";
-import { seeOther } from "../frame/notices.ts";
 import { htmlResponse } from "../frame/pageHeaders.ts";
 import type { Sessions } from "../frame/sessions.ts";
 import { makeLogInAttempts } from "./logInAttempts.ts";

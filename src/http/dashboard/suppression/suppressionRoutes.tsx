@@ -7,7 +7,7 @@ import {
 } from "../../../commands/suppression/addOrRemoveSuppression.ts";
 import { readSuppression, type Suppression } from "../../../commands/suppression/readSuppression.ts";
 import { SUPPRESSION_REASONS } from "../../../domain/suppression/events.ts";
-import { definedMembers } from "../../../kernel/definedMembers.ts";
+import { definedMembers } from "../../../kernel/omitUndefined.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../../kernel/text/textLength.ts";
 import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type After, afterInBackground, lineBudget } from "../kernel/lineBudget.ts";
+import { type After, afterInBackground, lineBudget } from "../kernel/logRateLimit.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import { MINUTE_MS, SECOND_MS } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";

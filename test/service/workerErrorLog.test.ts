@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { StoreError } from "../../src/ports/eventStore.ts";
-import { troubleLog } from "../../src/service/troubleLog.ts";
+import { troubleLog } from "../../src/service/workerErrorLog.ts";
 
 interface Line {
   readonly text: string;
