@@ -1,7 +1,7 @@
 /** Calls back after `delayMs`; need not keep the process alive. */
 export type After = (delayMs: number, act: () => void) => void;
 
-/** What is still to be called back. A budget has one window at a time, so these are few. */
+/** What is still to be called back. A limit has one window at a time, so these are few. */
 const waiting = new Set<() => void>();
 
 /** Does not keep the process alive. */
@@ -18,7 +18,7 @@ export function endWindows(): void {
   for (const end of waiting) end();
 }
 
-interface LineBudgetOptions {
+interface LogRateLimitOptions {
   /** The lines of one window. */
   readonly linesMax: number;
   readonly windowMs: number;
@@ -28,7 +28,7 @@ interface LineBudgetOptions {
 }
 
 /** Whether one more line may be written; at the end of each window it reports how many were omitted. */
-export function lineBudget({ linesMax, windowMs, after, logOmitted }: LineBudgetOptions): () => boolean {
+export function logRateLimit({ linesMax, windowMs, after, logOmitted }: LogRateLimitOptions): () => boolean {
   let taken = 0;
   return () => {
     if (taken === 0) {

@@ -34,7 +34,7 @@ import type { Config } from "./config/config.ts";
 import { isLoopbackUrl } from "./config/isLoopback.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
-import { troubleLog } from "./workerErrorLog.ts";
+import { workerErrorLog } from "./workerErrorLog.ts";
 
 /** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */
 const REMOTE_READ_SPACING_MS = 25;
@@ -105,7 +105,7 @@ export function makeBackgroundJobs(
     apiKeyLastUseWriter({
       apiKeyLastUse: deps.apiKeyLastUse,
       worker: newId(),
-      onTrouble: troubleLog({ logger, text: "could not record when keys were used" }),
+      onTrouble: workerErrorLog({ logger, text: "could not record when keys were used" }),
     }),
     staleReservationsOf(logger, { deps, readers }),
     ...workOnErasures(config, logger, { deps, readers, logId }),
@@ -159,7 +159,7 @@ function webhookDelivery(
     policy: config.webhooks.policy,
     userAgent: "Postledger-Webhooks",
     random: Math.random,
-    onTrouble: troubleLog({ logger, text: "webhook delivery was interrupted", idField: "deliveryId" }),
+    onTrouble: workerErrorLog({ logger, text: "webhook delivery was interrupted", idField: "deliveryId" }),
     onDisabled: (endpoint) => logger.warn(endpoint, DISABLED_ENDPOINT),
     onBlockedDestination: ({ workspaceId, endpointId, url }) =>
       // Log only the host: paths of destinations may hold secrets.
@@ -177,7 +177,7 @@ function staleReservationsOf(logger: Logger, { deps, readers }: JobParts) {
     deps,
     reservations: readers.reader("storage-reservations"),
     worker: newId(),
-    onTrouble: troubleLog({ logger, text: "looking for stale storage reservations failed" }),
+    onTrouble: workerErrorLog({ logger, text: "looking for stale storage reservations failed" }),
   });
 }
 
@@ -192,7 +192,7 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
     returnPathDomain: config.returnPathDomain,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
     random: Math.random,
-    onTrouble: troubleLog({ logger, text: "delivery was interrupted", idField: "emailId" }),
+    onTrouble: workerErrorLog({ logger, text: "delivery was interrupted", idField: "emailId" }),
   });
 }
 
@@ -242,7 +242,7 @@ function workOnErasures(
     deps,
     worker: newId(),
     random: Math.random,
-    onTrouble: troubleLog({ logger, text: "work on an erasure was interrupted", idField: "id" }),
+    onTrouble: workerErrorLog({ logger, text: "work on an erasure was interrupted", idField: "id" }),
   };
   const emails = readers.reader("emails");
   const waitUntilCaughtUp = async (name: string) =>
@@ -275,7 +275,7 @@ function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonl
     attachments: readers.reader("attachments"),
     worker: newId(),
     random: Math.random,
-    onTrouble: troubleLog({ logger, text: "work on an attachment was interrupted", idField: "id" }),
+    onTrouble: workerErrorLog({ logger, text: "work on an attachment was interrupted", idField: "id" }),
   };
   const attachmentUse = readers.reader("attachment-use");
   return [attachmentChecks(shared), ...attachmentRetention({ ...shared, attachmentUse })];
@@ -291,6 +291,10 @@ function senderVerification(config: Config, logger: Logger, { readers, ...mailin
     isCaughtUp: caughtUpCheckOf(readers, "senders"),
     from,
     baseUrl: baseUrl.href.replace(/\/$/, ""),
-    onTrouble: troubleLog({ logger, text: "a verification mail was interrupted", idField: "verificationId" }),
+    onTrouble: workerErrorLog({
+      logger,
+      text: "a verification mail was interrupted",
+      idField: "verificationId",
+    }),
   });
 }

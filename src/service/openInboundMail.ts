@@ -12,7 +12,7 @@ import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { InboundReply } from "../ports/mail/inboundMail.ts";
 import type { Config } from "./config/config.ts";
-import { smtpName } from "./smtpGreetingName.ts";
+import { smtpGreetingName } from "./smtpGreetingName.ts";
 import { listenError } from "./startupErrors.ts";
 
 /** The port that receives returned mail, once it answers. */
@@ -50,7 +50,7 @@ export async function openInboundMail(
   const server = await openInboundMailServer(
     {
       ...place,
-      name: smtpName(baseUrl),
+      name: smtpGreetingName(baseUrl),
       onTrouble: (error) =>
         logger.debug({ reason: reasonOf(error) }, "a connection with returned mail failed"),
     },

@@ -5,7 +5,7 @@ import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
 import { MAIL_BYTES_MAX, RECIPIENTS_MAX } from "../smtp/submittedMailLimits.ts";
 import type { Config } from "./config/config.ts";
-import { smtpName } from "./smtpGreetingName.ts";
+import { smtpGreetingName } from "./smtpGreetingName.ts";
 import { listenError } from "./startupErrors.ts";
 
 /** The port that takes mail over SMTP, once it answers. */
@@ -26,7 +26,7 @@ export async function openSubmission(
   const { openSubmissionServer } = await import("../adapters/smtpServer/submissionServer.ts");
   const port = await openSubmissionServer<Principal>({
     ...config,
-    name: smtpName(baseUrl),
+    name: smtpGreetingName(baseUrl),
     contentBytesMax: MAIL_BYTES_MAX,
     recipientsMax: RECIPIENTS_MAX,
     onError: ({ message }) => logger.debug({ reason: message }, "a submission connection failed"),

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type After, afterInBackground, lineBudget } from "../kernel/logRateLimit.ts";
+import { type After, afterInBackground, logRateLimit } from "../kernel/logRateLimit.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import { MINUTE_MS, SECOND_MS } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
@@ -8,7 +8,7 @@ import { StoreError } from "../ports/eventStore.ts";
 const LINES_MAX = 10;
 const WINDOW_MS = MINUTE_MS;
 
-interface TroubleLogOptions {
+interface WorkerErrorLogOptions {
   readonly logger: Pick<Logger, "warn">;
   readonly text: string;
   /** The log field for the id of the item concerned. */
@@ -17,19 +17,19 @@ interface TroubleLogOptions {
 }
 
 /**
- * Logs a worker's trouble, up to a rate; the rest is summed up in one line. Trouble of the store has a budget of its own,
- * so that it hides no other fault.
+ * Logs a worker's errors, up to a rate; the rest is summed up in one line. Errors of the store have a limit of their own,
+ * so that they hide no other fault.
  */
-export function troubleLog({ logger, text, idField, after = afterInBackground }: TroubleLogOptions) {
-  const budget = () =>
-    lineBudget({
+export function workerErrorLog({ logger, text, idField, after = afterInBackground }: WorkerErrorLogOptions) {
+  const limit = () =>
+    logRateLimit({
       linesMax: LINES_MAX,
       windowMs: WINDOW_MS,
       after,
       logOmitted: (omitted) =>
         logger.warn({ omitted, windowSeconds: WINDOW_MS / SECOND_MS }, `${text}: further lines were omitted`),
     });
-  const [ofStore, ofOthers] = [budget(), budget()];
+  const [ofStore, ofOthers] = [limit(), limit()];
   return (error: unknown, id?: string) => {
     const hasRoom = error instanceof StoreError ? ofStore : ofOthers;
     if (!hasRoom()) return;

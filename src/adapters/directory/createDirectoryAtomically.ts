@@ -9,7 +9,7 @@ const FOLDER_MODE = 0o700;
  * nothing; a dead process leaves a directory whose name ends with `.partial`. Its name is its own, so that two processes
  * that make the same directory do not write into each other's.
  */
-export async function fillDirectory<Result>(
+export async function createDirectoryAtomically<Result>(
   path: string,
   fill: (directory: string) => Promise<Result>,
 ): Promise<Result> {

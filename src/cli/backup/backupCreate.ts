@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
 import { copyDurably, digestFile } from "../../adapters/directory/copyFile.ts";
-import { fillDirectory } from "../../adapters/directory/createDirectoryAtomically.ts";
+import { createDirectoryAtomically } from "../../adapters/directory/createDirectoryAtomically.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
@@ -130,7 +130,9 @@ export const backupCreate: Command = {
     if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
       refuse("there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself");
     }
-    const made = await fillDirectory(out, (directory) => fill(config, directory, { out, withKey }));
+    const made = await createDirectoryAtomically(out, (directory) =>
+      fill(config, directory, { out, withKey }),
+    );
     const { sealedDataKey: _, ...told } = made;
     invocation.print({ out, withKey, ...told }, [
       `${out}: ${fileCountText(made)}, as of ${made.createdAt}`,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
 import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
-import { fillDirectory } from "../../adapters/directory/createDirectoryAtomically.ts";
+import { createDirectoryAtomically } from "../../adapters/directory/createDirectoryAtomically.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
@@ -168,7 +168,7 @@ async function exportContent(
   const bar = progressBar("content");
   let [files, bytes, damaged] = [0, 0, 0];
   try {
-    await fillDirectory(target, async (directory) => {
+    await createDirectoryAtomically(target, async (directory) => {
       for await (const file of copyContentTree(contentUrl.slice("file:".length), directory)) {
         files += 1;
         bytes += file.bytes;

@@ -9,7 +9,7 @@ import { isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { requireStoreError, StoreError } from "../../ports/eventStore.ts";
@@ -52,7 +52,7 @@ export async function issueKey(
     name,
     hash: deps.keys.hashApiKey(key),
     scopes: [...issue.scopes],
-    ...definedMembers({
+    ...omitUndefined({
       expiresAt: expiresAt === null ? undefined : rfc3339(expiresAt),
       issuerId,
       rotatedFrom,

@@ -1,6 +1,6 @@
 import type { EmailContent } from "../../domain/email/events.ts";
 import { deliverFrom, type Email } from "../../domain/email/state.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { MailAttachment, MailMessage } from "../../ports/mail/mailTransport.ts";
 
@@ -25,7 +25,7 @@ export function mailMessage(
     from,
     to,
     subject,
-    ...definedMembers({ returnPath, fromName, toName, replyTo, replyToName, headers, html, text }),
+    ...omitUndefined({ returnPath, fromName, toName, replyTo, replyToName, headers, html, text }),
     ...(files.length === 0 ? {} : { attachments: files }),
   };
 }

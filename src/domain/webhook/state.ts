@@ -1,6 +1,6 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { WebhookEvent } from "./events.ts";
 
@@ -42,7 +42,7 @@ function changed(endpoint: WebhookEndpoint, event: Change): WebhookEndpoint {
   switch (event.type) {
     case "WebhookEndpointUpdated": {
       const { url, description, eventTypes } = event.data;
-      return { ...endpoint, ...definedMembers({ url, description, eventTypes }) };
+      return { ...endpoint, ...omitUndefined({ url, description, eventTypes }) };
     }
     case "WebhookEndpointDisabled":
       return { ...endpoint, disabledReason: event.data.reason };

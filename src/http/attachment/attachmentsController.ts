@@ -10,7 +10,7 @@ import {
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { DIRECT_MEMBERS } from "../../commands/email/send/resolveAttachments.ts";
 import { FILE_BYTES_MAX } from "../../domain/attachment/fileSizeLimit.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { base64Bytes } from "../../kernel/text/base64.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { mediaTypeOf, requireIdentity } from "../body/bodyBytes.ts";
@@ -36,7 +36,7 @@ export function attachmentsController(options: ControllerOptions) {
       const { workspaceId } = principalOf(request);
       await whenCaughtUp(readModel("attachments"));
       const { status } = query;
-      const wanted = { workspaceId, ...pageRequest(query), ...definedMembers({ status }) };
+      const wanted = { workspaceId, ...pageRequest(query), ...omitUndefined({ status }) };
       return pageJson(await pageOfUploads(options, wanted), (upload) => upload);
     },
     getAttachment: async ({ params, request }) => {

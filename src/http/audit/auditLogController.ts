@@ -1,7 +1,7 @@
 import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { findPage, type ListSource, lookUpEach, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
@@ -22,7 +22,7 @@ export function auditLogController(source: ListSource) {
 
 function auditQuery(workspaceId: string, query: ListAuditLogQuery) {
   const { action, actor, target_type: targetType, target_id: targetId } = query;
-  const filters = definedMembers({ action, actor, targetType, targetId });
+  const filters = omitUndefined({ action, actor, targetType, targetId });
   return { workspaceId, ...pageRequest(query), ...filters, ...createdRange(query) };
 }
 

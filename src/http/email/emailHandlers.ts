@@ -3,7 +3,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { type EmailView, readEmail } from "../../commands/email/readEmail.ts";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { type MailOwner, mailOwnerId, mailOwnerOf } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { findPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
 
@@ -27,7 +27,7 @@ export function emailQuery(
     recipientHash: hashOf(to),
     tag: tag && keys.hashTag(ownerId, tag),
   };
-  return { ownerId, ...others, ...definedMembers(hashes) };
+  return { ownerId, ...others, ...omitUndefined(hashes) };
 }
 
 /** How a list shows a message. */

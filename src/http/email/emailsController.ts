@@ -10,7 +10,7 @@ import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { scheduleFault } from "../../domain/email/scheduledTime.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import type { MailOwner } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { addressIn } from "../body/commonFaults.ts";
@@ -207,6 +207,6 @@ function queryOf(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): 
   const { status, tag } = query;
   const addressOf = (name: "from" | "to") =>
     query[name] === undefined ? undefined : addressIn(`/${name}`, query[name]).canonical;
-  const filters = definedMembers({ status, tag, from: addressOf("from"), to: addressOf("to") });
+  const filters = omitUndefined({ status, tag, from: addressOf("from"), to: addressOf("to") });
   return { ...emailQuery(deps, owner, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
 }

@@ -18,7 +18,7 @@ import {
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
@@ -215,7 +215,7 @@ function hasMembers<Value extends object>(value: Value | undefined): value is Va
 
 /** The content without the addresses. An empty value equals an absent one. */
 function textsOf({ subject = "", html, text, headers, tags, variables, metadata, ...names }: SendEmailBody) {
-  return definedMembers({
+  return omitUndefined({
     fromName: names.from_name,
     toName: names.to_name,
     replyToName: names.reply_to_name,

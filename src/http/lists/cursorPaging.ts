@@ -1,6 +1,6 @@
 import type { KeysetCursor, PageQuery } from "../../../projections/keysetPagination.ts";
 import { isUuid } from "../../kernel/ids.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { invalid, type Problem } from "../server/problem.ts";
@@ -78,7 +78,7 @@ export function createdRange(query: { readonly created_from?: string; readonly c
   const createdBefore = before === undefined ? undefined : dateTime("/created_before", before);
   if (createdFrom !== undefined && createdBefore !== undefined && createdBefore < createdFrom)
     throw invalid("/created_before", "lies before created_from");
-  return definedMembers({ createdFrom, createdBefore });
+  return omitUndefined({ createdFrom, createdBefore });
 }
 
 /** One page from `find`, which is asked for one extra row to see whether there is a next page. */

@@ -1,5 +1,5 @@
 import { isUuid } from "../../kernel/ids.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { type ProblemCode, problemFacts } from "./problemCodes.ts";
 
@@ -68,7 +68,7 @@ export function unavailable(
 
 /** The refusal of a request beyond a rate: 429. */
 export function tooManyRequests(retryAfterSeconds: number, detail?: string): Problem {
-  return new Problem("RATE_LIMITED", { retryAfterSeconds, ...definedMembers({ detail }) });
+  return new Problem("RATE_LIMITED", { retryAfterSeconds, ...omitUndefined({ detail }) });
 }
 
 /** The longest pointer in an answer, in characters, because callers may send names of any length. */

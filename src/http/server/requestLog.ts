@@ -1,4 +1,4 @@
-import { type After, lineBudget } from "../../kernel/logRateLimit.ts";
+import { type After, logRateLimit } from "../../kernel/logRateLimit.ts";
 import type { RequestContext } from "./requestContext.ts";
 import { pathOf } from "./requestTarget.ts";
 import { loggedPath } from "./routeMatching.ts";
@@ -75,7 +75,9 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
   const bounded = (message: string) => {
     const logOmitted = (omitted: number) =>
       lines.warn({ omitted, windowSeconds: WINDOW_MS / 1_000 }, message);
-    return isWhole ? () => true : lineBudget({ linesMax: LINES_MAX, windowMs: WINDOW_MS, after, logOmitted });
+    return isWhole
+      ? () => true
+      : logRateLimit({ linesMax: LINES_MAX, windowMs: WINDOW_MS, after, logOmitted });
   };
   const refusals = bounded("further refused requests were not logged one by one");
   const failures = bounded("further failed requests were not logged one by one");

@@ -5,7 +5,7 @@ import {
   readSuppressionAt,
   type Suppression,
 } from "../../commands/suppression/readSuppression.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { addressIn } from "../body/commonFaults.ts";
 import {
@@ -76,5 +76,5 @@ function addressOf(text: string): Address {
 
 function suppressionQuery(workspaceId: string, query: ListSuppressionsQuery): SuppressionQuery {
   const { reason } = query;
-  return { workspaceId, ...pageRequest(query), ...definedMembers({ reason }), ...createdRange(query) };
+  return { workspaceId, ...pageRequest(query), ...omitUndefined({ reason }), ...createdRange(query) };
 }

@@ -3,7 +3,7 @@ import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
 import type { UsagePage } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { mailOwnerId } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type ListSource, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { encodeCursor, type Page, pageJson } from "../lists/cursorPaging.ts";
@@ -33,7 +33,7 @@ export function usageController(source: ListSource) {
     showBounces: async ({ query, request }) => {
       const domain = query.domain === undefined ? undefined : domainOf(query.domain);
       const range = usageRange(mailOwnerId(principalOf(request)), query, now());
-      const wanted = { ...range, ...definedMembers({ domain }) };
+      const wanted = { ...range, ...omitUndefined({ domain }) };
       await whenCaughtUp(emails);
       const page = await readInSteps(emails, (db) => listBounces(db, wanted));
       return pageJson(pageOfUsage(page), bouncesJson);
@@ -50,7 +50,7 @@ function usageFilters({ keys }: Dependencies, ownerId: string, query: UsageFilte
   if (isByTag && others.some((other) => other !== undefined))
     throw invalid("/tag", "goes with no other filter, and with group_by=tag alone");
   const tag = name === undefined ? undefined : keys.hashTag(ownerId, name);
-  return definedMembers({ senderId, templateId: templateId?.toLowerCase(), tag, groupBy });
+  return omitUndefined({ senderId, templateId: templateId?.toLowerCase(), tag, groupBy });
 }
 
 function domainOf(text: string): string {

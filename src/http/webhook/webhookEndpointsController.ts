@@ -10,7 +10,7 @@ import {
 import { registerWebhookEndpoint } from "../../commands/webhook/registerWebhookEndpoint.ts";
 import { testWebhookEndpoint } from "../../commands/webhook/testWebhookEndpoint.ts";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/decisions.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { checkRules } from "../body/validation.ts";
@@ -138,5 +138,5 @@ async function endpointChange(
   rules: DestinationRules,
 ): Promise<EndpointChange> {
   const url = text === undefined ? undefined : await destinationOf(text, rules);
-  return definedMembers({ url, description, eventTypes: types });
+  return omitUndefined({ url, description, eventTypes: types });
 }

@@ -1,6 +1,6 @@
 import { MISSED_KEPT_MS } from "../../../projections/webhookDeliveries/missedEvents.ts";
 import { listWebhookDeliveries } from "../../../projections/webhookDeliveries/queries.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { findPage, whenCaughtUp } from "../lists/caughtUpReads.ts";
@@ -70,6 +70,6 @@ function recoveredSince(text: string | undefined, now: EpochMs): string {
 }
 
 function deliveryQuery(query: ListWebhookDeliveriesQuery) {
-  const filters = definedMembers({ status: query.status, eventType: query.event_type });
+  const filters = omitUndefined({ status: query.status, eventType: query.event_type });
   return { ...pageRequest(query), ...filters, ...createdRange(query) };
 }

@@ -7,7 +7,7 @@ import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { definedMembers } from "../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
@@ -21,7 +21,7 @@ export function earlierBounce(suppression: NonNullable<SuppressionState>): Recor
     reason: bounceReason,
     code,
     suppress: true,
-    ...definedMembers({ enhancedCode, sealedReply }),
+    ...omitUndefined({ enhancedCode, sealedReply }),
   };
 }
 
@@ -74,7 +74,7 @@ export async function recordResult(
       emailId: on.due.id,
       reason: "bounce" as const,
       bounceReason: reason,
-      ...definedMembers({ code, enhancedCode, sealedReply }),
+      ...omitUndefined({ code, enhancedCode, sealedReply }),
     };
     await retryUntilRecorded(context, on.due.id, () =>
       suppressRecipient(context.store, bounced, workerCommandContext(context, on.due.workspaceId)),

@@ -8,7 +8,7 @@ import {
 import { reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
 import { redactRelayReply } from "../../../domain/email/redactRelayReply.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
-import { definedMembers } from "../../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { domainOf } from "../../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
@@ -73,7 +73,7 @@ function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedbac
   return {
     kind: "bounced",
     reason,
-    ...definedMembers({ code, enhancedCode, recipientDomain: domain }),
+    ...omitUndefined({ code, enhancedCode, recipientDomain: domain }),
     ...(encrypt === null || report.diagnostic === "" ? {} : { sealedReply: encrypt(report.diagnostic) }),
   };
 }

@@ -3,7 +3,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import type { MailOwner } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
-import { definedMembers } from "../../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
@@ -113,6 +113,6 @@ export function emailQueryOf(
   const createdBefore = timeOf("before");
   if (faults.length > 0) return { faults };
   const templateId = template?.toLowerCase();
-  const filters = definedMembers({ status, to, from, createdFrom, createdBefore, templateId, tag });
+  const filters = omitUndefined({ status, to, from, createdFrom, createdBefore, templateId, tag });
   return { query: emailQuery(deps, owner, filters) };
 }

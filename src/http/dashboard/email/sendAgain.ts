@@ -3,7 +3,7 @@ import { openAttachments } from "../../../commands/email/content/storedContent.t
 import { type EmailView, folderOf } from "../../../commands/email/readEmail.ts";
 import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../commands/email/send/sendOutcome.ts";
-import { definedMembers } from "../../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { refusedFor } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
@@ -67,14 +67,14 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
   // The name belongs to the original recipient, so nobody else gets it.
   const isSameRecipient = to === null || to.toLowerCase() === content.to.toLowerCase();
   const attachments = files.map(({ filename, contentType, contentId, content: bytes }) =>
-    definedMembers({
+    omitUndefined({
       filename,
       content_type: contentType,
       content_id: contentId,
       content: Buffer.from(bytes).toString("base64"),
     }),
   );
-  return definedMembers({
+  return omitUndefined({
     from,
     from_name: content.fromName,
     to: to ?? content.to,

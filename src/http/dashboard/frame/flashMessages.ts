@@ -6,8 +6,8 @@ import type { Session } from "./sessions.ts";
 const NOTICE_SECONDS = 30;
 const NAME = "postledger_notice";
 
-/** Reports the result of a form on the next page. */
-interface Notices {
+/** Reports the result of a form on the next page, once. */
+interface FlashMessages {
   /** The Set-Cookie header that carries a sentence to the session's next page. */
   leave(session: Session, text: string): string;
   /** The sentence left for the session; null if there is none. */
@@ -16,10 +16,10 @@ interface Notices {
   readonly forget: string;
 }
 
-export function makeNotices(
+export function makeFlashMessages(
   keys: InstanceKeys,
   { cookiePath, isSecure }: { readonly cookiePath: string; readonly isSecure: boolean },
-): Notices {
+): FlashMessages {
   const purpose = ({ id }: Session) => `notice of ${id}`;
   const cookie = (value: string, maxAgeSeconds: number) =>
     setCookie({ name: NAME, value, path: cookiePath, isSecure, maxAgeSeconds });

@@ -29,7 +29,7 @@ import {
   post,
   routeTable,
 } from "./dashboardRoute.ts";
-import { makeNotices, noticeOf, seeOther } from "./flashMessages.ts";
+import { makeFlashMessages, noticeOf, seeOther } from "./flashMessages.ts";
 import { readForm } from "./formBody.ts";
 import { sectionOf } from "./navigation.ts";
 import { htmlResponse } from "./pageHeaders.ts";
@@ -41,7 +41,7 @@ import { type LoggedIn, makeSessions } from "./sessions.ts";
 interface Frame extends DashboardOptions {
   readonly assets: Assets;
   readonly sessions: ReturnType<typeof makeSessions>;
-  readonly notices: ReturnType<typeof makeNotices>;
+  readonly notices: ReturnType<typeof makeFlashMessages>;
   readonly table: ReturnType<typeof routeTable>;
   readonly logIn: ReturnType<typeof makeLogIn>;
   /** The address of the dashboard's first page. */
@@ -68,7 +68,7 @@ export async function makeDashboard(options: DashboardOptions): Promise<Dashboar
     assets,
     sessions,
     home,
-    notices: makeNotices(deps.keys, cookies),
+    notices: makeFlashMessages(deps.keys, cookies),
     table: routeTable([...allDashboardRoutes(options, streams), ...frameRoutes(options, sessions)]),
     logIn: makeLogIn({ ...options, sessions, assets }),
   };

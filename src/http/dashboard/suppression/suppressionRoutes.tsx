@@ -7,7 +7,7 @@ import {
 } from "../../../commands/suppression/addOrRemoveSuppression.ts";
 import { readSuppression, type Suppression } from "../../../commands/suppression/readSuppression.ts";
 import { SUPPRESSION_REASONS } from "../../../domain/suppression/events.ts";
-import { definedMembers } from "../../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../../kernel/text/textLength.ts";
 import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
@@ -76,7 +76,7 @@ async function findSuppressions(
     return { shown: one === null ? [] : [one], nextCursor: null };
   }
   const reason = SUPPRESSION_REASONS.find((one) => one === query.get("reason"));
-  return pageOfSuppressions(options, { workspaceId, ...pageAsked(context), ...definedMembers({ reason }) });
+  return pageOfSuppressions(options, { workspaceId, ...pageAsked(context), ...omitUndefined({ reason }) });
 }
 
 function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {

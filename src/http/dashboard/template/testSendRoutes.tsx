@@ -6,7 +6,7 @@ import { compileVersion } from "../../../commands/template/compiledTemplateCache
 import type { TemplateLocation, VersionView } from "../../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../../commands/template/renderForSend.ts";
 import { isUuid, newId } from "../../../kernel/ids.ts";
-import { definedMembers } from "../../../kernel/omitUndefined.ts";
+import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { checkBy } from "../../body/validation.ts";
 import { SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { requireSender } from "../../server/authorization.ts";
@@ -136,7 +136,7 @@ function sendBody(
   const output = renderVersion(compileVersion(deps.templateEngine, source), variables);
   if (output.kind === "invalidData") return sendFaults(output.faults);
   const { subject, html, text } = output;
-  return { ...addresses, subject, ...definedMembers({ html, text }) };
+  return { ...addresses, subject, ...omitUndefined({ html, text }) };
 }
 
 /** Assigns the faults of a send to the fields of the form. */
