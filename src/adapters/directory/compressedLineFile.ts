@@ -8,6 +8,7 @@ import { messageOf } from "../../kernel/text/errorReason.ts";
 import { systemErrorText } from "../../kernel/text/systemErrorText.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { isMissing, syncFolder } from "./durableFile.ts";
+import { partialPath, removeDeadPartials } from "./partialPath.ts";
 
 const FILE_MODE = 0o600;
 /** Far longer than any event can be. */
@@ -30,10 +31,12 @@ export async function writeCompressed(chunks: AsyncIterable<string>, to: Writabl
 
 /**
  * Writes text, compressed (zstd), into a file that gets its name only when it is complete and on disk. A dead process
- * leaves a file beside it whose name ends with `.partial`.
+ * leaves a {@link partialPath}, which the next call removes.
  */
 export async function writeCompressedFile(path: string, chunks: AsyncIterable<string>): Promise<void> {
-  const partial = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}.partial`);
+  const hidden = join(dirname(path), `.${basename(path)}`);
+  await removeDeadPartials(hidden);
+  const partial = partialPath(hidden);
   try {
     const file = createWriteStream(partial, { mode: FILE_MODE, flags: "wx" });
     await pipeline(Readable.from(chunks), createZstdCompress(), file);

@@ -1,13 +1,13 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { syncFolder } from "./durableFile.ts";
+import { partialPath, removeDeadPartials } from "./partialPath.ts";
 
 const FOLDER_MODE = 0o700;
 
 /**
  * Fills a new directory beside `path`, which gets this name only when it is complete and on disk. A failure leaves
- * nothing; a dead process leaves a directory whose name ends with `.partial`. Its name is its own, so that two processes
- * that make the same directory do not write into each other's.
+ * nothing; a dead process leaves a {@link partialPath}, which the next call removes.
  */
 export async function createDirectoryAtomically<Result>(
   path: string,
@@ -16,7 +16,8 @@ export async function createDirectoryAtomically<Result>(
   // Without the slash at the end that a shell completes.
   const target = resolve(path);
   await mkdir(dirname(target), { recursive: true, mode: FOLDER_MODE });
-  const partial = `${target}.${crypto.randomUUID()}.partial`;
+  await removeDeadPartials(target);
+  const partial = partialPath(target);
   try {
     await mkdir(partial, { mode: FOLDER_MODE });
     const result = await fill(partial);

@@ -1,4 +1,5 @@
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { partialPath, removeDeadPartials } from "../../adapters/directory/partialPath.ts";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
 
 /** The size of pieces to write. Each is awaited, so memory holds only this much, however slow the reader. */
@@ -47,7 +48,8 @@ function standardOutput(): RowOutput {
 
 /** A file that appears under its name only when it is complete. */
 async function fileOutput(path: string): Promise<RowOutput> {
-  const partial = `${path}.${crypto.randomUUID()}.partial`;
+  await removeDeadPartials(path);
+  const partial = partialPath(path);
   const file: FileHandle = await open(partial, "wx", 0o600);
   // A single `write` may write only a part, without an error, when the disk is nearly full.
   return buffered((text) => file.writeFile(text), {
