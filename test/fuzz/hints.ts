@@ -122,11 +122,13 @@ function sendBody(context: HintContext): Json {
 function emailsQuery({ random, workspace }: HintContext): Readonly<Record<string, string>> {
   const sent = workspace.sent.length > 0 ? random.pick(workspace.sent) : null;
   const cursors = workspace.cursors.get("listEmails") ?? [];
+  const templates = workspace.known.get("template") ?? [];
   const others = {
     ...(random.chance(0.4) ? { limit: String(random.integer(1, 100)) } : {}),
     ...(random.chance(0.2) ? { status: random.pick(["queued", "canceled", "suppressed", "sent"]) } : {}),
     ...(random.chance(0.2) ? { from: workspace.sender } : {}),
     ...(random.chance(0.1) ? { to: `${workspace.canary()}@example.com` } : {}),
+    ...(random.chance(0.1) && templates.length > 0 ? { template_id: random.pick(templates).id } : {}),
     ...(random.chance(0.1) ? { created_from: randomTime(random) } : {}),
     ...(random.chance(0.1) ? { created_before: randomTime(random) } : {}),
     ...(random.chance(0.3) && cursors.length > 0 ? { cursor: random.pick(cursors) } : {}),

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { DAY_MS } from "../../kernel/time.ts";
-import { Closed, FreeText, Text, Time, TimeText } from "../body/commonSchemas.ts";
+import { Closed, FreeText, Id, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
@@ -25,6 +25,7 @@ const filters = {
   status: Type.Optional(EmailStatus),
   from: Type.Optional(FreeText("Messages from this address.")),
   to: Type.Optional(FreeText("Messages to this address.")),
+  template_id: Type.Optional(Id("Messages made from this template.")),
   tag: Type.Optional(
     Text({ minLength: 1, maxLength: TAG_CHARACTERS_MAX, description: "Messages with this tag." }),
   ),

@@ -31,7 +31,7 @@ import {
   receiptJson,
   rowSummaryJson,
 } from "./emailResource.ts";
-import { idempotencyKeyOf } from "./idempotencyKey.ts";
+import { idempotencyKeyOf, trimmedKey } from "./idempotencyKey.ts";
 import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
 import { sendProblem } from "./sendProblem.ts";
 
@@ -187,7 +187,7 @@ async function reachable(deps: Dependencies, request: Request, id: string): Prom
 }
 
 async function lookUpByKey(deps: Dependencies, owner: MailOwner, key: string, wanted: EmailQuery) {
-  const view = await readEmailByKey(deps, owner, key.trim());
+  const view = await readEmailByKey(deps, owner, trimmedKey(key));
   const isFound = view !== null && isWanted(deps, wanted, view);
   return { data: isFound ? [emailSummaryJson(view)] : [], next_cursor: null };
 }
@@ -204,9 +204,16 @@ function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }
 }
 
 function queryOf(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): EmailQuery {
-  const { status, tag } = query;
+  const { status, tag, template_id: template } = query;
+  const templateId = template?.toLowerCase();
   const addressOf = (name: "from" | "to") =>
     query[name] === undefined ? undefined : addressIn(`/${name}`, query[name]).canonical;
-  const filters = omitUndefined({ status, tag, from: addressOf("from"), to: addressOf("to") });
+  const filters = omitUndefined({
+    status,
+    templateId,
+    tag,
+    from: addressOf("from"),
+    to: addressOf("to"),
+  });
   return { ...emailQuery(deps, owner, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
 }

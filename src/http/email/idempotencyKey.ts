@@ -30,15 +30,23 @@ export function checkedIdempotencyKey(given: unknown, pointer = HEADER): string 
     const message = "is required: 8 to 200 printable ASCII characters, another one for each message";
     throw refused(message, pointer);
   }
-  const key = given.trim();
+  const key = trimmedKey(given);
   if (key.includes(BETWEEN_VALUES)) {
     throw refused("must be sent once, and hold no comma followed by a space", pointer);
   }
-  // Checked before trimming, which removes more than spaces: a no-break space, or a line break in a batch.
-  if (!/^[\x20-\x7e]*$/.test(given)) throw refused("must hold printable ASCII characters only", pointer);
+  if (!isPrintable(key)) throw refused("must hold printable ASCII characters only", pointer);
   if (key.length < 8 || key.length > 200)
     throw refused(`must have 8 to 200 characters, not ${key.length}`, pointer);
   return key;
+}
+
+function isPrintable(text: string): boolean {
+  return /^[\x20-\x7e]*$/.test(text);
+}
+
+/** A key without the spaces around it. `trim` alone would also remove a no-break space or a line break. */
+export function trimmedKey(given: string): string {
+  return isPrintable(given) ? given.trim() : given;
 }
 
 function refused(message: string, pointer: string): Problem {

@@ -12,31 +12,32 @@ import {
 } from "../../support/tenants.ts";
 
 const KEY = newKey();
+const RECIPIENT = "ana@example.com";
+const TAG = "receipts";
 const NOBODY = "nobody@example.com";
 const [LONG_AGO, FAR_AHEAD] = ["2020-01-01T00:00:00Z", "2090-01-01T00:00:00Z"];
 
-/** Each filter of `GET /api/v1/emails`: a value that finds the message, and one that does not. */
-const FILTERS: Readonly<
-  Record<Exclude<keyof ListEmailsQuery, "limit" | "cursor">, readonly [finds: string, misses: string]>
-> = {
-  idempotency_key: [KEY, newKey()],
-  status: ["queued", "bounced"],
-  from: [SENDER, NOBODY],
-  to: ["ana@example.com", NOBODY],
-  tag: ["receipts", "news"],
-  created_from: [LONG_AGO, FAR_AHEAD],
-  created_before: [FAR_AHEAD, LONG_AGO],
+/** A value that finds the message, once that is sent, and one that does not. */
+type Values = readonly [finds: () => string, misses: string];
+
+/** Each filter of `GET /api/v1/emails`. */
+const FILTERS: Readonly<Record<Exclude<keyof ListEmailsQuery, "limit" | "cursor">, Values>> = {
+  idempotency_key: [() => KEY, newKey()],
+  status: [() => "queued", "bounced"],
+  from: [() => SENDER, NOBODY],
+  to: [() => RECIPIENT, NOBODY],
+  template_id: [() => templateId, crypto.randomUUID()],
+  tag: [() => TAG, "news"],
+  created_from: [() => LONG_AGO, FAR_AHEAD],
+  created_before: [() => FAR_AHEAD, LONG_AGO],
 };
 
-/** The same for each word of the dashboard's search. */
-const WORDS: Readonly<
-  Record<(typeof SEARCH_WORDS)[number], readonly [finds: string | null, misses: string]>
-> = {
+/** Each word of the dashboard's search. */
+const WORDS: Readonly<Record<(typeof SEARCH_WORDS)[number], Values>> = {
   to: FILTERS.to,
   from: FILTERS.from,
   status: FILTERS.status,
-  // The message has no template.
-  template: [null, crypto.randomUUID()],
+  template: FILTERS.template_id,
   tag: FILTERS.tag,
   after: FILTERS.created_from,
   before: FILTERS.created_before,
@@ -46,14 +47,29 @@ const WORDS: Readonly<
 let service: TestService;
 let tenant: Tenant;
 let visitor: Visitor;
+let templateId: string;
 let id: string;
 beforeAll(async () => {
   service = await startService({ name: "SQLite", env: {}, isShared: false });
   tenant = await service.tenant();
   visitor = await logIn(service.url, tenant.apiKey);
-  id = (await tenant.send(KEY, message({ to: FILTERS.to[0], tags: [FILTERS.tag[0]] }))).json.id;
+  templateId = await publishedTemplate();
+  const sent = await tenant.send(
+    KEY,
+    message({ to: RECIPIENT, tags: [TAG], subject: undefined, text: undefined, template_id: templateId }),
+  );
+  id = sent.json.id;
 });
 afterAll(() => service.remove());
+
+async function publishedTemplate(): Promise<string> {
+  const create = async (path: string, body?: object) => (await tenant.call("POST", path, { body })).json.id;
+  const template = await create("/api/v1/templates", { name: "Receipt" });
+  const versions = `/api/v1/templates/${template}/versions`;
+  const version = await create(versions, { subject: "Receipt", text: "Paid", variables: [] });
+  await create(`${versions}/${version}/publish`);
+  return template;
+}
 
 async function listed(query: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const { status, json } = await tenant.call("GET", `/api/v1/emails?${new URLSearchParams(query)}`);
@@ -63,8 +79,8 @@ async function listed(query: Readonly<Record<string, string>>): Promise<readonly
 
 test.each(Object.entries(FILTERS))(
   "the list is filtered by %s, with an Idempotency-Key too",
-  async (name, values) => {
-    const [finds, misses] = values;
+  async (name, [known, misses]) => {
+    const finds = known();
     expect(await listed({ [name]: finds })).toEqual([id]);
     expect(await listed({ [name]: misses })).toEqual([]);
     expect(await listed({ idempotency_key: KEY, [name]: finds })).toEqual([id]);
@@ -78,6 +94,16 @@ test.each(SEARCH_WORDS)("the dashboard finds messages by %s:", async (word) => {
     return html.includes(`/messages/${id}`);
   };
   const [finds, misses] = WORDS[word];
-  if (finds !== null) expect(await shows(finds)).toBe(true);
+  expect(await shows(finds())).toBe(true);
   expect(await shows(misses)).toBe(false);
+});
+
+test("the id of a template may be given in upper case", async () => {
+  expect(await listed({ template_id: templateId.toUpperCase() })).toEqual([id]);
+});
+
+test("spaces around an Idempotency-Key do not count, and a no-break space does, as in the header", async () => {
+  expect(await listed({ idempotency_key: `  ${KEY} ` })).toEqual([id]);
+  expect(await listed({ idempotency_key: `\u00a0${KEY}` })).toEqual([]);
+  expect(await listed({ idempotency_key: `${KEY}\n` })).toEqual([]);
 });
