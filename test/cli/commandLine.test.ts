@@ -396,6 +396,17 @@ describe("keys and senders on the command line", () => {
       const bound = ["--sender", "Shop.example, Ana@example.com", "--client-range", "10.0.0.0/8,::1"];
       const first = await run("api-key", "create", ...of, "--scopes", "email:send", ...bound, "--json");
       expect({ err: first.err, scopes: first.json.scopes }).toEqual({ err: "", scopes: ["email:send"] });
+      await run("sender", "add", "acme.example", ...of);
+      const mixed = "ops@acme.example,ann@acme.test,shop.example";
+      const warned = await run("api-key", "create", ...of, "--scopes", "email:send", "--sender", mixed);
+      expect(warned.out).toMatch(/^pl_\w+\n$/);
+      expect(warned.err).toContain(
+        "ann@acme.test is no sender of the workspace, so the key cannot send from it",
+      );
+      expect(warned.err).toContain(
+        "shop.example is no sender of the workspace, so the key can send only from",
+      );
+      expect(warned.err).not.toContain("ops@acme.example");
       const second = (await run("api-key", "rotate", first.json.id, "--overlap-seconds", "0", "--json")).json;
       expect(second).toMatchObject({ rotated_from: first.json.id, key: expect.stringMatching(/^pl_/) });
       const third = (await run("api-key", "rotate", second.id, "--json")).json;

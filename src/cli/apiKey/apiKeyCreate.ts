@@ -1,7 +1,9 @@
 import { issueKey } from "../../commands/apiKey/issueApiKey.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { isScope, isTestScope, SCOPES, type Scope, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
@@ -38,6 +40,23 @@ function senderOf(text: string): string {
   const canonical = address === null ? parseDomain(text) : address.canonical;
   if (canonical === null) throw new UsageError(`--sender: ${text} is neither an address nor a domain`);
   return canonical;
+}
+
+/** A line for each sender that the workspace lacks. It may be added later, so this is no error. */
+async function missingSenders(deps: Dependencies, workspaceId: string, senders: readonly string[]) {
+  const isAdded = async (name: string) =>
+    (await deps.senders.get(deps.keys.hashAddress(workspaceId, name))) !== null;
+  const lines: string[] = [];
+  for (const sender of senders) {
+    const isAddress = sender.includes("@");
+    const domain = isAddress ? sender.slice(sender.lastIndexOf("@")) : `@${sender}`;
+    if ((isAddress && (await isAdded(sender))) || (await isAdded(domain))) continue;
+    const effect = isAddress ? "cannot send from it" : "can send only from addresses there that are";
+    lines.push(
+      `${sender} is no sender of the workspace, so the key ${effect}; ${POSTLEDGER} sender add ${sender} --workspace ${workspaceId} adds it`,
+    );
+  }
+  return lines;
 }
 
 function clientRangeOf(text: string): string {
@@ -101,14 +120,19 @@ export const apiKeyCreate: Command = {
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
       expiresAt: expiryOf(invocation.option("expires")),
     };
-    const issued = await withLog(invocation.config, async ({ deps }) => {
+    const { issued, missing } = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
-      return issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli"));
+      return {
+        missing: await missingSenders(deps, workspaceId, issue.senders ?? []),
+        issued: await issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli")),
+      };
     });
     invariant(issued, "a workspace is never removed");
     invocation.print({ ...issued, scopes: issue.scopes, test: isTest }, [issued.key]);
+    if (invocation.json) return;
     // On standard error, because scripts take the key from standard output.
-    if (invocation.option("scopes") === undefined && !invocation.json) {
+    for (const line of missing) process.stderr.write(`${line}\n`);
+    if (invocation.option("scopes") === undefined) {
       process.stderr.write(
         `it has ${isTest ? "every scope that a test key can hold" : "every scope"}, since --scopes was not given: ${issue.scopes.join(", ")}\n`,
       );
