@@ -211,6 +211,7 @@ describe("templates in the dashboard", () => {
     });
     const at = `/templates/${id}/versions/${version}/test-send`;
     const { html } = await fixture.visitor.get(at);
+    expect(html).toMatch(new RegExp(`<input id="from"[^>]* value="${SENDER}"`));
     const [, nonce = ""] = /name="nonce" value="([^"]+)"/.exec(html) ?? [];
     const fields = { nonce, from: SENDER, to: "colleague@example.com", "sample-name": "Ana" };
     const sent = [await fixture.visitor.post(at, fields), await fixture.visitor.post(at, fields)];
@@ -236,6 +237,23 @@ describe("templates in the dashboard", () => {
       from: "x@other.example",
     });
     expect(unsendable.status).toBe(422);
+    const other = await fixture.visitor.post(at, { ...fields, to: "another@example.com" });
+    expect(other.html).toContain("This form has sent another message before: submit it again");
+    expect(other.html).not.toContain(`value="${nonce}"`);
+  });
+
+  test("are offered for a test send where their versions are listed", async () => {
+    const id = await create();
+    expect((await fixture.visitor.get(`/templates/${id}`)).html).not.toContain("test-send");
+    const first = await draft(id);
+    const newest = await draft(id);
+    const offered = async () => (await fixture.visitor.get(`/templates/${id}`)).html;
+    expect(await offered()).toContain(`/versions/${newest}/test-send`);
+    await fixture.visitor.post(`/templates/${id}/versions/${first}/publish`);
+    expect(await offered()).toContain(`/versions/${first}/test-send`);
+    const { apiKey } = await fixture.tenant.withKey({ scopes: ["template:manage"] });
+    const other = await logIn(fixture.service.url, apiKey);
+    expect((await other.get(`/templates/${id}`)).html).not.toContain("test-send");
   });
 
   test("are archived and deleted once that was confirmed", async () => {

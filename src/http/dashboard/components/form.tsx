@@ -69,6 +69,8 @@ interface FieldProps {
   readonly placeholder?: string;
   /** HTML's `autocomplete`; by default `off`. */
   readonly autocomplete?: string;
+  /** Values to choose from; others can be typed. */
+  readonly suggestions?: readonly string[];
   /** Its time is in UTC: a script shows it in local time and sends UTC. The label says so. */
   readonly isUtc?: boolean;
 }
@@ -117,7 +119,15 @@ export const Field: FC<FieldProps> = (props) => (
       aria-invalid={props.fault ? "true" : undefined}
       spellcheck={false}
       data-utc={props.isUtc ? "" : undefined}
+      list={props.suggestions ? `${props.name}-suggestions` : undefined}
     />
+    {props.suggestions ? (
+      <datalist id={`${props.name}-suggestions`}>
+        {props.suggestions.map((value) => (
+          <option value={value} />
+        ))}
+      </datalist>
+    ) : null}
     <About name={props.name} hint={props.hint} fault={props.fault} />
   </p>
 );

@@ -45,6 +45,9 @@ export const EmailList: FC<EmailListProps> = (props) => {
   return (
     <>
       <Heading title="Messages" beside={<LiveMark stream={props.stream} />}>
+        {context.may("email:send") ? (
+          <LinkButton href={context.to("/messages/new")} label="New message" kind="primary" />
+        ) : null}
         <LinkButton href={context.to(withFilter("/messages.csv", { q: text }))} label="Download CSV" />
         {context.may("email:send") && rows.length > 0 ? (
           <LinkButton
@@ -266,7 +269,16 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
           ) : null}
         </p>
       ) : (
-        <p>Send the first one. It appears here at once.</p>
+        <p>
+          Send the first one
+          {context.may("email:send") ? (
+            <>
+              {" "}
+              <a href={context.to("/messages/new")}>from here</a>, or
+            </>
+          ) : null}{" "}
+          by a request. It appears here at once.
+        </p>
       )}
       <pre>{firstCommand}</pre>
       <p>

@@ -21,6 +21,7 @@ import {
 import { seeOther } from "../frame/flashMessages.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
+import { firstSendCommand } from "../newEmail/firstSendCommand.ts";
 import { emailCsv } from "./emailCsv.ts";
 import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";
 import {
@@ -31,7 +32,6 @@ import {
   type SearchTerms,
   searchText,
 } from "./emailSearch.ts";
-import { firstSendCommand } from "./firstSendCommand.ts";
 import {
   catchUp,
   countNewer,

@@ -12,6 +12,7 @@ import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
 import { pollingRoutes } from "../live/pollingRoutes.tsx";
 import { maintenanceRoutes } from "../maintenance/maintenanceRoutes.tsx";
+import { newEmailRoutes } from "../newEmail/newEmailRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
 import { senderRoutes } from "../sender/senderRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
@@ -29,7 +30,7 @@ import type { DashboardRoute } from "./dashboardRoute.ts";
 
 /**
  * Every page and action of the dashboard. What is not listed here does not exist. If two match a path the first one
- * counts: `/messages/send-again` comes before `/messages/:id`, and `/webhooks/new` before `/webhooks/:id`.
+ * counts: `/messages/new` comes before `/messages/:id`, and `/webhooks/new` before `/webhooks/:id`.
  */
 export function allDashboardRoutes(
   options: DashboardOptions,
@@ -38,6 +39,7 @@ export function allDashboardRoutes(
   return [
     ...overviewRoutes(options),
     ...emailListRoutes(options),
+    ...newEmailRoutes(options),
     ...emailRoutes(options),
     ...emailActionRoutes(options),
     ...rescheduleRoutes(options),

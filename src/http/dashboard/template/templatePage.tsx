@@ -83,12 +83,16 @@ interface TemplateDetailProps {
 export const TemplateDetail: FC<TemplateDetailProps> = ({ context, id, template, versions }) => {
   const at = `/templates/${id}`;
   const current = template.versions.find(({ id: versionId }) => versionId === template.currentVersionId);
+  const tried = current ?? template.versions.at(-1);
   return (
     <>
       <Heading title={template.name} beside={<Status status={templateStatus(template)} />}>
         {template.isArchived ? null : (
           <>
             <LinkButton href={context.to(`${at}/draft`)} label="New draft" kind="primary" />
+            {tried !== undefined && context.may("email:send") ? (
+              <LinkButton href={context.to(`${at}/versions/${tried.id}/test-send`)} label="Test send" />
+            ) : null}
             <LinkButton href={context.to(`${at}/archive`)} label="Archive…" kind="danger" asks />
           </>
         )}

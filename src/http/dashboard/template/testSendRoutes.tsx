@@ -1,24 +1,21 @@
 /** @jsxImportSource hono/jsx */
 
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";
 import type { TemplateLocation, VersionView } from "../../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../../commands/template/renderForSend.ts";
-import { isUuid, newId } from "../../../kernel/ids.ts";
+import { newId } from "../../../kernel/ids.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
-import { checkBy } from "../../body/validation.ts";
-import { SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
-import { requireSender } from "../../server/authorization.ts";
-import { Problem, refusedFor } from "../../server/problem.ts";
+import { Problem } from "../../server/problem.ts";
 import { existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { refusalText } from "../email/sendAgain.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { sentence } from "../frame/formFaults.ts";
+import { nonceOf, sendFromForm } from "../newEmail/sendFromForm.ts";
+import { usableAddresses } from "../sender/usableAddresses.ts";
 import { draftFields, type FieldFaults, fieldFaults, NO_FAULTS } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
 import { sampleValues } from "./sampleValues.ts";
@@ -26,15 +23,19 @@ import { templateLocationOf } from "./templateRoutes.tsx";
 import { aboveVersions } from "./versionRoutes.tsx";
 
 const scope = "email:send";
-const checkSend = checkBy(SendEmailBody);
 
 /** Sends a version, draft or published, to somebody for review. */
-export function testSendRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
+export function testSendRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const path = "/templates/:id/versions/:version/test-send";
   return [
-    get(path, scope, (context) => testSendPage(deps, context, NO_FAULTS)),
-    post(path, scope, (context) => testSend(deps, context)),
+    get(path, scope, (context) => testSendPage(options, context, { nonce: newId(), faults: NO_FAULTS })),
+    post(path, scope, (context) => testSend(options, context)),
   ];
+}
+
+interface TestSendForm {
+  readonly nonce: string;
+  readonly faults: FieldFaults;
 }
 
 /** The version of a form. Its content is for keys that may see templates. */
@@ -44,7 +45,13 @@ async function versionOf(deps: Dependencies, context: PageContext): Promise<Vers
   return existingVersion(deps, templateLocationOf(context), context.params.version ?? "");
 }
 
-async function testSendPage(deps: Dependencies, context: PageContext, faults: FieldFaults): Promise<Page> {
+async function testSendPage(
+  options: DashboardOptions,
+  context: PageContext,
+  { nonce, faults }: TestSendForm,
+): Promise<Page> {
+  const { deps } = options;
+  const addresses = await usableAddresses(options, context);
   const location = templateLocationOf(context);
   const { version, source } = await versionOf(deps, context);
   const template = await existingTemplate(deps, location);
@@ -67,13 +74,14 @@ async function testSendPage(deps: Dependencies, context: PageContext, faults: Fi
           verb="Send it"
           cancelTo={at}
         >
-          <input type="hidden" name="nonce" value={context.form.get("nonce") ?? newId()} />
+          <input type="hidden" name="nonce" value={nonce} />
           <Field
             name="from"
             label="From"
             type="email"
-            value={fieldOf(context.form, "from")}
-            hint="An active sender of this workspace, or an address of one of its domains."
+            value={context.form.has("from") ? fieldOf(context.form, "from") : (addresses[0] ?? "")}
+            suggestions={addresses}
+            hint="A verified sender of this workspace, or an address of a verified domain."
             fault={faults.get("from")}
             isRequired
           />
@@ -94,32 +102,19 @@ async function testSendPage(deps: Dependencies, context: PageContext, faults: Fi
   };
 }
 
-async function testSend(deps: Dependencies, context: PageContext): Promise<Page | Response> {
-  const { form } = context;
-  const nonce = form.get("nonce") ?? "";
-  if (!isUuid(nonce))
-    throw new Problem("INVALID_REQUEST", { detail: "the form is incomplete: reload the page" });
+async function testSend(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
+  const { deps } = options;
+  const nonce = nonceOf(context);
   const view = await versionOf(deps, context);
-  const body = sendBody(deps, templateLocationOf(context), view, form);
-  if (body instanceof Map) return testSendPage(deps, context, body);
-  const commandContext = context.commandContext();
-  const { workspaceId } = commandContext;
-  try {
-    checkSend(body);
-    const send = sendRequest(body as SendEmailBody);
-    requireSender(context.principal, (body as SendEmailBody).from);
-    const idempotencyKey = `test:${view.version.id}:${nonce}`;
-    const outcome = await sendEmail(deps, { ...send, workspaceId, idempotencyKey, context: commandContext });
-    if (outcome.kind === "accepted")
-      return context.seeOther(`/messages/${outcome.receipt.id}`, "This is the test message.");
-    if (outcome.kind === "refused" && outcome.faults.length > 0)
-      throw refusedFor(outcome.code, outcome.faults);
-    return testSendPage(deps, context, new Map([["draft", refusalText(outcome)]]));
-  } catch (error) {
-    const faults = error instanceof Problem ? (error.options.errors ?? []) : [];
-    if (faults.length === 0) throw error;
-    return testSendPage(deps, context, sendFaults(faults));
-  }
+  const body = sendBody(deps, templateLocationOf(context), view, context.form);
+  if (body instanceof Map) return testSendPage(options, context, { nonce, faults: body });
+  const outcome = await sendFromForm(deps, context, { body, keyPrefix: `test:${view.version.id}:` });
+  if (outcome.kind === "accepted")
+    return context.seeOther(`/messages/${outcome.id}`, "This is the test message.");
+  const { errors = [] } = outcome.problem.options;
+  const faults =
+    errors.length > 0 ? sendFaults(errors) : new Map([["draft", sentence(outcome.problem.message)]]);
+  return testSendPage(options, context, { nonce: outcome.nonce, faults });
 }
 
 /** The body of the send: a published version by its ids; a draft, which no send can name, as rendered. */

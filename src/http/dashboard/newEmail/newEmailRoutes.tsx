@@ -1,0 +1,126 @@
+/** @jsxImportSource hono/jsx */
+import {
+  HTML_CHARACTERS_MAX,
+  SUBJECT_CHARACTERS_MAX,
+  TEXT_CHARACTERS_MAX,
+} from "../../../domain/email/contentLimits.ts";
+import { newId } from "../../../kernel/ids.ts";
+import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
+import { EntryForm, Field, TextArea } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
+import { fieldOf } from "../frame/formBody.ts";
+import { type FormFaults, formFaults } from "../frame/formFaults.ts";
+import { usableAddresses } from "../sender/usableAddresses.ts";
+import { nonceOf, sendFromForm } from "./sendFromForm.ts";
+
+const PATH = "/messages/new";
+const SCOPE = "email:send";
+/** Room for the longest html and text, of which a form may take three bytes for each character. */
+const FORM_BYTES_MAX = 3 * (HTML_CHARACTERS_MAX + TEXT_CHARACTERS_MAX);
+
+/** Writes a message and sends it. */
+export function newEmailRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    get(PATH, SCOPE, (context) => newEmailPage(options, context, { nonce: newId(), faults: null })),
+    { ...post(PATH, SCOPE, (context) => sendNewEmail(options, context)), formBytesMax: FORM_BYTES_MAX },
+  ];
+}
+
+interface NewEmailForm {
+  readonly nonce: string;
+  /** Null if it was not submitted yet. */
+  readonly faults: FormFaults | null;
+}
+
+async function newEmailPage(
+  options: DashboardOptions,
+  context: PageContext,
+  { nonce, faults }: NewEmailForm,
+): Promise<Page> {
+  const addresses = await usableAddresses(options, context);
+  const entered = (name: string) => fieldOf(context.form, name);
+  const faultOf = (name: string) => faults?.fields[name];
+  return {
+    title: "New message",
+    above: [{ path: "/messages", title: "Messages" }],
+    ...(faults === null ? {} : { status: faults.status }),
+    body: (
+      <>
+        <Heading title="New message" />
+        <p>It is a message like any other: it counts, it is logged, and a suppressed recipient gets none.</p>
+        <EntryForm
+          context={context}
+          action={PATH}
+          refusal={faults?.whole}
+          verb="Send it"
+          cancelTo="/messages"
+        >
+          <input type="hidden" name="nonce" value={nonce} />
+          <Field
+            name="from"
+            label="From"
+            type="email"
+            value={faults === null ? (addresses[0] ?? "") : entered("from")}
+            suggestions={addresses}
+            hint="A verified sender of this workspace, or an address of a verified domain."
+            fault={faultOf("from")}
+            maxLength={ADDRESS_CHARACTERS_MAX}
+            isRequired
+          />
+          <Field
+            name="to"
+            label="To"
+            type="email"
+            value={entered("to")}
+            fault={faultOf("to")}
+            maxLength={ADDRESS_CHARACTERS_MAX}
+            isRequired
+          />
+          <Field
+            name="subject"
+            label="Subject"
+            value={entered("subject")}
+            fault={faultOf("subject")}
+            maxLength={SUBJECT_CHARACTERS_MAX}
+            isRequired
+          />
+          <TextArea name="text" label="Text" rows={8} value={entered("text")} fault={faultOf("text")} />
+          <TextArea
+            name="html"
+            label="HTML"
+            hint="Optional. With HTML alone, the text is made from it."
+            value={entered("html")}
+            fault={faultOf("html")}
+            isCode
+          />
+        </EntryForm>
+      </>
+    ),
+  };
+}
+
+async function sendNewEmail(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
+  const { form } = context;
+  if (fieldOf(form, "text") === "" && fieldOf(form, "html") === "") {
+    const faults = { status: 422, fields: { text: "Write a text, or HTML." }, whole: null };
+    return newEmailPage(options, context, { nonce: nonceOf(context), faults });
+  }
+  const outcome = await sendFromForm(options.deps, context, { body: bodyOf(context), keyPrefix: "new:" });
+  if (outcome.kind === "accepted")
+    return context.seeOther(`/messages/${outcome.id}`, "The message was accepted. This page follows it.");
+  return newEmailPage(options, context, { nonce: outcome.nonce, faults: formFaults(outcome.problem) });
+}
+
+function bodyOf({ form }: PageContext): unknown {
+  const html = fieldOf(form, "html");
+  const text = fieldOf(form, "text");
+  return {
+    from: fieldOf(form, "from").trim(),
+    to: fieldOf(form, "to").trim(),
+    subject: fieldOf(form, "subject"),
+    ...(html === "" ? {} : { html }),
+    ...(text === "" ? { auto_text: true } : { text }),
+  };
+}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { logIn } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
+import { SENDER } from "../../support/tenants.ts";
+
+const PATH = "/messages/new";
+const nonceIn = (html: string) => /name="nonce" value="([^"]+)"/.exec(html)?.[1] ?? "";
+
+describe("a new message in the dashboard", () => {
+  const fixture = dashboardFixture(sqliteStore);
+  const fields = () => ({
+    nonce: crypto.randomUUID(),
+    from: SENDER,
+    to: "ana@example.com",
+    subject: "Hello",
+    text: "It works.\r\nReally.",
+    html: "",
+  });
+  const read = async (location: string | null) =>
+    (await fixture.tenant.call("GET", `/api/v1/emails/${location?.split("/").at(-1)}`)).json;
+
+  test("is offered where messages are listed, and has a sender that may send", async () => {
+    expect((await fixture.visitor.get("/messages")).html).toContain(`href="/dashboard${PATH}"`);
+    const { html } = await fixture.visitor.get(PATH);
+    expect(html).toMatch(new RegExp(`<input id="from"[^>]* value="${SENDER}"`));
+    expect(html).toContain(`<option value="${SENDER}"`);
+  });
+
+  test("is not offered to a key that may not send", async () => {
+    const { apiKey } = await fixture.tenant.withKey({ scopes: ["email:read"] });
+    expect((await (await logIn(fixture.service.url, apiKey)).get("/messages")).html).not.toContain(PATH);
+  });
+
+  test("is sent as the API sends one, by the session's key, and a form submitted twice sends one", async () => {
+    const { html } = await fixture.visitor.get(PATH);
+    const form = { ...fields(), nonce: nonceIn(html) };
+    const first = await fixture.visitor.post(PATH, form);
+    expect(first.status).toBe(303);
+    expect((await fixture.visitor.post(PATH, form)).location).toBe(first.location);
+    expect(await read(first.location)).toMatchObject({
+      from: SENDER,
+      to: "ana@example.com",
+      subject: "Hello",
+      text: "It works.\nReally.",
+      html: null,
+    });
+  });
+
+  test("gets its text from the html if there is no other", async () => {
+    const { location } = await fixture.visitor.post(PATH, { ...fields(), text: "", html: "<h1>Hi</h1>" });
+    expect(await read(location)).toMatchObject({ html: "<h1>Hi</h1>", text: expect.stringMatching(/hi/i) });
+  });
+
+  test("takes the longest html, however a form encodes it", async () => {
+    const html = "<".repeat(500_000);
+    const { location } = await fixture.visitor.post(PATH, { ...fields(), html });
+    expect((await read(location)).html).toBe(html);
+  });
+
+  test("is refused beside the wrong field, and keeps what was typed", async () => {
+    for (const [wrong, field, why] of [
+      [{ from: "x@other.example" }, "from", "is not a sending address of this workspace"],
+      [{ to: "nobody" }, "to", "must be one bare address"],
+      [{ subject: "" }, "subject", "must have 1 to 998 characters"],
+      [{ text: "" }, "text", "Write a text, or HTML."],
+    ] as const) {
+      const { status, html } = await fixture.visitor.post(PATH, { ...fields(), text: "Typed.", ...wrong });
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(html).toMatch(new RegExp(`id="${field}-fault">[^<]*${why}`));
+      if (field !== "text") expect(html).toContain("Typed.");
+    }
+  });
+
+  test("can be followed by another one from the same form, as after the browser's Back", async () => {
+    const form = fields();
+    await fixture.visitor.post(PATH, form);
+    const again = await fixture.visitor.post(PATH, { ...form, subject: "Another" });
+    expect(again.status).toBe(409);
+    expect(again.html).toContain("This form has sent another message before");
+    const nonce = nonceIn(again.html);
+    const { location } = await fixture.visitor.post(PATH, { ...form, subject: "Another", nonce });
+    expect(await read(location)).toMatchObject({ subject: "Another" });
+  });
+
+  test("says why a key that is bound to other senders may not send it", async () => {
+    const body = { name: "bound", scopes: ["email:send"], senders: ["other@example.com"] };
+    const { key } = (await fixture.tenant.call("POST", "/api/v1/api-keys", { body })).json;
+    const visitor = await logIn(fixture.service.url, key);
+    const { status, html } = await visitor.post(PATH, fields());
+    expect(status).toBe(403);
+    expect(html).toContain("This key is bound to other@example.com.");
+  });
+});
