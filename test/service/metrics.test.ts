@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:net";
+import { SECOND_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { eventAndRequestCounts } from "../../src/service/metrics/eventAndRequestCounts.ts";
 import { openMetricsListener } from "../../src/service/metrics/metricsListener.ts";
@@ -65,13 +66,41 @@ test("metrics say how the service is, in the format of Prometheus", async () => 
     expect(await metricValue(`postledger_check_ok{check="${check}"}`)).toBe(1);
   expect(await metricValue('postledger_read_model_caught_up{name="emails"}')).not.toBeNull();
   expect(await metricValue("postledger_disk_free_bytes")).toBeGreaterThan(0);
-  const comment = /^# (?:HELP [a-z_]+ .+|TYPE [a-z_]+ (?:counter|gauge))$/;
-  const sample = /^[a-z_]+(?:\{[a-z_]+="[^"]*"\})? [\d.e+]+$/;
+  const comment = /^# (?:HELP [a-z\d_]+ .+|TYPE [a-z\d_]+ (?:counter|gauge))$/;
+  const sample = /^[a-z\d_]+(?:\{[a-z_]+="[^"]*"\})? [\d.e+]+$/;
   const invalidLines = text
     .trimEnd()
     .split("\n")
     .filter((line) => !comment.test(line) && !sample.test(line));
   expect(invalidLines).toEqual([]);
+});
+
+test("metrics of the process have the names that dashboards of Node.js know", async () => {
+  for (const name of [
+    "process_start_time_seconds",
+    "process_cpu_seconds_total",
+    "process_resident_memory_bytes",
+    "nodejs_heap_size_total_bytes",
+    "nodejs_heap_size_used_bytes",
+    ...(process.platform === "linux" ? ["process_open_fds", "process_max_fds"] : []),
+  ])
+    expect(await metricValue(name)).toBeGreaterThan(0);
+  for (const name of ["nodejs_external_memory_bytes", "nodejs_eventloop_lag_p99_seconds"])
+    expect(await metricValue(name)).toBeGreaterThanOrEqual(0);
+  const blockedMs = 200;
+  const lagOf = async () => {
+    const end = performance.now() + blockedMs;
+    while (performance.now() < end);
+    const { text } = await fetchMetrics();
+    const [mean, max] = ["mean", "max"].map((kind) =>
+      Number(new RegExp(`^nodejs_eventloop_lag_${kind}_seconds (.+)$`, "m").exec(text)?.[1]),
+    );
+    return { mean, max };
+  };
+  await until(async () => {
+    const { mean = 0, max = 0 } = await lagOf();
+    return max > blockedMs / 2 / SECOND_MS && mean > 0 && mean <= max;
+  }, "the lag of a blocked event loop");
 });
 
 test("nothing else is answered there, and no metrics on the port of the API", async () => {

@@ -12,6 +12,16 @@ interface Sample {
   readonly value: number;
 }
 
+/** A value that goes up and down. */
+export function gauge(name: string, help: string, samples: Metric["samples"]): Metric {
+  return { name, help, type: "gauge", samples };
+}
+
+/** A value that only grows. */
+export function counter(name: string, help: string, samples: Metric["samples"]): Metric {
+  return { name, help, type: "counter", samples };
+}
+
 /** The media type of {@link prometheusText}. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -2,15 +2,14 @@ import { version } from "../../../package.json";
 import { countReady } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Check } from "../../http/health/healthController.ts";
-import { SECOND_MS } from "../../kernel/time.ts";
 import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
-import { type Metric, prometheusText } from "./prometheusText.ts";
+import { processMetrics } from "./processMetrics.ts";
+import { counter, gauge, type Metric, prometheusText } from "./prometheusText.ts";
 
 /** Counting of due messages stops here; more are shown as this many. */
 const DUE_MAX = 10_000;
-const MICROSECONDS = 1_000_000;
 
 interface MetricsOptions {
   readonly deps: Dependencies;
@@ -22,37 +21,16 @@ interface MetricsOptions {
 
 /** The metrics of a running service in Prometheus' format. They contain no address and no id. */
 export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
-  const startedAt = Date.now();
+  const ofProcess = processMetrics();
   return async () => {
     const checks = await options.readiness();
     return prometheusText([
-      ...processMetrics(startedAt),
+      ...ofProcess(),
       gauge("postledger_info", "What runs here.", [{ labels: { version }, value: 1 }]),
       ...stateMetrics(options, checks),
       ...countMetrics(options.counts),
     ]);
   };
-}
-
-function gauge(name: string, help: string, samples: Metric["samples"]): Metric {
-  return { name, help, type: "gauge", samples };
-}
-
-function counter(name: string, help: string, samples: Metric["samples"]): Metric {
-  return { name, help, type: "counter", samples };
-}
-
-function processMetrics(startedAt: number): readonly Metric[] {
-  const { user, system } = process.cpuUsage();
-  return [
-    gauge("process_start_time_seconds", "When the process was started, in seconds since 1970.", [
-      { value: startedAt / SECOND_MS },
-    ]),
-    gauge("process_resident_memory_bytes", "Memory of the process.", [{ value: process.memoryUsage.rss() }]),
-    counter("process_cpu_seconds_total", "Processor time of the process.", [
-      { value: (user + system) / MICROSECONDS },
-    ]),
-  ];
 }
 
 function stateMetrics(

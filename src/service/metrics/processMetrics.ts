@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { counter, gauge, type Metric } from "./prometheusText.ts";
+
+const MICROSECONDS = 1_000_000;
+/** How often the lag of the event loop is sampled, which costs a timer. */
+const LAG_SAMPLE_MS = 20;
+const NANOSECONDS_PER_MICROSECOND = 1_000;
+
+/** The metrics of the process, with the names and meanings of `prom-client`. */
+export function processMetrics(): () => readonly Metric[] {
+  const startedAt = Date.now();
+  const lag = monitorEventLoopDelay({ resolution: LAG_SAMPLE_MS });
+  lag.enable();
+  return () => {
+    const { user, system } = process.cpuUsage();
+    const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
+    const metrics = [
+      single("process_start_time_seconds", "Start time, in seconds since 1970.", startedAt / SECOND_MS),
+      counter("process_cpu_seconds_total", "Processor time of the process.", [
+        { value: (user + system) / MICROSECONDS },
+      ]),
+      single("process_resident_memory_bytes", "Memory of the process.", rss),
+      ...descriptorMetrics(),
+      single("nodejs_heap_size_total_bytes", "Size of the JavaScript heap.", heapTotal),
+      single("nodejs_heap_size_used_bytes", "Used part of the JavaScript heap.", heapUsed),
+      single("nodejs_external_memory_bytes", "Memory of JavaScript objects outside of the heap.", external),
+      ...lagMetrics(lag),
+    ];
+    lag.reset();
+    return metrics;
+  };
+}
+
+function single(name: string, help: string, value: number): Metric {
+  return gauge(name, help, [{ value }]);
+}
+
+/** None on systems other than Linux. */
+function descriptorMetrics(): readonly Metric[] {
+  try {
+    const max = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return [
+      single("process_open_fds", "Open file descriptors.", readdirSync("/proc/self/fd").length),
+      ...(max === undefined ? [] : [single("process_max_fds", "Limit of file descriptors.", Number(max))]),
+    ];
+  } catch {
+    return [];
+  }
+}
+
+function lagMetrics(lag: ReturnType<typeof monitorEventLoopDelay>): readonly Metric[] {
+  const isEmpty = lag.count === 0;
+  const seconds = (nanoseconds: number) =>
+    isEmpty ? 0 : Math.round(nanoseconds / NANOSECONDS_PER_MICROSECOND) / MICROSECONDS;
+  const since = "lag of the event loop since the last scrape.";
+  return [
+    single("nodejs_eventloop_lag_mean_seconds", `Mean ${since}`, seconds(lag.mean)),
+    single(
+      "nodejs_eventloop_lag_p99_seconds",
+      `99th percentile of the ${since}`,
+      seconds(lag.percentile(99)),
+    ),
+    single("nodejs_eventloop_lag_max_seconds", `Largest ${since}`, seconds(lag.max)),
+  ];
+}
