@@ -3,6 +3,7 @@ import { constants, existsSync } from "node:fs";
 import { appendFile, cp, mkdtemp, open, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { forgeBackup } from "../support/files/forgedBackup.ts";
 import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 
@@ -108,6 +109,33 @@ test(
     await cp(join(folder, "backup"), beside, { recursive: true });
     await appendFile(join(beside, "events.db-journal"), crypto.getRandomValues(new Uint8Array(64)));
     expect(await run("data", "backup", "verify", beside)).toMatchObject({ status: 0, err: "" });
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a valid write-ahead log beside the log is not applied, neither by a check nor by a restore",
+  async () => {
+    const [beside, changed] = [join(folder, "beside-valid"), join(folder, "changed")];
+    await cp(join(folder, "backup"), beside, { recursive: true });
+    await cp(join(folder, "backup", "events.db"), join(changed, "events.db"));
+    const forgedEvents = (path: string) => {
+      using log = new DatabaseSync(path);
+      return log.prepare("SELECT count(*) AS count FROM events WHERE type = 'Forged'").get()?.count;
+    };
+    const writer = new DatabaseSync(join(changed, "events.db"));
+    writer.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0");
+    writer.exec("UPDATE events SET type = 'Forged' WHERE position = (SELECT min(position) FROM events)");
+    for (const to of [beside, join(folder, "applied")]) {
+      await cp(join(folder, "backup", "events.db"), join(to, "events.db"));
+      await cp(join(changed, "events.db-wal"), join(to, "events.db-wal"));
+    }
+    writer.close();
+    // SQLite applies it where it may.
+    expect(forgedEvents(join(folder, "applied", "events.db"))).toBe(1);
+    expect(await run("data", "backup", "verify", beside)).toMatchObject({ status: 0, err: "" });
+    expect(await run("unapplied", "backup", "restore", beside)).toMatchObject({ status: 0, err: "" });
+    expect(forgedEvents(join(folder, "unapplied", "events.db"))).toBe(0);
   },
   TEST_MS_MAX,
 );

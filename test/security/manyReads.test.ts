@@ -6,8 +6,17 @@ import { sqliteStore } from "../support/stores/stores.ts";
 
 /** More than may wait for their turn over all workspaces. */
 const READS = 2_500;
+/** Both ends of each connection, and what the service has open besides. */
+const DESCRIPTORS_NEEDED = 2 * READS + 500;
+// Bun raises the limit that it starts with; a shell that it starts shows what it has become.
+const descriptors = Bun.spawnSync(["sh", "-c", "ulimit -n"]).stdout.toString().trim();
+const hasDescriptors = descriptors === "unlimited" || Number(descriptors) >= DESCRIPTORS_NEEDED;
+if (!hasDescriptors)
+  console.log(
+    `many reads: skipped, because it needs ${DESCRIPTORS_NEEDED} file descriptors, not ${descriptors}`,
+  );
 
-describe("lists of one workspace requested faster than they are answered", () => {
+describe.skipIf(!hasDescriptors)("lists of one workspace requested faster than they are answered", () => {
   const fixture = dashboardFixture(sqliteStore);
 
   test("are refused eventually, and another workspace's are answered meanwhile", async () => {
