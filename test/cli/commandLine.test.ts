@@ -583,6 +583,9 @@ describe("where there is no data directory", () => {
     const cwd = join(folder, "creating");
     const { status, err } = await call(["workspace", "pause", crypto.randomUUID()], { cwd });
     expect(status).toBe(1);
-    expect(err).toMatch(/^postledger: there is no workspace [^\n]+\n$/);
+    expect(err).toMatch(
+      /^postledger: there is no workspace [^\n]+\n[^\n]+ workspace list` lists them[^\n]+\n$/,
+    );
+    expect((await call(["workspace", "pause", "Acme"], { cwd })).err).toContain("Acme is the name of");
   });
 });

@@ -19,9 +19,12 @@ beforeAll(async () => {
     call("workspace", "create", "Acme", "--json"),
     call("workspace", "limits"),
     call("workspace", "limits", "--messages-per-day", "7", "--json"),
+    call("workspace", "pause"),
+    call("workspace", "resume"),
     call("workspace", "create", "Other", "--json"),
     call("workspace", "limits", "--messages-per-day", "8"),
     call("workspace", "limits", crypto.randomUUID()),
+    call("workspace", "pause"),
   ]);
 }, TEST_MS_MAX);
 afterAll(() => rm(dataDir, { recursive: true }));
@@ -37,15 +40,24 @@ test("limits of the only workspace need no id; which one it is stands first", ()
   expect(JSON.parse(changed?.out ?? "{}")).toMatchObject({ id: idOf(created), messagesPerDay: 7 });
 });
 
+test("a pause of the only workspace needs no id either", () => {
+  const [created, , , paused, resumed] = ends;
+  expect(paused).toMatchObject({ status: 0, out: `${idOf(created)} paused\n` });
+  expect(resumed).toMatchObject({ status: 0, out: `${idOf(created)} resumed\n` });
+});
+
 test("where there are several, they are listed and nothing is changed", () => {
-  const [first, , , second, refused] = ends;
-  expect(refused).toMatchObject({ status: 1, out: "" });
-  for (const line of [`${idOf(first)}  Acme`, `${idOf(second)}  Other`]) expect(refused?.err).toContain(line);
-  expect(refused?.err).toContain("add its id");
+  const [first, , , , , second] = ends;
+  for (const refused of [ends[6], ends[8]]) {
+    expect(refused).toMatchObject({ status: 1, out: "" });
+    for (const line of [`${idOf(first)}  Acme`, `${idOf(second)}  Other`])
+      expect(refused?.err).toContain(line);
+    expect(refused?.err).toContain("add its id");
+  }
 });
 
 test("an id that no workspace has is not found", () => {
-  expect(ends[5]).toMatchObject({
+  expect(ends[7]).toMatchObject({
     status: 1,
     out: "",
     err: expect.stringContaining("there is no workspace"),

@@ -4,7 +4,7 @@ import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { onlyWorkspace } from "./workspaceOption.ts";
+import { WORKSPACE_OPERAND, workspaceOfOperand } from "./workspaceOption.ts";
 
 type NumberName = keyof typeof LIMIT_RANGES;
 type Changes = Parameters<typeof limitWorkspace>[2];
@@ -82,13 +82,7 @@ function linesOf(limits: WorkspaceLimits): readonly string[] {
 
 export const workspaceLimits: Command = {
   name: "workspace limits",
-  operands: [
-    {
-      name: "id",
-      help: "id of the workspace: see `workspace list` (default: the only one)",
-      count: "optional",
-    },
-  ],
+  operands: [WORKSPACE_OPERAND],
   summary: "Set what a workspace may use, and print all its limits",
   description:
     "Limits that are not given stay as they are. The value `default` goes back to the setting of the installation.",
@@ -107,10 +101,9 @@ export const workspaceLimits: Command = {
     "postledger workspace limits <id> --messages-per-day 50000",
   ],
   async run(invocation) {
-    const [given] = invocation.args;
     const changes = changesOf(invocation);
     const { id, name, limits } = await withLog(invocation.config, async ({ deps }) => {
-      const id = given ?? (await onlyWorkspace(deps.store, "add its id")).id;
+      const id = await workspaceOfOperand(deps.store, invocation);
       const outcome = await limitWorkspace(deps, id, changes, systemCommandContext("cli"));
       const workspace = await deps.workspaces.get(id);
       if (outcome === "notFound" || workspace === null) notFound(`there is no workspace ${id}`);

@@ -8,7 +8,7 @@ import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { CommandFailure, type Invocation, type Option } from "../program/command.ts";
+import { CommandFailure, type Invocation, type Operand, type Option } from "../program/command.ts";
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
@@ -23,6 +23,18 @@ export async function workspaceOf(store: EventStore, invocation: Invocation): Pr
   const id = invocation.option(WORKSPACE_OPTION.name);
   if (id === undefined) return (await onlyWorkspace(store, "add --workspace <id>")).id;
   return existingWorkspace(store, id);
+}
+
+/** The id of a workspace as an operand, for commands about the workspace itself. */
+export const WORKSPACE_OPERAND: Operand = {
+  name: "id",
+  help: "id of the workspace: see `workspace list` (default: the only one)",
+  count: "optional",
+};
+
+/** The id of the workspace that {@link WORKSPACE_OPERAND} names. Throws as {@link workspaceOf} does. */
+export async function workspaceOfOperand(store: EventStore, { args: [id] }: Invocation): Promise<string> {
+  return id === undefined ? (await onlyWorkspace(store, "add its id")).id : existingWorkspace(store, id);
 }
 
 /** Runs `work` in the workspace that a command is about. Throws as {@link workspaceOf} does. */
@@ -59,7 +71,7 @@ export async function existingWorkspace(store: EventStore, id: string): Promise<
 }
 
 /** The only workspace of a log. Throws {@link CommandFailure}, with `hint` if there are several. */
-export async function onlyWorkspace(store: EventStore, hint: string): Promise<NamedWorkspace> {
+async function onlyWorkspace(store: EventStore, hint: string): Promise<NamedWorkspace> {
   const [first, ...others] = await workspacesNamed(store);
   if (first === undefined) throw noWorkspace();
   if (others.length > 0) throw severalWorkspaces([first, ...others], hint);

@@ -2,10 +2,9 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound, type Operand } from "../program/command.ts";
+import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-
-const WORKSPACE_ID: Operand = { name: "id", help: "id of the workspace: see `workspace list`" };
+import { WORKSPACE_OPERAND, workspaceOfOperand } from "./workspaceOption.ts";
 
 type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
@@ -13,14 +12,14 @@ type Change = (deps: Dependencies, id: string, context: CommandContext) => Promi
 function switchSendingCommand(verb: string, summary: string, change: Change): Command {
   return {
     name: `workspace ${verb}`,
-    operands: [WORKSPACE_ID],
+    operands: [WORKSPACE_OPERAND],
     summary,
-    examples: [`postledger workspace ${verb} <id>`],
+    examples: [`postledger workspace ${verb}`, `postledger workspace ${verb} <id>`],
     async run(invocation) {
-      const id = invocation.operand(WORKSPACE_ID.name);
-      const outcome = await withLog(invocation.config, ({ deps }) =>
-        change(deps, id, systemCommandContext("cli")),
-      );
+      const { id, outcome } = await withLog(invocation.config, async ({ deps }) => {
+        const id = await workspaceOfOperand(deps.store, invocation);
+        return { id, outcome: await change(deps, id, systemCommandContext("cli")) };
+      });
       if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       invocation.print({ id, outcome }, [`${id} ${outcome}`]);
     },

@@ -109,7 +109,7 @@ async function sendNewEmail(options: DashboardOptions, context: PageContext): Pr
   }
   const outcome = await sendFromForm(options.deps, context, { body: bodyOf(context), keyPrefix: "new:" });
   if (outcome.kind === "accepted")
-    return context.seeOther(`/messages/${outcome.id}`, "The message was accepted. This page follows it.");
+    return context.seeOther(`/messages/${outcome.id}`, "The message was accepted.");
   return newEmailPage(options, context, { nonce: outcome.nonce, faults: formFaults(outcome.problem) });
 }
 
