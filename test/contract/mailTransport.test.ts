@@ -518,6 +518,17 @@ describe("bounds", () => {
     expect(sink.record.connectionsOpenMax).toBe(1);
   });
 
+  test("the relay is greeted with the name that was set for it", async () => {
+    const names: string[] = [];
+    const relay = await scriptedRelay((line) => {
+      if (line.startsWith("EHLO ")) names.push(line.slice("EHLO ".length));
+      return line.startsWith("QUIT") ? "221 bye" : "250 ok";
+    });
+    const url = `smtp://127.0.0.1:${relay.port}?ehlo_name=mail.example.com`;
+    (await sessionOf(transportTo(relay, parseSmtpUrl(url)))).release();
+    expect(names).toEqual(["mail.example.com"]);
+  });
+
   test("a session abandoned while it connects leaves nothing behind", async () => {
     const relay = await scriptedRelay(() => undefined);
     const transport = transportTo(relay, { connectionsMax: 1 });

@@ -105,6 +105,16 @@ describe("settings", () => {
     });
   });
 
+  test("SMTP_EHLO_NAME is for every relay whose URL names no other", () => {
+    const { mailRoute } = readConfig({
+      SMTP_EHLO_NAME: "Mail.example.com",
+      SMTP_URL: "smtp://a.example smtp://b.example?ehlo_name=out.example.org",
+    });
+    expect(mailRoute).toMatchObject({
+      relays: [{ ehloName: "mail.example.com" }, { ehloName: "out.example.org" }],
+    });
+  });
+
   test("name a malware scanner in either of its forms", () => {
     for (const url of ["tcp://clamav:3310", "tcp://[::1]:3310", "unix:/run/clamav/clamd.ctl"])
       expect(readConfig({ CLAMAV_URL: url }).clamavUrl).toBe(url);
@@ -132,6 +142,9 @@ describe("settings", () => {
     ["SMTP_URL", "smtp://a.example smtp://b.example?weight=0"],
     ["SMTP_URL", "smtp://a.example?order=x"],
     ["SMTP_URL", "smtp://a.example?dkim=on"],
+    ["SMTP_URL", "smtp://a.example?ehlo_name=mail"],
+    ["SMTP_EHLO_NAME", "mail"],
+    ["SMTP_EHLO_NAME", "mail.example.com\r\nRSET"],
     ["SMTP_URL", Array.from({ length: 11 }, () => "smtp://a.example").join(" ")],
     ["SUBMISSION_PORT", "on"],
     ["SUBMISSION_PORT", "65536"],

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { SmtpRelay } from "./smtpOptions.ts";
@@ -10,7 +11,8 @@ const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
  * Reads `smtp://user:pass@host:port` or `smtps://…`, with percent-encoded credentials. STARTTLS is required for
  * `smtp:` except on loopback, where it is used if offered and the certificate is not verified. `?tls=required`
  * requires it on loopback too; `?tls=none` disables it (for a relay in the same private network). `?return_path=off`
- * is for relays that replace our envelope sender with their own. Throws an Error that never contains the password.
+ * is for relays that replace our envelope sender with their own; `?ehlo_name=` is the name in EHLO. Throws an Error that
+ * never contains the password.
  */
 export function parseSmtpUrl(text: string): SmtpRelay {
   const url = URL.parse(text);
@@ -31,6 +33,7 @@ export function parseSmtpUrl(text: string): SmtpRelay {
     verifyCertificate: !loopback,
     ...(choiceOf(url, "return_path", ["off"]) ? { replacesReturnPath: true } : {}),
     ...(choiceOf(url, "dkim", ["off"]) ? { isUnsigned: true } : {}),
+    ...ehloNameOf(url),
     ...providerOf(url),
     ...numbersOf(url),
     ...(credentials === undefined ? {} : { credentials }),
@@ -81,14 +84,31 @@ function percentDecoded(text: string): string {
   }
 }
 
-const NAMES = ["tls", "return_path", "dkim", "order", "weight", "provider", "configuration_set"] as const;
+const NAMES = [
+  "tls",
+  "return_path",
+  "dkim",
+  "ehlo_name",
+  "order",
+  "weight",
+  "provider",
+  "configuration_set",
+] as const;
 const PARAMETERS =
-  "the parameters are tls=required, tls=none, return_path=off, dkim=off, order=1 to 99, weight=1 to 99, provider=postmark, and provider=ses with configuration_set";
+  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, provider=postmark, and provider=ses with configuration_set";
 const NUMBER_MAX = 99;
 
 /** Quotes a wrong text, unless it may be part of a password with a `?` in it. */
 function quoted(text: string): string {
   return /^[a-z]{1,20}$/i.test(text) ? ` ${JSON.stringify(text)}` : "";
+}
+
+function ehloNameOf(url: URL): Pick<SmtpRelay, "ehloName"> {
+  const text = parameterOf(url, "ehlo_name");
+  if (text === null) return {};
+  const ehloName = parseDomain(text);
+  if (ehloName === null) throw malformed("ehlo_name is not a fully qualified host name");
+  return { ehloName };
 }
 
 /** The provider, with the settings it needs to report on messages. */

@@ -55,6 +55,7 @@ export async function openRelayConnection(
   const smtp = new SMTPConnection({
     host: settings.host,
     port: settings.port,
+    ...(settings.ehloName === undefined ? {} : { name: settings.ehloName }),
     secure: settings.implicitTls,
     requireTLS: settings.starttls === "required",
     ignoreTLS: settings.starttls === "none",

@@ -25,6 +25,8 @@ export interface SmtpRelay {
   readonly credentials?: { readonly user: string; readonly password: string };
   /** Set if we do not sign, because the relay signs or changes what a signature covers. */
   readonly isUnsigned?: true;
+  /** The host name in EHLO (RFC 5321 §4.1.1.1). The default is the machine's, or `[127.0.0.1]` if that has no dot. */
+  readonly ehloName?: string;
   /** Of several relays, only those of the lowest order are used while one of them accepts mail. The default is 1. */
   readonly order?: number;
   /** The share of mail among relays of one order. The default is 1. */

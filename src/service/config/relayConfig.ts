@@ -1,6 +1,7 @@
 import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
 import type { SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
+import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { isLoopback } from "./isLoopback.ts";
@@ -20,8 +21,9 @@ export type RelayConfig = Readonly<ReturnType<typeof readRelayConfig>>;
 /** `host` is what the service listens on: only loopback may do without a relay. */
 export function readRelayConfig(reader: EnvironmentReader, host: string) {
   const url = reader.secret("SMTP_URL");
+  const ehloName = reader.parsed("SMTP_EHLO_NAME", parseDomain, "a host name such as mail.shop.example");
   return {
-    mailRoute: mailRoute(reader, url, host),
+    mailRoute: mailRoute(reader, url, host, ehloName),
     /** Whether mail goes into files because SMTP_URL is not set. */
     isOutboxByDefault: url === null,
     smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, { min: 1, max: 1_000 }),
@@ -39,7 +41,12 @@ export function readRelayConfig(reader: EnvironmentReader, host: string) {
   };
 }
 
-function mailRoute(reader: EnvironmentReader, url: string | null, host: string): MailRoute {
+function mailRoute(
+  reader: EnvironmentReader,
+  url: string | null,
+  host: string,
+  ehloName: string | null,
+): MailRoute {
   if (url === null && !isLoopback(host)) {
     reader.errors.push(
       "SMTP_URL must be set when HOST is not loopback: smtp://user:password@relay.example:587",
@@ -48,10 +55,11 @@ function mailRoute(reader: EnvironmentReader, url: string | null, host: string):
   if (url === null) return { kind: "outbox", directory: null };
   return url.startsWith(OUTBOX)
     ? { kind: "outbox", directory: url.slice(OUTBOX.length) || null }
-    : { kind: "smtp", relays: relaysOf(reader, url) };
+    : { kind: "smtp", relays: relaysOf(reader, url, ehloName) };
 }
 
-function relaysOf(reader: EnvironmentReader, url: string): readonly SmtpRelay[] {
+/** `ehloName` is for the relays whose URL names no other. */
+function relaysOf(reader: EnvironmentReader, url: string, ehloName: string | null): readonly SmtpRelay[] {
   // A URL never contains white space.
   const urls = url.split(/\s+/).filter((one) => one !== "");
   if (urls.length === 0 || urls.length > RELAYS_MAX || !urls.every((one) => /^smtps?:\/\//.test(one))) {
@@ -61,7 +69,8 @@ function relaysOf(reader: EnvironmentReader, url: string): readonly SmtpRelay[] 
     return [];
   }
   try {
-    return urls.map(parseSmtpUrl);
+    const shared = ehloName === null ? {} : { ehloName };
+    return urls.map((one) => ({ ...shared, ...parseSmtpUrl(one) }));
   } catch (error) {
     reader.errors.push(
       `SMTP_URL must be a URL like smtp://user:password@relay.example:587: ${(error as Error).message}`,
