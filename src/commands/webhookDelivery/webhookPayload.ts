@@ -115,6 +115,8 @@ async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<Mapp
       created_at: rfc3339(state.acceptedAt),
       test: state.isTest,
       sequence: published.sequence,
+      template_id: state.templateId,
+      template_version_id: state.templateVersionId,
       metadata: content?.metadata ?? null,
       tags: content?.tags ?? [],
       ...withReplyTexts(deps.keys, salt, [published]).map(ownMembers)[0],

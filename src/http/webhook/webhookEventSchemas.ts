@@ -34,6 +34,8 @@ const email = {
   created_at: DateTime,
   test: Type.Boolean({ description: "Whether a test key has sent it." }),
   sequence: sequence("the same message"),
+  template_id: Nullable(Id("The template's; null when the send named none.")),
+  template_version_id: Nullable(Id("The template version's; null when the send named no template.")),
   metadata: Nullable(
     Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
       description: "As it came with the send; null when it had none, or once it was erased.",

@@ -39,7 +39,9 @@ function accept(tenant: Tenant, parts: Readonly<Record<string, unknown>> = {}): 
 
 async function startWorld(store: TestStore, relayPort: number, env: Readonly<Record<string, string>> = {}) {
   const relay = { SMTP_URL: `smtp://127.0.0.1:${relayPort}`, DELIVERY_RETRY_BASE_MS: "50" };
-  return startWebhookWorld(store, ["all", "other", "size", "life"], { env: { ...relay, ...env } });
+  return startWebhookWorld(store, ["all", "other", "size", "template", "life"], {
+    env: { ...relay, ...env },
+  });
 }
 
 describe.each(await testStores())("webhook events on $name", (store) => {
@@ -190,6 +192,28 @@ describe.each(await testStores())("webhook events on $name", (store) => {
         const entry = json.timeline.find(({ sequence }: { sequence: number }) => sequence === data.sequence);
         expect(entry.at).toBe(JSON.parse(body).timestamp);
       }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "names the template and its version, and neither without a template",
+    async () => {
+      const { tenant, receivedEvent } = await subscriber(world, "template");
+      const { json } = await tenant.call("POST", "/api/v1/templates", { body: { name: "Welcome" } });
+      const versions = `/api/v1/templates/${json.id}/versions`;
+      const drafted = await tenant.call("POST", versions, { body: { subject: "Hi", text: "Hello" } });
+      await tenant.call("POST", `${versions}/${drafted.json.id}/publish`);
+      const { from, to } = message({});
+      const { json: sent } = await tenant.send(newKey(), { from, to, template_id: json.id });
+      const named = { template_id: json.id, template_version_id: drafted.json.id };
+      expect((await receivedEvent("email.queued", sent.id)).data).toMatchObject(named);
+      expect((await receivedEvent("email.sent", sent.id)).data).toMatchObject(named);
+      const plain = await accept(tenant);
+      expect((await receivedEvent("email.sent", plain)).data).toMatchObject({
+        template_id: null,
+        template_version_id: null,
+      });
     },
     TEST_MS_MAX,
   );
