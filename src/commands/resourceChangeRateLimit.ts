@@ -29,7 +29,8 @@ const windowsByStore = new WeakMap<EventStore, LRUCache<string, Window>>();
 /**
  * Counts how often callers change a stream that is never truncated. Every later read of the stream reads all changes, so
  * without a bound one caller who keeps switching something on and off would slow it down for everybody, for good. Each
- * instance counts for itself; changes by the operator and by workers do not count.
+ * instance counts for itself; changes by the operator and by workers do not count. Each command names its own
+ * `changesPerDayMax`.
  */
 export function resourceChangeRateLimit(
   store: EventStore,

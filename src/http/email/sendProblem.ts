@@ -14,6 +14,7 @@ function conflictWith(id: string): Problem {
   });
 }
 
+/** Only the daily limit computes its Retry-After. The fixed ones of other codes are in `problemCodes.ts`. */
 function refusal({ code, faults, detail }: SendRefusal, at: EpochMs): Problem {
   if (code === "DAILY_LIMIT_REACHED") {
     const retryAfterSeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
