@@ -10,6 +10,7 @@ import {
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
 import { decrypt } from "../../kernel/crypto/encryption.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { counted } from "../../kernel/text/readableNumbers.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -50,10 +51,19 @@ async function runImport(
   }
 }
 
-function linesOf({ events, missing, found }: Imported): readonly string[] {
+function sealLine(unsealed: number | null): string {
+  const verify = `\`${POSTLEDGER} audit verify\``;
+  if (unsealed === null) return `its seals cannot be read: ${verify} says what is wrong`;
+  if (unsealed === 0) return `a seal covers every event: ${verify} compares them`;
+  const rest = `no seal covers ${counted(unsealed, "event")}: nothing shows whether the export was changed there`;
+  return `${rest}; ${verify} compares the others`;
+}
+
+function linesOf({ events, missing, found, unsealed }: Imported): readonly string[] {
   return [
     `${events} events imported, read back and compared${found > 0 ? `; ${found} were there from a run before` : ""}`,
     ...(missing > 0 ? [`${missing} revisions are missing as in the exported log: erased or cut off`] : []),
+    sealLine(unsealed),
     `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
   ];
 }

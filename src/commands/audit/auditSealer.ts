@@ -156,8 +156,7 @@ export class AuditSealer {
 
   private take(event: RecordedEvent, next: RecordedEvent | undefined): void {
     const { stream, revision } = event;
-    // Store-local events are not sealed. What an import's placeholders replace was sealed in its original log.
-    if (stream === AUDIT_STREAM || !isLogEvent(event)) return;
+    if (!isToSeal(event)) return;
     if (this.named.delete(nameOfSealed(event))) return;
     const at = String(event.metadata.at);
     this.unsealed.push({ stream, revision, leaf: hashAsAccepted(event, next), at });
@@ -172,6 +171,20 @@ export class AuditSealer {
     this.unsealed = [];
     this.isResumed = true;
   }
+}
+
+/** Store-local events are not sealed. What an import's placeholders replace was sealed in its original log. */
+function isToSeal(event: RecordedEvent): boolean {
+  return event.stream !== AUDIT_STREAM && isLogEvent(event);
+}
+
+/** How many events of the log the seals do not name, whether or not these are genuine. Throws as {@link readLastSeal}. */
+export async function countUnsealed(store: EventStore): Promise<number> {
+  const { position, named } = await resumption(store);
+  let count = 0;
+  for await (const { events } of store.readAll(position, {}))
+    for (const event of events) if (isToSeal(event) && !named.delete(nameOfSealed(event))) count += 1;
+  return count;
 }
 
 /**

@@ -2,10 +2,12 @@ import { restoreInstance } from "../../domain/instance/decisions.ts";
 import type { LogImportEvent } from "../../domain/logImport/events.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
+import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../ports/eventStore.ts";
 import { instanceAggregate, logImportAggregate } from "../aggregateDefinitions.ts";
+import { countUnsealed } from "../audit/auditSealer.ts";
 import { load, transact } from "../transact.ts";
 import {
   checkLine,
@@ -40,6 +42,8 @@ export interface Imported {
   readonly missing: number;
   /** Events that an earlier, interrupted run had already written. */
   readonly found: number;
+  /** Events that no seal in the export names: nothing shows whether they were changed. Null: its seals are unreadable. */
+  readonly unsealed: number | null;
 }
 
 /** How many revisions a log may have lost: this many in any case, and this many more for each event left. */
@@ -139,8 +143,19 @@ export async function importLog(options: ImportOptions): Promise<Imported> {
   await transact(store, instanceAggregate, (now) => restoreInstance(now, restoration), context);
   for await (const missing of missingOf(options.lines)) if (missing.from > 0) await writer.cutOff(missing);
   await writer.finish();
+  const unsealed = await unsealedOf(store);
   await note(store, { type: "LogImportFinished", data: { events: end.events } }, context);
-  return { events: end.events, missing: end.missing, found };
+  return { events: end.events, missing: end.missing, found, unsealed };
+}
+
+async function unsealedOf(store: EventStore): Promise<number | null> {
+  try {
+    // The last event is the restoration, which is not in the export.
+    return (await countUnsealed(store)) - 1;
+  } catch (error) {
+    if (error instanceof UnreadableEventError) return null;
+    throw error;
+  }
 }
 
 /** Writes what is not there yet, then compares everything. Returns how many events were there before. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
 import { EVENT_ERASED } from "../../../src/domain/logImport/events.ts";
 import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
@@ -76,7 +77,8 @@ test("an import restores the streams, revisions and order of the exported log (p
       const { store, remove } = emptyStore();
       try {
         const imported = await importOf(store, exported.lines);
-        expect(imported).toEqual({ events: exported.end.events, missing: exported.end.missing, found: 0 });
+        const { events, missing } = exported.end;
+        expect(imported).toEqual({ events, missing, found: 0, unsealed: events });
         const [before, after] = [await snapshotOf(source, STREAMS), await snapshotOf(store, STREAMS)];
         expect(after.views).toEqual(before.views);
         // Behind it all the store notes that the log is restored.
@@ -92,6 +94,40 @@ test("an import restores the streams, revisions and order of the exported log (p
     }),
     { numRuns: 40 },
   );
+});
+
+test("an import counts the events that no seal covers, also when it is continued", async () => {
+  const source = memoryEventStore();
+  await beginLog(source);
+  await append(source, "email-1", someEvent(), someEvent());
+  const clock = { now: () => Date.now(), monotonicMs: () => performance.now() };
+  const sealer = new AuditSealer({ store: source, clock, signingKey: null, actor: "test" });
+  await sealer.readOn(async () => {});
+  await sealer.seal();
+  await append(source, "email-1", someEvent());
+  await append(source, "email-2", someEvent(), someEvent());
+  // What a seal names may be gone since.
+  await source.truncateBefore("email-1", 2);
+  const exported = await exportOf(source);
+  const { lines } = exported;
+  for (const appends of [1, 3, 5, 6, 7, 8, 9, 1_000]) {
+    const { store, remove } = emptyStore();
+    try {
+      await importOf(crashingStore(store, appends), lines).catch(() => {});
+      if (!(await isFinished(store))) expect(await importOf(store, lines)).toMatchObject({ unsealed: 3 });
+    } finally {
+      await remove();
+    }
+  }
+  const forged = lines.map((line) => line.replace(/"leaves":"[^"]*"/, '"leaves":5'));
+  const body = forged.slice(0, -1);
+  const sha256 = new Bun.CryptoHasher("sha256")
+    .update(body.map((line) => `${line}\n`).join(""))
+    .digest("hex");
+  const { store, remove } = emptyStore();
+  const end = JSON.stringify({ end: { ...exported.end, sha256 } });
+  expect(await importOf(store, [...body, end])).toMatchObject({ unsealed: null });
+  await remove();
 });
 
 test("an import that was interrupted anywhere can be continued (property)", async () => {
