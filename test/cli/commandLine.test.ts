@@ -6,6 +6,7 @@ import { version } from "../../package.json";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
+import { apiKeyLastUse } from "../../src/commands/apiKey/apiKeyLastUse.ts";
 import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
@@ -192,6 +193,15 @@ describe("help", () => {
   });
 });
 
+/** Writes what a service writes when a key is used. */
+async function recordUse(dataDir: string, keyId: string, at: string): Promise<void> {
+  const store = openSqliteEventStore({ path: join(dataDir, "events.db") });
+  const uses = apiKeyLastUse(store);
+  uses.note(keyId, Date.parse(at));
+  await uses.write("worker:test");
+  await store.close();
+}
+
 describe("api-key list", () => {
   test(
     "says of each key whether it opens anything, in the words of the API, and when it ends",
@@ -209,16 +219,19 @@ describe("api-key list", () => {
         await create(),
       ];
       await run("api-key", "revoke", revoked.id);
+      await recordUse(dataDir, passing.id, "2026-11-21T02:00:00.000Z");
       const list = async () => (await run("api-key", "list", ...of, "--json")).json;
       await until(() => Date.now() > Date.parse(expires), "the key to expire");
       expect(await list()).toMatchObject([
-        { id: lasting.id, status: "active", expires_at: null },
-        { id: passing.id, status: "expired", expires_at: expires },
+        { id: lasting.id, status: "active", expires_at: null, last_used_at: null },
+        { id: passing.id, status: "expired", expires_at: expires, last_used_at: "2026-11-21T02:00:00.000Z" },
         { id: revoked.id, status: "revoked", expires_at: null },
       ]);
       const { out } = await run("api-key", "list", ...of);
-      expect(out).toContain(`${passing.id}  expired  ${expires}  passing  email:read\n`);
-      expect(out).toContain(`${lasting.id}  active   does not expire  `);
+      expect(out).toContain(
+        `${passing.id}  expired  ${expires}  last used 2026-11-21T02:00:00.000Z  passing  email:read\n`,
+      );
+      expect(out).toContain(`${lasting.id}  active   does not expire  never used  `);
     },
     TEST_MS_MAX,
   );
@@ -321,7 +334,7 @@ describe("a name that a tenant has given", () => {
       const { workspace, id } = await logWithName(dataDir, name);
       expect((await run("workspace", "list")).out).toBe(`${workspace}  active  ${shown}\n`);
       expect((await run("api-key", "list")).out).toBe(
-        `${id}  active   does not expire  ${shown}  email:read\n`,
+        `${id}  active   does not expire  never used  ${shown}  email:read\n`,
       );
       const { out } = await run("audit", "log", "--workspace", workspace, "--action", "api_key.issued");
       expect(out.split("\n")).toEqual([expect.stringContaining(`  ${shown} ${id}  `), ""]);

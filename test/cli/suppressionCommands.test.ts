@@ -125,6 +125,10 @@ describe("the commands", () => {
       call("suppression", "import", "none.csv"),
       call("suppression", "add", "nobody"),
       call("suppression", "import", "utf16.txt"),
+      call("suppression", "import", "list.csv", "--skip-invalid", "--dry-run"),
+      call("suppression", "import", "list.csv", "--skip-invalid", "--dry-run", "--json"),
+      call("suppression", "import", "list.csv", "--dry-run"),
+      call("suppression", "list", "--json"),
     ]);
   }, TEST_MS_MAX);
   afterAll(() => rm(folder, { recursive: true }));
@@ -157,6 +161,17 @@ describe("the commands", () => {
 
   test("a list that a spreadsheet wrote as UTF-16 is read", () => {
     expect(ends[13]).toMatchObject({ status: 0, out: "0 addresses added, 1 suppressed already\n" });
+  });
+
+  test("a dry run says what an import would do, and does nothing", () => {
+    expect(ends[14]).toMatchObject({
+      status: 0,
+      out: "nothing was imported; without --dry-run:\n1 address added, 1 suppressed already\n1 entry without an address skipped\n",
+    });
+    const told = { dry_run: true, added: 1, already_suppressed: 1, skipped: 1 };
+    expect(JSON.parse(ends[15]?.out ?? "")).toEqual(told);
+    expect(ends[16]).toMatchObject({ status: 1, err: expect.stringContaining("line 4 must be one bare") });
+    expect(JSON.parse(ends[17]?.out ?? "")).toMatchObject([{ address: "BO@example.com" }]);
   });
 
   test("what cannot be read is refused with what to do", () => {

@@ -1,8 +1,12 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
+import { readApiKeyLastUse } from "../../commands/apiKey/apiKeyLastUse.ts";
 import { type ApiKey, keyStatus } from "../../domain/apiKey/state.ts";
-import { rfc3339 } from "../../kernel/time.ts";
-import type { Command } from "../program/command.ts";
+import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import type { Command, Invocation } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
 import { loadOfWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 
 /**
@@ -13,14 +17,37 @@ function isNeverHandedOut(id: string, { rotatedFrom }: ApiKey, keys: ReadonlyMap
   return rotatedFrom !== null && keys.get(rotatedFrom)?.rotatedTo.includes(id) === false;
 }
 
-function listed(id: string, key: ApiKey, keys: ReadonlyMap<string, ApiKey>) {
+/** What the list is made from. */
+interface KeysAndUses {
+  readonly keys: ReadonlyMap<string, ApiKey>;
+  /** The hour of each key's last use. A running service writes it within a minute. */
+  readonly lastUses: ReadonlyMap<string, EpochMs>;
+}
+
+/** Key uses to read at once. */
+const READS_AT_ONCE = 32;
+
+async function keysAndUses(store: EventStore, invocation: Invocation): Promise<KeysAndUses> {
+  const keys = new Map(await loadOfWorkspace(store, invocation, apiKeyAggregate));
+  const lastUses = new Map<string, EpochMs>();
+  await forEachConcurrently(keys.keys(), READS_AT_ONCE, async (id) => {
+    const last = await readApiKeyLastUse(store, id);
+    if (last !== null) lastUses.set(id, last.at);
+    return last !== null;
+  });
+  return { keys, lastUses };
+}
+
+function listed(id: string, key: ApiKey, { keys, lastUses }: KeysAndUses) {
   const { name, scopes, expiresAt, senders, clientRanges, isTest } = key;
+  const lastUse = lastUses.get(id);
   return {
     id,
     name,
     scopes: [...scopes],
     status: keyStatus(key, systemClock.now()),
     expires_at: expiresAt === null ? null : rfc3339(expiresAt),
+    last_used_at: lastUse === undefined ? null : rfc3339(lastUse),
     senders: senders && [...senders],
     client_ranges: clientRanges,
     test: isTest,
@@ -32,6 +59,7 @@ function keyLine({
   id,
   status,
   expires_at,
+  last_used_at,
   name,
   scopes,
   test,
@@ -39,19 +67,20 @@ function keyLine({
 }: ReturnType<typeof listed>): string {
   const isLeft = status === "active" && !handed_out;
   const remark = isLeft ? "  its rotation was not recorded, so nobody has its secret: revoke it" : "";
-  return `${id}  ${status.padEnd(7)}  ${expires_at ?? "does not expire"}  ${name}  ${scopes.join(",")}${test ? "  test" : ""}${remark}`;
+  const lastUse = last_used_at === null ? "never used" : `last used ${last_used_at}`;
+  return `${id}  ${status.padEnd(7)}  ${expires_at ?? "does not expire"}  ${lastUse}  ${name}  ${scopes.join(",")}${test ? "  test" : ""}${remark}`;
 }
 
 export const apiKeyList: Command = {
   name: "api-key list",
   summary: "List the keys of a workspace",
-  description: "The keys themselves are not shown: nobody has them. Reads the log from its start.",
+  description:
+    "The keys themselves are not shown: nobody has them. The last use is the beginning of its hour; a use shows within a minute. Reads the log from its start.",
   examples: ["postledger api-key list --workspace <id>"],
   options: [WORKSPACE_OPTION],
   async run(invocation) {
-    const keys = await loadOfWorkspace(invocation, apiKeyAggregate);
-    const byId = new Map(keys);
-    const list = keys.map(([id, key]) => listed(id, key, byId));
+    const found = await withLog(invocation.config, ({ deps }) => keysAndUses(deps.store, invocation));
+    const list = [...found.keys].map(([id, key]) => listed(id, key, found));
     invocation.print(list, list.map(keyLine));
   },
 };

@@ -1,8 +1,10 @@
+import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { withSenderName } from "../../http/audit/auditLogController.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -24,6 +26,8 @@ interface AuditLogArguments {
   readonly workspaceId: string | null;
   readonly createdFrom?: string;
   readonly action?: string;
+  /** The id of a key, or one of {@link AUDIT_ACTORS}. */
+  readonly actor?: string;
   /** The maximum number of entries. */
   readonly entries: number;
 }
@@ -38,6 +42,7 @@ function argumentsOf({ option }: Invocation): AuditLogArguments {
   const workspaceId = option("workspace") ?? null;
   const since = option("since");
   const action = option("action");
+  const actor = option("actor");
   const at = since === undefined ? null : parseTime(since, Date.now());
   if (since !== undefined && at === null) {
     throw new UsageError(`--since ${since} is not a time: RFC 3339, a date, or how long ago: 90m, 2h, 7d`);
@@ -46,7 +51,7 @@ function argumentsOf({ option }: Invocation): AuditLogArguments {
     workspaceId,
     entries: entriesMax(option("limit")),
     ...(at === null ? {} : { createdFrom: rfc3339(at) }),
-    ...(action === undefined ? {} : { action }),
+    ...omitUndefined({ action, actor }),
   };
 }
 
@@ -111,6 +116,11 @@ export const auditLogCommand: Command = {
     },
     { name: "action", value: "<action>", help: "only this action, such as api_key.revoked (default: all)" },
     {
+      name: "actor",
+      value: "<actor>",
+      help: `only what this one did: the id of an API key, or ${AUDIT_ACTORS.join(", ")} (default: all)`,
+    },
+    {
       name: "limit",
       value: "<n>",
       help: `how many at most, 1 to ${ENTRIES_MAX} (default: ${ENTRIES_DEFAULT})`,
@@ -119,6 +129,7 @@ export const auditLogCommand: Command = {
   examples: [
     "postledger audit log --since 7d",
     "postledger audit log --workspace <id> --action api_key.issued --json",
+    "postledger audit log --workspace <id> --actor command_line",
   ],
   async run(invocation) {
     const { config, print } = invocation;

@@ -1,6 +1,7 @@
 import { senderAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type Sender, senderStatus } from "../../domain/sender/state.ts";
 import type { Command } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
 import { loadOfWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 
 function listed(id: string, sender: Sender) {
@@ -19,7 +20,9 @@ export const senderList: Command = {
   examples: ["postledger sender list --workspace <id>"],
   options: [WORKSPACE_OPTION],
   async run(invocation) {
-    const senders = await loadOfWorkspace(invocation, senderAggregate);
+    const senders = await withLog(invocation.config, ({ deps }) =>
+      loadOfWorkspace(deps.store, invocation, senderAggregate),
+    );
     const rows = senders.map(([id, sender]) => listed(id, sender));
     invocation.print(rows, rows.map(senderLine));
   },

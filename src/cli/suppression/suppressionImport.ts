@@ -1,6 +1,10 @@
 import { createReadStream } from "node:fs";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
+import { readSuppression } from "../../commands/suppression/readSuppression.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
+import type { Address } from "../../kernel/text/emailAddress.ts";
 import { bytesText, counted } from "../../kernel/text/readableNumbers.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
@@ -12,13 +16,19 @@ import { NOTE_OPTION, noteOf } from "./suppressionArguments.ts";
 const STDIN = "-";
 /** Enough for two million addresses. The file is held in memory, and its addresses take several times its size. */
 const FILE_BYTES_MAX = 67_108_864;
-/** Concurrent writes, which the log flushes to disk together. */
-const WRITES_AT_ONCE = 64;
+/** Concurrent calls, whose writes the log flushes to disk together. */
+const CALLS_AT_ONCE = 64;
 
 const SKIP_INVALID: Option = {
   name: "skip-invalid",
   value: null,
   help: "skip entries that are not addresses (default: with one of them, nothing is imported)",
+};
+
+const DRY_RUN: Option = {
+  name: "dry-run",
+  value: null,
+  help: "check the file and count what an import would add, without adding it (default: add it)",
 };
 
 export const suppressionImport: Command = {
@@ -29,9 +39,10 @@ export const suppressionImport: Command = {
     "One address per line; CSV with a column email, address or recipient; or JSON with a list of addresses or of " +
     "objects that have one. What the file says as reason or note becomes the note. Addresses that are suppressed already " +
     "stay as they are, so an import can be repeated.",
-  options: [WORKSPACE_OPTION, NOTE_OPTION, SKIP_INVALID],
+  options: [WORKSPACE_OPTION, NOTE_OPTION, SKIP_INVALID, DRY_RUN],
   examples: [
     "postledger suppression import list.csv --note 'from Postmark'",
+    "postledger suppression import list.csv --dry-run",
     "postledger suppression import - < suppressions.json",
   ],
   async run(invocation) {
@@ -44,23 +55,50 @@ export const suppressionImport: Command = {
     }
     const isLenient = invocation.option(SKIP_INVALID.name) !== undefined;
     if (read.invalid > 0 && !isLenient) throw faulty(read);
-    const added = await withLog(invocation.config, async ({ deps }) => {
-      const workspaceId = await workspaceOf(deps.store, invocation);
-      const suppress = async ({ address, note: own }: ImportedAddress) => {
-        const context = { ...systemCommandContext("cli"), workspaceId };
-        const { isNew } = await addSuppression(deps, { address, note: own ?? note }, context);
-        return isNew;
-      };
-      return forEachConcurrently(read.addresses, WRITES_AT_ONCE, suppress);
-    });
+    const isDryRun = invocation.option(DRY_RUN.name) !== undefined;
+    const added = await withLog(
+      invocation.config,
+      async ({ deps }) => {
+        const context = {
+          ...systemCommandContext("cli"),
+          workspaceId: await workspaceOf(deps.store, invocation),
+        };
+        return forEachConcurrently(read.addresses, CALLS_AT_ONCE, ({ address, note: own }) =>
+          isDryRun
+            ? isAllowed(deps, context, address)
+            : suppress(deps, { address, note: own ?? note }, context),
+        );
+      },
+      { readOnly: isDryRun },
+    );
     const alreadySuppressed = read.addresses.length - added;
     const skipped = read.invalid;
-    invocation.print({ added, already_suppressed: alreadySuppressed, skipped }, [
+    const told = { added, already_suppressed: alreadySuppressed, skipped };
+    invocation.print(isDryRun ? { dry_run: true, ...told } : told, [
+      ...(isDryRun ? ["nothing was imported; without --dry-run:"] : []),
       `${counted(added, "address", "addresses")} added, ${alreadySuppressed} suppressed already`,
       ...(skipped === 0 ? [] : [`${counted(skipped, "entry", "entries")} without an address skipped`]),
     ]);
   },
 };
+
+/** Whether mail to the address is allowed, so an import would add it. */
+async function isAllowed(
+  deps: Dependencies,
+  { workspaceId }: WorkspaceCommandContext,
+  address: Address,
+): Promise<boolean> {
+  return (await readSuppression(deps, workspaceId, address)) === null;
+}
+
+/** Whether the address was not suppressed before. */
+async function suppress(
+  deps: Dependencies,
+  entry: ImportedAddress,
+  context: WorkspaceCommandContext,
+): Promise<boolean> {
+  return (await addSuppression(deps, entry, context)).isNew;
+}
 
 async function contentOf(file: string): Promise<string> {
   const isStdin = file === STDIN;

@@ -49,14 +49,16 @@ export function inWorkspace<Result>(
 }
 
 /** The aggregates of a kind in that workspace, each with its id. Throws as {@link workspaceOf} does. */
-export function loadOfWorkspace<State extends { readonly workspaceId: string }, Event extends DomainEvent>(
+export async function loadOfWorkspace<
+  State extends { readonly workspaceId: string },
+  Event extends DomainEvent,
+>(
+  store: EventStore,
   invocation: Invocation,
   kind: AggregateKind<State | null, Event>,
 ): Promise<readonly (readonly [id: string, state: State])[]> {
-  return withLog(invocation.config, async ({ deps: { store } }) => {
-    const workspaceId = await workspaceOf(store, invocation);
-    return [...(await loadAllAggregates(store, kind))].filter(([, own]) => own.workspaceId === workspaceId);
-  });
+  const workspaceId = await workspaceOf(store, invocation);
+  return [...(await loadAllAggregates(store, kind))].filter(([, own]) => own.workspaceId === workspaceId);
 }
 
 /** Checks the workspace id given to a command. Throws {@link CommandFailure} if there is no such workspace. */

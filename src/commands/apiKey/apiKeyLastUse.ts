@@ -1,6 +1,6 @@
 import { apiKeyUseCodec, apiKeyUseStream } from "../../domain/apiKeyUse/events.ts";
 import { newRequestId } from "../../kernel/ids.ts";
-import { type EpochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
+import { type EpochMs, epochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { toNewEvents } from "../transact.ts";
 
@@ -17,20 +17,36 @@ export interface ApiKeyLastUse {
   write(actor: string): Promise<void>;
 }
 
+/** A key's last use in the log. */
+interface RecordedUse {
+  /** The revision of its event, which the next one follows. */
+  readonly revision: number;
+  /** The start of the hour. */
+  readonly at: EpochMs;
+}
+
+/** When the log last has a key in use; null: never. Throws `StoreError`. */
+export async function readApiKeyLastUse(store: EventStore, keyId: string): Promise<RecordedUse | null> {
+  const stream = apiKeyUseStream(keyId);
+  const revision = await store.lastRevision(stream);
+  const [last] = revision === null ? [] : await store.read(stream, revision, 1);
+  return last === undefined
+    ? null
+    : { revision: last.revision, at: epochMs(apiKeyUseCodec.decode(last).data.hour) };
+}
+
 export function apiKeyLastUse(store: EventStore): ApiKeyLastUse {
   const hours = new Map<string, number>();
   const unwritten = new Map<string, number>();
 
   const writeOne = async (keyId: string, hour: number, actor: string): Promise<void> => {
-    const stream = apiKeyUseStream(keyId);
     const at = hour * HOUR_MS;
-    const revision = await store.lastRevision(stream);
-    const [last] = revision === null ? [] : await store.read(stream, revision, 1);
-    if (last !== undefined && Date.parse(apiKeyUseCodec.decode(last).data.hour) >= at) return;
+    const last = await readApiKeyLastUse(store, keyId);
+    if (last !== null && last.at >= at) return;
     const event = { type: "ApiKeyUsed" as const, data: { keyId, hour: rfc3339(at) } };
     const context = { at, correlationId: newRequestId(), actor };
     // If the append loses, another instance has written the same event.
-    await store.append(stream, toNewEvents([event], context), revision ?? "noStream");
+    await store.append(apiKeyUseStream(keyId), toNewEvents([event], context), last?.revision ?? "noStream");
   };
 
   return {

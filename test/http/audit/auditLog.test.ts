@@ -168,6 +168,14 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     });
     const added = workspaceEntries.json.find(({ action }: Entry) => action === "sender.added");
     expect(added.target.label).toBe("sender@example.com");
+    const byCommandLine = await command(
+      "--workspace",
+      tenant.workspaceId,
+      "--actor",
+      "command_line",
+      "--json",
+    );
+    expect(byCommandLine.json.map(({ requestId }: Entry) => requestId)).toEqual(["by-hand"]);
     const installation = await command("--since", "1h");
     expect(installation.out).toContain("instance.created");
     expect(installation.out).not.toContain("limits.changed");
