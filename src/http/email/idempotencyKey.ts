@@ -44,9 +44,12 @@ function isPrintable(text: string): boolean {
   return /^[\x20-\x7e]*$/.test(text);
 }
 
-/** A key without the spaces around it. `trim` alone would also remove a no-break space or a line break. */
+/**
+ * A key without the spaces and tabs around it, which a header loses too. `trim` alone would also remove a no-break space
+ * or a line break.
+ */
 export function trimmedKey(given: string): string {
-  return isPrintable(given) ? given.trim() : given;
+  return /^[\t\x20-\x7e]*$/.test(given) ? given.trim() : given;
 }
 
 function refused(message: string, pointer: string): Problem {
