@@ -61,7 +61,7 @@ export interface EmailRow {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly attempts: number;
-  /** The reason given by the last event of its delivery. */
+  /** The reason that the event which set the status gives; null if it gives none. */
   readonly reason: string | null;
 }
 
@@ -83,7 +83,9 @@ export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRo
   });
 }
 
-const COLUMNS = `${CURSOR_COLUMNS}, status, updated_at AS updatedAt, attempts, reason`;
+/** While an attempt is in flight, the row still has the reason of the previous one. */
+const REASON = "iif(status = 'sending', NULL, reason) AS reason";
+const COLUMNS = `${CURSOR_COLUMNS}, status, updated_at AS updatedAt, attempts, ${REASON}`;
 const EMAIL_BY_ID = `SELECT ${COLUMNS} FROM emails WHERE id = ?`;
 
 /** Messages with a tag, found by the tag's index; the other filters look at the messages' own rows. */

@@ -310,6 +310,19 @@ describe("the rows of random logs (properties):", () => {
     });
   });
 
+  test("a list has the reason of each message's status", () => {
+    forEveryLog((messages, db) => {
+      for (const message of messages) {
+        const { state } = expectedOf(message);
+        const { rows } = listEmails(db.emails as ReadDatabaseFile, {
+          ownerId: state.workspaceId,
+          limit: 1_000,
+        });
+        expect(rows.find(({ id }) => id === message.id)?.reason).toBe(state.reason);
+      }
+    });
+  });
+
   test("no row of a message holds an address or a position", () => {
     for (const { tables } of [emails, suppressions, senders, webhookEndpoints])
       for (const { columns } of tables) expect(columns).not.toMatch(/position|address|"to"/);

@@ -43,6 +43,8 @@ export type AcceptedAs = "queued" | "scheduled" | "suppressed";
 
 export interface Email {
   readonly status: EmailStatus;
+  /** The reason that the event which set the status gives; null if it gives none. */
+  readonly reason: string | null;
   readonly workspaceId: string;
   /** Whether a test key sent it: it never goes to a relay. */
   readonly isTest: boolean;
@@ -115,6 +117,7 @@ function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs |
   const acceptedAt = epochMs(data.acceptedAt);
   return {
     status: acceptedAs,
+    reason: null,
     workspaceId,
     isTest: test,
     isSimulated: simulated,
@@ -150,9 +153,15 @@ function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs |
  * Delivery ends once: the first terminal status stays, and a late outcome only adds to the history. For what is reported
  * afterwards see {@link applyFeedback}.
  */
-function end(state: Email, status: EmailStatus, attempt?: number): Email {
+function end(state: Email, status: EmailStatus, { attempt, reason }: Ending = {}): Email {
   const settled = attempt === undefined ? state : settle(state, attempt);
-  return isTerminal(state.status) ? settled : { ...settled, status, claim: null };
+  return isTerminal(state.status) ? settled : { ...settled, status, reason: reason ?? null, claim: null };
+}
+
+/** What an event says about an end: which attempt it settles, and why. */
+interface Ending {
+  readonly attempt?: number;
+  readonly reason?: string;
 }
 
 /** What is reported about a message after a relay accepted it. */
@@ -199,7 +208,8 @@ export function isNews(email: Email, reported: ReportedFeedback): boolean {
 function applyFeedback(state: Email, reported: ReportedFeedback): Email {
   const { kind } = reported;
   const noted = { ...state, feedback: [...state.feedback, feedbackKey(reported)] };
-  return changesStatus(state, kind) ? { ...noted, status: kind, claim: null } : noted;
+  const reason = kind === "bounced" ? reported.reason : null;
+  return changesStatus(state, kind) ? { ...noted, status: kind, reason, claim: null } : noted;
 }
 
 function settle(state: Email, attempt: number): Email {
@@ -218,8 +228,9 @@ function defer(state: Email, data: Deferred): Email {
   const countedAttempts = noted.countedAttempts + (data.attemptBurnt ? 1 : 0);
   const counted = { ...noted, countedAttempts, ambiguous: noted.ambiguous || data.ambiguous };
   if (state.claim?.attempt !== data.attempt) return counted;
+  const { reason, ambiguous: isDeliveryUnknown } = data;
   const nextAttemptAt = epochMs(data.nextAttemptAt);
-  return { ...counted, status: "deferred", claim: null, isDeliveryUnknown: data.ambiguous, nextAttemptAt };
+  return { ...counted, status: "deferred", reason, claim: null, isDeliveryUnknown, nextAttemptAt };
 }
 
 /** The reason of the EmailDeferred that ends a claim whose worker never reported back. */
@@ -237,11 +248,11 @@ function evolveExisting(
 ): Email {
   switch (event.type) {
     case "EmailSuppressed":
-      return end(state, "suppressed", event.data.attempt);
+      return end(state, "suppressed", event.data);
     case "EmailDeliveryStarted": {
       const { attempt, worker, leaseMs, transport } = event.data;
       const claim = { attempt, worker, leaseMs };
-      return { ...state, status: "sending", attempts: attempt, claim, transport };
+      return { ...state, status: "sending", reason: null, attempts: attempt, claim, transport };
     }
     case "EmailRescheduled": {
       if (state.status !== "scheduled") return state;
@@ -249,7 +260,7 @@ function evolveExisting(
       return { ...state, scheduledAt, nextAttemptAt: scheduledAt };
     }
     case "EmailSent":
-      return end(state, "sent", event.data.attempt);
+      return end(state, "sent", { attempt: event.data.attempt });
     case "EmailDeferred":
       return defer(state, event.data);
     case "EmailDelivered":
@@ -259,10 +270,12 @@ function evolveExisting(
     case "EmailBounced":
       if (event.data.source !== undefined)
         return applyFeedback(state, { kind: "bounced", reason: event.data.reason });
-      return end(state, "bounced", event.data.attempt);
-    case "EmailFailed":
+      return end(state, "bounced", event.data);
+    case "EmailFailed": {
+      const { reason } = event.data;
       // Expiry settles no attempt: a worker whose lease expired may still have an outcome to record.
-      return end(state, "failed", event.data.reason === EXPIRED ? undefined : event.data.attempt);
+      return end(state, "failed", reason === EXPIRED ? { reason } : event.data);
+    }
     case "EmailCanceled":
       return end(state, "canceled");
     case "EmailAttachmentsExpired":
@@ -282,7 +295,7 @@ function evolve(state: EmailState, event: EmailEvent): EmailState {
   if (event.type === "EmailScheduled")
     return accepted(event.data, "scheduled", epochMs(event.data.scheduledAt));
   if (state === null && event.type === "EmailSuppressed")
-    return accepted(event.data as Accepted, "suppressed");
+    return { ...accepted(event.data as Accepted, "suppressed"), reason: event.data.reason };
   return state === null ? null : evolveExisting(state, event);
 }
 

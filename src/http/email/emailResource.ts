@@ -44,6 +44,11 @@ const summaryFields = {
   id: Uuid,
   object: Type.Literal("email"),
   status: EmailStatus,
+  reason: Nullable(
+    FreeText(
+      "Why it is `deferred`, `bounced`, `failed` or `suppressed`, in one word of the timeline; null in any other status.",
+    ),
+  ),
   created_at: DateTime,
   updated_at: DateTime,
   from: NullableText,

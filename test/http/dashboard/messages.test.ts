@@ -413,6 +413,21 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect((await visitor.get("/messages.csv")).html.trimEnd().split("\r\n").length).toBeGreaterThan(SAMPLES);
   });
 
+  test("in CSV have the reason of their status, not of the erasure of their content", async () => {
+    const own = await service.tenant();
+    const { json } = await own.send(newKey(), message());
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "smtp" } },
+      { type: "EmailBounced", data: { attempt: 1, reason: "mailbox_full" } },
+    );
+    expect((await own.call("DELETE", `/api/v1/emails/${json.id}/content`)).status).toBe(200);
+    const session = await logIn(service.url, own.apiKey);
+    await until(async () => rowsIn((await session.get("/messages")).html).length === 1, "the list");
+    const { html: text } = await session.get("/messages.csv");
+    expect(text.trimEnd().split("\r\n")[1]?.split(",").at(-1)).toBe("mailbox_full");
+  });
+
   test("hostile content is text wherever it is shown", async () => {
     const { json } = await tenant.send(
       newKey(),

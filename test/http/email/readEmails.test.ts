@@ -33,6 +33,11 @@ const failed: EmailEvent = {
   type: "EmailFailed",
   data: { attempt: 1, reason: "relay_refused", code: 535, reply: "535 no" },
 };
+const reportedBounce: EmailEvent = {
+  type: "EmailBounced",
+  data: { attempt: 1, reason: "mailbox_full", source: "api" },
+};
+const complaint = { attempt: 1, feedbackType: "abuse", source: "api" };
 const NEXT_ATTEMPT_AT = "2099-01-01T00:00:00.000Z";
 const deferred: EmailEvent = {
   type: "EmailDeferred",
@@ -51,6 +56,7 @@ interface Listed {
   readonly id: string;
   readonly created_at: string;
   readonly status: string;
+  readonly reason: string | null;
   readonly subject: string | null;
 }
 
@@ -282,7 +288,10 @@ describe.each(await testStores())("reading on $name", (store) => {
       const { data } = await list(own);
       expect(data.map(({ id }) => id)).toEqual(ids.toReversed());
       expect(Object.keys(data[0] ?? {}).sort()).toEqual(
-        ["attempts", "created_at", "from", "id", "object", "status", "subject", "to", "updated_at"].sort(),
+        [
+          ...["attempts", "created_at", "from", "id", "object", "reason", "status", "subject", "to"],
+          "updated_at",
+        ].sort(),
       );
     });
 
@@ -301,6 +310,37 @@ describe.each(await testStores())("reading on $name", (store) => {
       await untilListed(own, 1);
       await service.addEmailEvents(id, started, sent);
       expect((await list(own)).data).toMatchObject([{ id, status: "sent", attempts: 1 }]);
+    });
+
+    test("shows the reason of the status, as the message itself does", async () => {
+      const own = await service.tenant();
+      const histories: readonly [string | null, ...EmailEvent[]][] = [
+        [null],
+        [null, started],
+        [null, started, sent],
+        ["recipient_deferred", started, deferred],
+        [null, started, deferred, { ...started, data: { ...started.data, attempt: 2 } }],
+        ["recipient_refused", started, bounced],
+        ["relay_refused", started, failed],
+        ["suppressed_since", { type: "EmailSuppressed", data: { reason: "suppressed_since" } }],
+        ["mailbox_full", started, sent, reportedBounce],
+        [null, started, sent, { type: "EmailComplained", data: complaint }],
+        [
+          "recipient_refused",
+          started,
+          bounced,
+          { type: "EmailContentErased", data: { reason: "requested" } },
+        ],
+      ];
+      const reasons = new Map<string, string | null>();
+      for (const [reason, ...events] of histories) {
+        const id = await accept({}, own);
+        if (events.length > 0) await service.addEmailEvents(id, ...events);
+        reasons.set(id, reason);
+      }
+      await untilListed(own, histories.length);
+      expect(new Map((await list(own)).data.map(({ id, reason }) => [id, reason]))).toEqual(reasons);
+      for (const [id, reason] of reasons) expect((await get(id, own)).json.reason).toBe(reason);
     });
 
     test("of a whole page keeps its order, and shows nothing of what was erased in its midst", async () => {

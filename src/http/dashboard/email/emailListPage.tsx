@@ -227,13 +227,11 @@ export const MessageTable: FC<MessageTableProps> = ({ context, label, messages, 
   />
 );
 
-const STATUSES_WITH_REASON = ["deferred", "bounced", "failed"];
-
 const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
   row: { status, reason, scheduledAt },
   now,
 }) => (
-  <span title={reason !== null && STATUSES_WITH_REASON.includes(status) ? reasonText(reason) : undefined}>
+  <span title={reason === null ? undefined : reasonText(reason)}>
     {status === "scheduled" && scheduledAt !== null && scheduledAt > now ? (
       <>
         <Status status={status} /> <span class="soft minor">in {lengthOfTime(scheduledAt - now)}</span>

@@ -80,7 +80,6 @@ function rowAlone(row: EmailRow): MessageRow {
 function rowOfView(view: EmailView): MessageRow {
   const { id, email, content, events } = view;
   const createdAt = rfc3339(email.acceptedAt);
-  const reason = events.findLast(({ event }) => "reason" in event.data)?.event.data;
   return {
     id,
     status: email.status,
@@ -92,7 +91,7 @@ function rowOfView(view: EmailView): MessageRow {
     to: content?.to ?? null,
     subject: content?.subject ?? null,
     templateId: email.templateId,
-    reason: reason !== undefined && "reason" in reason ? String(reason.reason) : null,
+    reason: email.reason,
     snippet: excerpt((content?.text ?? "").replace(/\s+/g, " ").trim(), SNIPPET_CHARACTERS_MAX),
     transport: email.transport,
   };
