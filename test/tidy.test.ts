@@ -261,6 +261,11 @@ describe("a planted violation is found:", () => {
     ["src/http/a.js", "", "its name is not in camelCase"],
     ["src/http/a.ts", "export default 1;", "it has a default export"],
     ["src/http/a.ts", `// ${"TO"}${"DO"}: later`, "it marks something as unfinished"],
+    [
+      "src/kernel/a.ts",
+      "/** Of b. */\n/** Of a. */\nconst a = 1;",
+      "a docstring stands right before another one",
+    ],
     ["projections/a.ts", 'const SQL = "SELECT id FROM a LIMIT ?";', "write LIMIT ? + 0"],
     ["projections/a.ts", "const SQL = `SELECT id FROM a LIMIT ?12`;", "write LIMIT ? + 0"],
     ["test/http/a.test.ts", `// ${"FIX"}${"ME"}`, "it marks something as unfinished"],

@@ -44,7 +44,7 @@ const FILTER_COLUMNS = {
   recipientHash: "recipient_hash",
   templateId: "template_id",
 } as const;
-type RowFilter = keyof typeof FILTER_COLUMNS;
+export type RowFilter = keyof typeof FILTER_COLUMNS;
 export const ROW_FILTERS = Object.keys(FILTER_COLUMNS) as readonly RowFilter[];
 
 /** Which messages to list. Times are RFC 3339 in UTC; hashes are the instance's keyed hashes of addresses. */

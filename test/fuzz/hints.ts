@@ -200,7 +200,6 @@ const endpoint = { needs: "registerWebhook", params: oneOf("webhook_endpoint") }
 const activeEndpoint = { ...endpoint, params: oneOf("webhook_endpoint", isActive) } as const;
 const needsToken = "its path holds a token that is mailed";
 
-/** The hints by operation. */
 /** The buckets of a range that ends somewhere; the range is as long as it is by default. */
 function bucketsQuery(
   { random, workspace }: HintContext,
@@ -225,6 +224,7 @@ function usageQuery(context: HintContext): Readonly<Record<string, string>> {
   };
 }
 
+/** The hints by operation. */
 export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   sendEmail: { body: sendBody },
   listEmails: { query: emailsQuery },

@@ -212,6 +212,9 @@ const JSX_SOURCE = "/** @jsxImportSource hono/jsx */";
  */
 const REPLANNED = /\bLIMIT \?(?!\d* \+ 0)/;
 
+/** A docstring right before another one has lost its declaration to code that was put in between. */
+const STRAY_DOCSTRING = /\*\/\n[ \t]*\/\*\*/;
+
 /** Everything about a source file that breaks the house's rules, each as `path: what`. */
 export function houseFaults({ path, text }: SourceFile): readonly string[] {
   const faults = [
@@ -219,6 +222,9 @@ export function houseFaults({ path, text }: SourceFile): readonly string[] {
     ...folderFaults(path),
     ...moduleReferences(text).flatMap((reference) => referenceFault(path, reference) ?? []),
     ...(hasDefaultExport(text) ? ["it has a default export"] : []),
+    ...(STRAY_DOCSTRING.test(text)
+      ? ["a docstring stands right before another one: move it to its declaration"]
+      : []),
     ...(UNFINISHED.test(text) ? ["it marks something as unfinished"] : []),
     ...(REPLANNED.test(text) && !TESTS.test(path)
       ? ["SQLite plans a bare LIMIT ? again each time: write LIMIT ? + 0"]

@@ -119,7 +119,6 @@ function startOf(at: EpochMs, by: "hour" | "day"): string {
   return rfc3339(Math.floor(at / size) * size);
 }
 
-/** The counts of a query, added up here: newest first, groups in their order. */
 /** The rows of a bucket that a message counts in. */
 function groupsOf({ groupBy, tag }: UsageQuery, { options }: EmailWithHistory): readonly string[] {
   const { senderId, templateId = "", tagHashes } = options;
@@ -127,6 +126,7 @@ function groupsOf({ groupBy, tag }: UsageQuery, { options }: EmailWithHistory): 
   return { sender: [senderId], template: [templateId], tag: tags, none: [""] }[groupBy ?? "none"];
 }
 
+/** The counts of a query, added up here: newest first, groups in their order. */
 function expectedUsage(messages: readonly EmailWithHistory[], query: UsageQuery): readonly UsageRow[] {
   const rows = new Map<string, Record<string, number> & UsageCursor>();
   for (const { what, at, message } of messages.flatMap(countsOf)) {

@@ -1,4 +1,10 @@
-import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails/queries.ts";
+import {
+  type EmailQuery,
+  type EmailRow,
+  listEmails,
+  type RowFilter,
+} from "../../../projections/emails/queries.ts";
+import type { CreatedRange } from "../../../projections/keysetPagination.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { type EmailView, readEmail } from "../../commands/email/readEmail.ts";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
@@ -7,12 +13,10 @@ import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { findPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
 
-/** What a caller filters messages by, checked. Addresses are canonical. */
-interface EmailFilters
-  extends Pick<EmailQuery, "status" | "templateId" | "tag" | "createdFrom" | "createdBefore"> {
-  readonly from?: string;
-  readonly to?: string;
-}
+type FilterName = Exclude<RowFilter, "senderId" | "recipientHash"> | "from" | "to" | "tag";
+
+/** What a caller filters messages by, checked. Addresses are canonical. The compiler asks callers for every filter. */
+type EmailFilters = Readonly<Record<FilterName, string | undefined>> & CreatedRange;
 
 /** The query for these filters. The rows hold keyed hashes in place of addresses and tags. */
 export function emailQuery(
@@ -27,7 +31,7 @@ export function emailQuery(
     recipientHash: hashOf(to),
     tag: tag && keys.hashTag(ownerId, tag),
   };
-  return { ownerId, ...others, ...omitUndefined(hashes) };
+  return { ownerId, ...omitUndefined({ ...others, ...hashes }) };
 }
 
 /** How a list shows a message. */

@@ -10,7 +10,6 @@ import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { scheduleFault } from "../../domain/email/scheduledTime.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import type { MailOwner } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
-import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { addressIn } from "../body/commonFaults.ts";
@@ -208,12 +207,6 @@ function queryOf(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): 
   const templateId = template?.toLowerCase();
   const addressOf = (name: "from" | "to") =>
     query[name] === undefined ? undefined : addressIn(`/${name}`, query[name]).canonical;
-  const filters = omitUndefined({
-    status,
-    templateId,
-    tag,
-    from: addressOf("from"),
-    to: addressOf("to"),
-  });
+  const filters = { status, templateId, tag, from: addressOf("from"), to: addressOf("to") };
   return { ...emailQuery(deps, owner, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { markVerified } from "../../../src/commands/sender/manageSender.ts";
+import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/email/emailSearch.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
@@ -131,6 +132,32 @@ describe.each(await testStores())("messages on $name", (store) => {
     const { html } = await visitor.get(`/messages/${json.id}`);
     expect(html).toContain("<strong>Bounced</strong>");
     expect(html).not.toContain("What became of it");
+  });
+
+  test("show the webhook calls of their end even after very many attempts", async () => {
+    const own = await service.tenant();
+    const urls = Array.from({ length: 10 }, (_, index) => `https://hook${index}.example.com/`);
+    await service.addEndpoints(own.workspaceId, urls);
+    const { json } = await own.send(newKey(), message());
+    const nextAttemptAt = new Date().toISOString();
+    const attempts = Array.from({ length: 100 }, (_, index): readonly EmailEvent[] => {
+      const attempt = index + 1;
+      const deferred = { attempt, reason: "recipient_deferred", attemptBurnt: true, ambiguous: false };
+      return [
+        { type: "EmailDeliveryStarted", data: { attempt, worker: "w", leaseMs: 60_000, transport: "smtp" } },
+        { type: "EmailDeferred", data: { ...deferred, nextAttemptAt } },
+      ];
+    });
+    await service.addEmailEvents(json.id, ...attempts.flat(), {
+      type: "EmailFailed",
+      data: { attempt: 100, reason: "expired" },
+    });
+    const ownVisitor = await logIn(service.url, own.apiKey);
+    const shown = async () => (await ownVisitor.get(`/messages/${json.id}`)).html;
+    await until(
+      async () => (await shown()).includes("email.failed to hook9.example.com"),
+      "the webhook calls of the failure",
+    );
   });
 
   test("that are scheduled say in the list when they go", async () => {

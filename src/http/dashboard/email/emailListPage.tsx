@@ -286,7 +286,6 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
   );
 };
 
-/** What to do first in a workspace, or with a key, that may send from no address. */
 /** How the operator adds a sender for this workspace: the first that the key is bound to, or an example. */
 function commandsFor({ principal, workspaceId }: PageContext): string {
   const [name = "billing@acme.example"] = principal.senders ?? [];
@@ -294,6 +293,7 @@ function commandsFor({ principal, workspaceId }: PageContext): string {
   return `${POSTLEDGER} sender add ${rest}\n${POSTLEDGER} sender verify ${rest}`;
 }
 
+/** What to do first in a workspace, or with a key, that may send from no address. */
 const NoSender: FC<Pick<EmailListProps, "context">> = ({ context }) => (
   <Empty title="No message has been sent yet">
     <p>

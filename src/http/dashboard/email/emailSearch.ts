@@ -109,10 +109,8 @@ export function emailQueryOf(
   if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
   const to = addressOf("to");
   const from = addressOf("from");
-  const createdFrom = timeOf("after");
-  const createdBefore = timeOf("before");
+  const created = omitUndefined({ createdFrom: timeOf("after"), createdBefore: timeOf("before") });
   if (faults.length > 0) return { faults };
   const templateId = template?.toLowerCase();
-  const filters = omitUndefined({ status, to, from, createdFrom, createdBefore, templateId, tag });
-  return { query: emailQuery(deps, owner, filters) };
+  return { query: emailQuery(deps, owner, { status, to, from, templateId, tag, ...created }) };
 }

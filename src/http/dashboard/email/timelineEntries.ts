@@ -6,8 +6,9 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { HistoryEvent } from "../../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
-import { EMAIL_STATUS_EVENTS, type EmailEvent, emailStream } from "../../../domain/email/events.ts";
+import { type EmailEvent, emailStream } from "../../../domain/email/events.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
+import { isPublished } from "../../../domain/webhookEventTypes.ts";
 import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
@@ -91,7 +92,7 @@ export async function timelineOf(
     return { ...entryOf(event), actor };
   });
   const eventIds = events
-    .filter(({ event }) => (EMAIL_STATUS_EVENTS as readonly string[]).includes(event.type))
+    .filter(({ event }) => isPublished(event))
     .flatMap(({ sequence }) => recorded.get(sequence)?.id ?? []);
   const webhookCalls =
     deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
