@@ -69,6 +69,14 @@ export function readyWebhooks(
   return allRows(db, sql, now, JSON.stringify(without), limit);
 }
 
+/** How many deliveries are due, counted up to `max`. Reads one row per endpoint with a due one besides. */
+export function countDueWebhooks(db: ReadDatabase, now: EpochMs, max: number): number {
+  const sql = `SELECT count(*) AS due FROM (SELECT 1 FROM backlogs CROSS JOIN deliveries INDEXED BY deliveries_ready
+    ON deliveries.endpoint_id = backlogs.endpoint_id AND state = 'ready' AND deliveries.due_at <= ?1
+    WHERE backlogs.due_at <= ?1 LIMIT ?2 + 0)`;
+  return Number(db.get(sql, now, max)?.due);
+}
+
 /** How many deliveries of one endpoint a search for clock-skewed ones scans. */
 const CLOCK_SKEWED_SCANNED_MAX = 1_000;
 

@@ -54,6 +54,7 @@ export interface BackgroundJobs {
   readonly relays: RelayStates["list"];
   /** Mail and webhook calls in flight. */
   inFlightCount(): number;
+  webhooksInFlightCount(): number;
   start(): void;
   wake(): void;
   stop(graceMs: number): Promise<void>;
@@ -114,6 +115,7 @@ export function makeBackgroundJobs(
     delivery,
     relays: () => relays.list(),
     inFlightCount: () => delivery.inFlightCount + webhooks.inFlightCount,
+    webhooksInFlightCount: () => webhooks.inFlightCount,
     start() {
       for (const worker of workers) worker.start();
     },

@@ -160,9 +160,13 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const { controllers, dashboard, readiness } = await makeControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
   listeners.answer({ deps, controllers, requests, isClosed });
-  const inFlight = () => ({ requests: listeners.inFlightCount(), deliveries: workers.inFlightCount() });
+  const inFlight = () => ({
+    requests: listeners.inFlightCount(),
+    deliveries: workers.inFlightCount(),
+    webhookDeliveries: workers.webhooksInFlightCount(),
+  });
   if (counts !== null)
-    listeners.metrics?.answer(serviceMetrics({ deps, readers, counts, readiness, inFlight }));
+    listeners.metrics?.answer(serviceMetrics({ config, deps, readers, counts, readiness, inFlight }));
   const { delivery } = workers;
   const { url } = listeners;
   const status = serviceStatus({ ...listeners, config, deps, readers, delivery, logId, inFlight });

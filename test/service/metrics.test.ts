@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:net";
+import { join } from "node:path";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { eventAndRequestCounts } from "../../src/service/metrics/eventAndRequestCounts.ts";
@@ -17,14 +19,14 @@ beforeAll(async () => {
 });
 afterAll(() => app.remove());
 
-async function fetchMetrics(path = "/metrics", options: RequestInit = {}) {
-  const answer = await fetch(new URL(path, app.app.metrics ?? "none:"), options);
+async function fetchMetrics(path = "/metrics", options: RequestInit = {}, of = app) {
+  const answer = await fetch(new URL(path, of.app.metrics ?? "none:"), options);
   return { answer, text: await answer.text() };
 }
 
 /** The value of a metric; null where it is not there. */
-async function metricValue(metric: string): Promise<number | null> {
-  const { text } = await fetchMetrics();
+async function metricValue(metric: string, of = app): Promise<number | null> {
+  const { text } = await fetchMetrics("/metrics", {}, of);
   const line = text.split("\n").find((one) => one.startsWith(`${metric} `));
   return line === undefined ? null : Number(line.slice(metric.length));
 }
@@ -45,6 +47,40 @@ test("metrics count what was accepted, what became of it, and what was answered"
   expect(await metricValue('postledger_http_responses_total{status="400"}')).toBe(1);
   // The read models follow.
   await until(async () => (await metricValue("postledger_messages_due")) === 0, "no message to be due");
+});
+
+test("metrics count the webhook deliveries that are due and in flight", async () => {
+  const waiting = await startTestApp({ env: { METRICS_PORT: "0", DELIVERY: "off" } });
+  try {
+    const value = (metric: string) => metricValue(metric, waiting);
+    expect(await value("postledger_webhook_deliveries_due")).toBe(0);
+    for (const host of ["a.example.com", "b.example.com"])
+      await waiting.call("POST", "/webhooks", { body: { url: `https://${host}/hook` } });
+    await waiting.call("POST", "/api/v1/suppressions", { body: { address: "ana@example.com" } });
+    const isDue = async () => (await value("postledger_webhook_deliveries_due")) === 2;
+    await until(isDue, "a delivery to each endpoint to be due");
+    expect(await value("postledger_webhook_deliveries_in_flight")).toBe(0);
+  } finally {
+    await waiting.remove();
+  }
+});
+
+test("metrics say how many events a read model is behind", async () => {
+  const behind = (name: string, of = app) =>
+    metricValue(`postledger_read_model_behind_events{name="${name}"}`, of);
+  await until(async () => (await behind("emails")) === 0, "the read model to be at the head of the log");
+  const stopped = await startTestApp({ env: { METRICS_PORT: "0" } });
+  const store = openSqliteEventStore({ path: join(stopped.dataDir, "events.db") });
+  try {
+    // Nobody can read the first, so messages stop there. Other read models go on.
+    await store.append("email-damaged", [{ ...newEvent(), type: "EmailQueued" }], "noStream");
+    await store.append("others", [newEvent(), newEvent()], "noStream");
+    await until(async () => ((await behind("emails", stopped)) ?? 0) >= 3, "the events to be counted");
+    await until(async () => (await behind("senders", stopped)) === 0, "another read model to go on");
+  } finally {
+    await store.close();
+    await stopped.remove();
+  }
 });
 
 test("an append that loses is not counted", async () => {

@@ -9,3 +9,8 @@ export function positionNumber(position: Position): number {
 export function positionText(position: number): Position {
   return position === 0 ? LOG_START : (String(position).padStart(16, "0") as Position);
 }
+
+/** How many events lie after `from` up to `to`: positions have no gaps. */
+export function eventsBetween(from: Position, to: Position): number {
+  return Math.max(0, positionNumber(to) - positionNumber(from));
+}

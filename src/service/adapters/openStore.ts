@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { eventsBetween as offsetsBetween } from "../../adapters/eventstoredb/eventsBetween.ts";
+import { eventsBetween as positionsBetween } from "../../adapters/sqlite/logPosition.ts";
 import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
 } from "../../adapters/sqlite/sqliteEventStore.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
-import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import { type EventStore, type Position, StoreError } from "../../ports/eventStore.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/configError.ts";
 import { connectionStringError, directoryError, requireEncodedUser, storeError } from "../startupErrors.ts";
@@ -14,6 +16,11 @@ import { connectionStringError, directoryError, requireEncodedUser, storeError }
 /** Whether the log is a file on this machine rather than a server's. */
 export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
   return storeUrl.startsWith("file:");
+}
+
+/** About how many events of the log lie after one position up to another. Reads nothing. */
+export function eventsBetween(config: Pick<Config, "storeUrl">, from: Position, to: Position): number {
+  return isEmbedded(config) ? positionsBetween(from, to) : offsetsBetween(from, to);
 }
 
 /** How to open the log. */

@@ -1,33 +1,48 @@
 import { version } from "../../../package.json";
 import { countReady } from "../../../projections/emails/mailQueue.ts";
+import { countDueWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Check } from "../../http/health/healthController.ts";
-import { unlessUnavailable } from "../../ports/readDatabase.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type Position, requireStoreError } from "../../ports/eventStore.ts";
+import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
+import { eventsBetween } from "../adapters/openStore.ts";
+import type { Config } from "../config/config.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
 import { processMetrics } from "./processMetrics.ts";
 import { counter, gauge, type Metric, prometheusText } from "./prometheusText.ts";
 
-/** Counting of due messages stops here; more are shown as this many. */
+/** Counting of due messages and webhook deliveries stops here; more are shown as this many. */
 const DUE_MAX = 10_000;
+/** How long the store may take to name the head of the log. */
+const HEAD_MS_MAX = 1_000;
 
 interface MetricsOptions {
+  readonly config: Pick<Config, "storeUrl">;
   readonly deps: Dependencies;
   readonly readers: Readers;
   readonly counts: EventAndRequestCounts;
   readonly readiness: () => Promise<Readonly<Record<string, Check>>>;
-  inFlight(): { readonly requests: number; readonly deliveries: number };
+  inFlight(): {
+    readonly requests: number;
+    /** Messages and webhook calls. */
+    readonly deliveries: number;
+    readonly webhookDeliveries: number;
+  };
 }
 
 /** The metrics of a running service in Prometheus' format. They contain no address and no id. */
 export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
   const ofProcess = processMetrics();
   return async () => {
-    const checks = await options.readiness();
+    const [checks, head] = await Promise.all([options.readiness(), headOf(options.deps)]);
     return prometheusText([
       ...ofProcess(),
       gauge("postledger_info", "What runs here.", [{ labels: { version }, value: 1 }]),
       ...stateMetrics(options, checks),
+      behindMetric(options, head),
       ...countMetrics(options.counts),
     ]);
   };
@@ -37,7 +52,7 @@ function stateMetrics(
   { deps, readers, inFlight }: MetricsOptions,
   checks: Readonly<Record<string, Check>>,
 ): readonly Metric[] {
-  const { requests, deliveries } = inFlight();
+  const { requests, deliveries, webhookDeliveries } = inFlight();
   return [
     gauge(
       "postledger_check_ok",
@@ -57,15 +72,48 @@ function stateMetrics(
     gauge(
       "postledger_messages_due",
       `Messages that should be delivered by now; ${DUE_MAX} at most.`,
-      dueOf(deps, readers),
+      dueIn(readers.reader("emails"), countReady, deps.clock),
+    ),
+    gauge("postledger_webhook_deliveries_in_flight", "Webhook calls that a worker is making.", [
+      { value: webhookDeliveries },
+    ]),
+    gauge(
+      "postledger_webhook_deliveries_due",
+      `Webhook deliveries that should be attempted by now; ${DUE_MAX} at most.`,
+      dueIn(readers.reader("webhook-deliveries"), countDueWebhooks, deps.clock),
     ),
   ];
 }
 
+type CountDue = (db: ReadDatabase, now: EpochMs, max: number) => number;
+
 /** None while the read model is unavailable. */
-function dueOf({ clock }: Dependencies, readers: Readers): Metric["samples"] {
-  const value = unlessUnavailable(() => countReady(readers.reader("emails"), clock.now(), DUE_MAX));
+function dueIn(db: ReadDatabase, countDue: CountDue, clock: Clock): Metric["samples"] {
+  const value = unlessUnavailable(() => countDue(db, clock.now(), DUE_MAX));
   return value === null ? [] : [{ value }];
+}
+
+/** Null while the store does not answer. */
+async function headOf({ store }: Dependencies): Promise<Position | null> {
+  try {
+    return await store.head({ timeoutMs: HEAD_MS_MAX });
+  } catch (error) {
+    requireStoreError(error);
+    return null;
+  }
+}
+
+/** No samples without the head of the log. */
+function behindMetric({ config, readers }: MetricsOptions, head: Position | null): Metric {
+  const samples = readers.status().map(({ name, position, isCaughtUp }) => ({
+    labels: { name },
+    value: head === null || isCaughtUp ? 0 : eventsBetween(config, position, head),
+  }));
+  return gauge(
+    "postledger_read_model_behind_events",
+    "Events of the log after the position of a read model; an estimate on EventStoreDB.",
+    head === null ? [] : samples,
+  );
 }
 
 function countMetrics({ events, requests }: EventAndRequestCounts): readonly Metric[] {

@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LOG_START } from "../../src/ports/eventStore.ts";
+import { eventsBetween, openStore } from "../../src/service/adapters/openStore.ts";
+import { mustAppend, newEvent } from "../contract/eventStore.ts";
+import { testStores } from "../support/stores/stores.ts";
+
+/** About what the acceptance of a short message takes. */
+const DATA = { text: "x".repeat(300) };
+const COUNT = 20;
+
+test.each(await testStores())(
+  "the events between two positions are counted or estimated on $name",
+  async ({ name, env }) => {
+    const directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const config = { storeUrl: env.STORE_URL ?? `file:${directory}`, storeTimeoutMs: 5_000 };
+    const store = await openStore(config);
+    try {
+      const from = (await mustAppend(store, `between-${crypto.randomUUID()}`, [newEvent()], "noStream"))
+        .position;
+      const events = Array.from({ length: COUNT }, () => newEvent("Happened", DATA));
+      const to = (await mustAppend(store, `between-${crypto.randomUUID()}`, events, "noStream")).position;
+      const counted = eventsBetween(config, from, to);
+      if (name === "SQLite")
+        expect([counted, eventsBetween(config, LOG_START, to)]).toEqual([COUNT, COUNT + 1]);
+      // Other tests may write to the same server meanwhile.
+      else expect(counted).toBeGreaterThan(COUNT / 2);
+      expect([eventsBetween(config, to, to), eventsBetween(config, to, from)]).toEqual([0, 0]);
+      expect(eventsBetween(config, LOG_START, to)).toBeGreaterThanOrEqual(counted);
+    } finally {
+      await store.close();
+      await rm(directory, { recursive: true });
+    }
+  },
+);
