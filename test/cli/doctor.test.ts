@@ -2,11 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
 import { askRunningService } from "../../src/cli/service/askRunningService.ts";
+import { recordLogCopy } from "../../src/commands/instance/recordLogCopy.ts";
+import { DAY_MS } from "../../src/kernel/time.ts";
+import { readConfig } from "../../src/service/config/config.ts";
 import { openLocalControl, serviceAddress } from "../../src/service/localControlServer.ts";
+import { ageText } from "../../src/service/status/ageText.ts";
 import type { Check } from "../../src/service/status/check.ts";
-import { ageText } from "../../src/service/status/logChecks.ts";
 import { readModelLag } from "../../src/service/status/readModelChecks.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
 import { freePort } from "../support/stores/eventstoredb.ts";
@@ -86,7 +91,9 @@ describe.each(await testStores())("doctor, on $name", (store) => {
         await rename(join(dataDir, "bootstrap.key"), join(dataDir, "elsewhere"));
         const { out } = await runCommand(["doctor"], dataDir);
         expect(out).toMatch(/^failed {3}relay \(smtp\): .*\. To do: check host and port in SMTP_URL/m);
-        expect(out).toMatch(/\n\d+ checks: \d+ ok, 0 with a warning, 1 failed\n$/);
+        // The embedded log has no backup yet.
+        const warnings = store.isShared ? 0 : 1;
+        expect(out).toEndWith(` ok, ${warnings} with a warning, 1 failed\n`);
         expect(out + JSON.stringify([...checks.values()])).not.toContain(PASSWORD);
       } finally {
         await service.kill("SIGTERM");
@@ -134,6 +141,39 @@ describe.each(await testStores())("doctor, on $name", (store) => {
     TEST_MS_MAX,
   );
 });
+
+test(
+  "doctor warns until there is a backup, and again when the last one is more than a week old",
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "postledger-doctor-"));
+    const backup = async () => {
+      const { json } = await runCommand(["doctor", "--json"], dataDir);
+      return (json as readonly Check[]).find(({ name }) => name === "backup");
+    };
+    const recordBackup = (daysAgo: number) =>
+      withLog(readConfig({ DATA_DIR: dataDir }), ({ log }) => {
+        const context = { ...systemCommandContext("cli"), at: Date.now() - daysAgo * DAY_MS };
+        return recordLogCopy(log, { kind: "backup", place: "/backups/old" }, context);
+      });
+    const action = expect.stringContaining("backup create --out");
+    try {
+      await runCommand(["workspace", "create", "Acme"], dataDir);
+      expect(await backup()).toMatchObject({ status: "warning", detail: "there has never been one", action });
+      await recordBackup(8);
+      const detail = "the last one was begun 8 days ago";
+      expect(await backup()).toMatchObject({ status: "warning", detail, action });
+      await runCommand(["log", "export", "--out", join(dataDir, "log.jsonl")], dataDir);
+      expect(await backup()).toMatchObject({ status: "warning", detail });
+      expect((await runCommand(["backup", "create", "--out", join(dataDir, "copy")], dataDir)).exitCode).toBe(
+        0,
+      );
+      expect(await backup()).toMatchObject({ status: "ok", action: null });
+    } finally {
+      await rm(dataDir, { recursive: true });
+    }
+  },
+  TEST_MS_MAX,
+);
 
 describe("a read model's lag", () => {
   test("is a warning only where something follows the log and does not keep up", () => {

@@ -3,31 +3,19 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { formatTrouble } from "../../commands/instance/requireLogFormat.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
-import { DAY_MS, epochMs, HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrap.ts";
+import { ageText } from "./ageText.ts";
+import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 import { heldDetail } from "./readiness.ts";
-
-/** From this many of a unit on, the next larger one is used. */
-const AGE_UNIT_COUNT_MAX = 100;
-const AGE_UNITS = [
-  [SECOND_MS, "s"],
-  [MINUTE_MS, "min"],
-  [HOUR_MS, "h"],
-] as const;
 
 function formatCheck(format: number): Check {
   const trouble = formatTrouble(format);
   if (trouble === null) return ok("log format", `${format}, which this program reads`);
   // The text itself says what to do.
   return failed("log format", trouble, null);
-}
-
-/** An age as people say it, in a unit that keeps the number short: "90 s", "45 min", "30 h", "9 days". */
-export function ageText(ms: number): string {
-  const [size, unit] = AGE_UNITS.find(([size]) => ms < AGE_UNIT_COUNT_MAX * size) ?? [DAY_MS, "days"];
-  return `${Math.round(ms / size)} ${unit}`;
 }
 
 /** Always ok: how old a seal may be depends on what was written since. Reporting it is enough. */
@@ -85,12 +73,14 @@ export async function logChecks(
   { logId, storeUrl, answeredMs, format }: AnsweringLog,
 ): Promise<readonly Check[]> {
   const answering = answeredMs === undefined ? "" : `, answering in ${answeredMs} ms`;
+  const { instance } = await instanceStatus.get();
   return [
     ok("log", `${logId} on ${storeUrl.split(":", 1)[0]}${answering}`),
     formatCheck(format),
     ok("master key", "opens the log"),
-    ...instanceChecks((await instanceStatus.get()).instance),
+    ...instanceChecks(instance),
     ...(await workspaceChecks(store)),
     await lastSealCheck(store),
+    ...backupChecks({ storeUrl }, instance),
   ];
 }

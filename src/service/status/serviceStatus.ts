@@ -16,10 +16,11 @@ import type { Config } from "../config/config.ts";
 import { hostInUrl } from "../config/isLoopback.ts";
 import type { InboundMail } from "../openInboundMail.ts";
 import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
+import { ageText } from "./ageText.ts";
 import { allChecks } from "./allChecks.ts";
 import { type Check, ok, warning } from "./check.ts";
 import { diskCheck } from "./dependencyChecks.ts";
-import { ageText, logChecks, unreadableLog } from "./logChecks.ts";
+import { logChecks, unreadableLog } from "./logChecks.ts";
 import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
