@@ -85,7 +85,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   eventstoredb: ["@eventstore/db-client", "@grpc/grpc-js"],
   files: ["file-type", "yauzl"],
   htmlToText: ["html-to-text"],
-  liquidjs: ["liquidjs"],
+  liquidjs: ["liquidjs", "lru-cache"],
   mailauth: ["mailauth"],
   nodemailer: ["nodemailer"],
   pino: ["pino"],

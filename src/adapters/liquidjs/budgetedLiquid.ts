@@ -14,8 +14,10 @@ import { boundRanges } from "./boundedRanges.ts";
 import { BudgetedEmitter, budgetOf } from "./budgetedContext.ts";
 import { patchTokenGetPosition } from "./patchTokenGetPosition.ts";
 import { budgetedFilter, FILTERS, type FilterHandler } from "./templateFilters.ts";
+import { checkWrittenZones } from "./timeZones.ts";
 
 boundRanges();
+checkWrittenZones();
 patchTokenGetPosition();
 
 type TagImplementation = Parameters<Liquid["registerTag"]>[1];

@@ -1,5 +1,8 @@
-import { SECOND_MS } from "../../kernel/time.ts";
+import type { Context } from "liquidjs";
+import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
+import { budgetOf } from "./budgetedContext.ts";
 import { BudgetError } from "./renderBudget.ts";
+import { zoneOffsetMs } from "./timeZones.ts";
 
 /** No sensible date format is longer. */
 const FORMAT_CHARACTERS_MAX = 200;
@@ -11,7 +14,16 @@ const MONTHS = "January February March April May June July August September Octo
 const DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split(" ");
 const SHORT = 3;
 
-type Directive = (at: Date) => string | number;
+/** The zone of a printed date: its name, and how far its clocks are ahead of UTC at that time. */
+interface Zone {
+  readonly name: string;
+  readonly offsetMs: number;
+}
+
+const UTC: Zone = { name: "UTC", offsetMs: 0 };
+
+/** What a directive prints of a time, whose UTC fields are the zone's own. */
+type Directive = (at: Date, zone: Zone) => string | number;
 
 function nameOf(names: readonly string[], index: number): string {
   return names[index] ?? "";
@@ -23,20 +35,27 @@ function dayOfYear(at: Date): number {
   return 1 + (day - Date.UTC(at.getUTCFullYear(), 0, 1)) / 86_400_000;
 }
 
+/** Such as `+0530`. */
+function writtenOffset({ offsetMs }: Zone): string {
+  const minutes = Math.trunc(Math.abs(offsetMs) / MINUTE_MS);
+  const digits = Math.floor(minutes / 60) * 100 + (minutes % 60);
+  return `${offsetMs < 0 ? "-" : "+"}${String(digits).padStart(4, "0")}`;
+}
+
 const hour12 = (at: Date) => at.getUTCHours() % 12 || 12;
 
-/** The strftime directives that make sense for a date in UTC: value, minimum width, padding. */
+/** The strftime directives: value, minimum width, padding. */
 const DIRECTIVES: Readonly<Record<string, readonly [Directive, number?, string?]>> = {
   a: [(at) => nameOf(DAYS, at.getUTCDay()).slice(0, SHORT)],
   A: [(at) => nameOf(DAYS, at.getUTCDay())],
   b: [(at) => nameOf(MONTHS, at.getUTCMonth()).slice(0, SHORT)],
   B: [(at) => nameOf(MONTHS, at.getUTCMonth())],
-  c: [(at) => strftime(at, "%a %b %e %H:%M:%S %Y")],
+  c: [(at, zone) => strftime(at, zone, "%a %b %e %H:%M:%S %Y")],
   C: [(at) => Math.floor(at.getUTCFullYear() / 100), 2],
   d: [(at) => at.getUTCDate(), 2],
-  D: [(at) => strftime(at, "%m/%d/%y")],
+  D: [(at, zone) => strftime(at, zone, "%m/%d/%y")],
   e: [(at) => at.getUTCDate(), 2, " "],
-  F: [(at) => strftime(at, "%Y-%m-%d")],
+  F: [(at, zone) => strftime(at, zone, "%Y-%m-%d")],
   h: [(at) => nameOf(MONTHS, at.getUTCMonth()).slice(0, SHORT)],
   H: [(at) => at.getUTCHours(), 2],
   I: [hour12, 2],
@@ -49,28 +68,28 @@ const DIRECTIVES: Readonly<Record<string, readonly [Directive, number?, string?]
   n: [() => "\n"],
   p: [(at) => (at.getUTCHours() < 12 ? "AM" : "PM")],
   P: [(at) => (at.getUTCHours() < 12 ? "am" : "pm")],
-  R: [(at) => strftime(at, "%H:%M")],
-  s: [(at) => Math.floor(at.getTime() / SECOND_MS)],
+  R: [(at, zone) => strftime(at, zone, "%H:%M")],
+  s: [(at, zone) => Math.floor((at.getTime() - zone.offsetMs) / SECOND_MS)],
   S: [(at) => at.getUTCSeconds(), 2],
   t: [() => "\t"],
-  T: [(at) => strftime(at, "%H:%M:%S")],
+  T: [(at, zone) => strftime(at, zone, "%H:%M:%S")],
   u: [(at) => at.getUTCDay() || 7],
   w: [(at) => at.getUTCDay()],
-  x: [(at) => strftime(at, "%m/%d/%y")],
-  X: [(at) => strftime(at, "%H:%M:%S")],
+  x: [(at, zone) => strftime(at, zone, "%m/%d/%y")],
+  X: [(at, zone) => strftime(at, zone, "%H:%M:%S")],
   y: [(at) => at.getUTCFullYear() % 100, 2],
   Y: [(at) => at.getUTCFullYear(), 4],
-  z: [() => "+0000"],
-  Z: [() => "UTC"],
+  z: [(_, zone) => writtenOffset(zone)],
+  Z: [(_, zone) => zone.name],
   "%": [() => "%"],
 };
 
 /** Ruby's strftime, as in Liquid: flags `-` (no padding), `_` (spaces), `0` (zeros), `^` (capitals), and a width. */
-function strftime(at: Date, format: string): string {
+function strftime(at: Date, zone: Zone, format: string): string {
   return format.replace(/%([-_0^]*)(\d*)(.)/gs, (whole, flags: string, width: string, name: string) => {
     const [value, widthMin = 0, padding = "0"] = DIRECTIVES[name] ?? [];
     if (value === undefined) return whole;
-    const text = flags.includes("^") ? String(value(at)).toUpperCase() : String(value(at));
+    const text = flags.includes("^") ? String(value(at, zone)).toUpperCase() : String(value(at, zone));
     if (flags.includes("-")) return text;
     const fill = flags.includes("_") ? " " : flags.includes("0") ? "0" : padding;
     return text.padStart(Math.min(Number(width) || widthMin, WIDTH_MAX), fill);
@@ -93,15 +112,35 @@ function validDate(at: number): Date | null {
   return Number.isNaN(date.getTime()) ? null : date;
 }
 
+/** A day without a time: in another zone than UTC it would become the day before or after. */
+function isDay(value: unknown): boolean {
+  return typeof value === "string" && /^\d{4}-\d{2}-\d{2}$/.test(value);
+}
+
+/** The work of looking up an offset: as much as allocating this many characters. */
+const ZONE_UNITS = 1_000;
+
 /**
- * Liquid's `date` filter, in UTC and English wherever the service runs. liquidjs uses the time zone of the process, is
- * an hour off where clocks change, and looks up each name again. Returns anything but a date unchanged.
+ * Liquid's `date` filter, in English, and in UTC or the IANA time zone `name` wherever the service runs. liquidjs uses
+ * the time zone of the process, is an hour off where clocks change, and looks up each name again. Returns anything but
+ * a date unchanged.
  */
-export function dateFilter(value: unknown, format: unknown): unknown {
+export function dateFilter(
+  this: { readonly context: Context },
+  value: unknown,
+  format: unknown,
+  name: unknown,
+): unknown {
   const at = timeOf(value);
   const wanted = format === undefined || format === null ? "" : String(format);
   if (wanted.length > FORMAT_CHARACTERS_MAX) {
     throw new BudgetError(`has a date format of more than ${FORMAT_CHARACTERS_MAX} characters`);
   }
-  return at === null || wanted === "" ? value : strftime(at, wanted);
+  if (at === null || wanted === "") return value;
+  if (name === undefined || name === null) return strftime(at, UTC, wanted);
+  budgetOf(this.context).use(ZONE_UNITS);
+  const offsetMs = zoneOffsetMs(String(name), at);
+  if (isDay(value)) return strftime(at, UTC, wanted);
+  const local = validDate(at.getTime() + offsetMs);
+  return local === null ? value : strftime(local, { name: String(name), offsetMs }, wanted);
 }

@@ -126,6 +126,43 @@ describe("dates", () => {
     ).toBe("soon||2030-13-01");
   });
 
+  test.each([
+    ["2030-07-01T12:00:00Z", "Europe/Berlin", "2030-07-01 14:00 +0200 Europe/Berlin 1909137600"],
+    ["2030-01-01T23:30:00Z", "Europe/Berlin", "2030-01-02 00:30 +0100 Europe/Berlin 1893540600"],
+    ["2030-03-31T00:59:00Z", "Europe/Berlin", "2030-03-31 01:59 +0100 Europe/Berlin 1901149140"],
+    ["2030-03-31T01:00:00Z", "Europe/Berlin", "2030-03-31 03:00 +0200 Europe/Berlin 1901149200"],
+    ["2030-01-01T02:00:00Z", "America/St_Johns", "2029-12-31 22:30 -0330 America/St_Johns 1893463200"],
+    ["2030-01-01T02:00:00Z", "asia/kolkata", "2030-01-01 07:30 +0530 asia/kolkata 1893463200"],
+    ["1880-01-01T00:00:00Z", "Europe/Berlin", "1880-01-01 00:53 +0053 Europe/Berlin -2840140800"],
+    ["2030-01-01T02:00:00+02:00", "Etc/UTC", "2030-01-01 00:00 +0000 Etc/UTC 1893456000"],
+    // A day is the same everywhere.
+    ["2030-01-01", "America/New_York", "2030-01-01 00:00 +0000 UTC 1893456000"],
+  ])("are printed in a time zone: %s in %s", (at, zone, expected) => {
+    expect(outputOf("{{ at | date: '%F %R %z %Z %s', zone }}", { at, zone })).toBe(expected);
+    expect(outputOf(`{{ at | date: '%F %R %z %Z %s', "${zone}" }}`, { at })).toBe(expected);
+  });
+
+  test("are in UTC where the time zone has no value", () => {
+    expect(outputOf("{{ 0 | date: '%R %Z', zone }}", { zone: null })).toBe("00:00 UTC");
+  });
+
+  const zones = ["Europe/Berln", "", "+01:00", "CEST in summer", `Europe/${"x".repeat(100)}`];
+  test.each(zones)(
+    "refuse the unknown time zone %p by name, before the first render if it is written",
+    (zone) => {
+      const named = `has an unknown time zone: ${zone.slice(0, 64)}`;
+      const rendered = render("{{ 0 | date: '%R', zone }}", { zone });
+      expect(rendered).toMatchObject({ kind: "failed", reason: expect.stringContaining(named) });
+      for (const source of [
+        `{{ 0 | date: '%R', '${zone}' }}`,
+        `{% assign x = 0 | date: '%R', '${zone}' %}`,
+      ]) {
+        const compiled = engine.compile(source, "text");
+        expect(compiled).toMatchObject({ kind: "invalid", reason: expect.stringContaining(named) });
+      }
+    },
+  );
+
   test("have bounds", () => {
     expect(render("{{ at | date: f }}", { at: "2030-01-01", f: "%Y".repeat(101) }).kind).toBe("failed");
     expect(outputOf("{{ at | date: '%999999999d' }}", { at: "2030-01-01" })).toHaveLength(40);
@@ -249,6 +286,7 @@ describe("a hostile template", () => {
     ["writing without end", "{% for i in (1..90000) %}{{ big }}{% endfor %}"],
     ["writing lists", "{% for i in (1..90000) %}{{ list }}{% endfor %}"],
     ["naming zones", "{% for i in (1..90000) %}{{ at | date: '%Z%Z%Z', 'Asia/Tokyo' }}{% endfor %}"],
+    ["many times in zones", "{% for i in (1..90000) %}{{ i | date: '%R', 'Asia/Tokyo' }}{% endfor %}"],
     ["sorting again and again", `{{ list${" | sort_natural".repeat(500)} }}`],
     [
       "seeking a long text",
