@@ -1,5 +1,6 @@
 import {
   ACCEPTANCE_REVISION,
+  ACCEPTED_AS,
   EMAIL_STATUS_EVENTS,
   type EmailEvent,
   emailCodec,
@@ -53,14 +54,15 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
   if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
-  const { contentBytes = 0, tagHashes = [], test: isTest = false, simulated, fingerprint = "" } = data;
+  const { contentBytes = 0, tagHashes = [], test: isTest = false, fingerprint = "" } = data;
+  const { authorityId = senderId, simulated = false } = data;
   const ownerId = mailOwnerId({ workspaceId, isTest });
   const id = idOf(event);
   const isSuppressed = type === "EmailSuppressed";
   const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
-  const status = isSuppressed ? "suppressed" : scheduledAt === null ? "queued" : "scheduled";
+  const status = ACCEPTED_AS[type];
   const queued = {
-    authority_id: data.authorityId ?? senderId,
+    authority_id: authorityId,
     queue: "ready",
     due_at: epochMs(scheduledAt ?? acceptedAt),
     revision: event.revision,
@@ -82,7 +84,7 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
     scheduled_at: scheduledAt,
     lease_ms: 0,
     held: 0,
-    simulated: simulated ? 1 : 0,
+    simulated: Number(simulated),
   });
   for (const tag of tagHashes) db.run(TAGGED, tag, id, ownerId, acceptedAt);
   db.add(CONTENT_BYTES, [ownerId], [contentBytes]);

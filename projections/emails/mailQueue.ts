@@ -27,6 +27,9 @@ export interface DueEmail {
   readonly revision: number;
 }
 
+/** The columns that {@link dueEmail} reads. */
+const DUE_COLUMNS = "id, workspace_id, sender_id, authority_id, revision";
+
 function dueEmail(row: SqlRow): DueEmail {
   return {
     id: String(row.id),
@@ -51,7 +54,7 @@ export function readyEmails(
   now: EpochMs,
   limit: number,
 ): readonly DueEmail[] {
-  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails
+  const sql = `SELECT ${DUE_COLUMNS} FROM emails
     WHERE queue = 'ready' AND simulated = ? AND due_at <= ? ORDER BY due_at LIMIT ? + 0`;
   return db.all(sql, isSimulated(lane), now, limit).map(dueEmail);
 }
@@ -106,7 +109,7 @@ export function readyEmailsOf(
   page: { readonly now: EpochMs; readonly after: QueueCursor | null; readonly limit: number },
 ): readonly QueuedEmail[] {
   const { dueAt, row } = page.after ?? { dueAt: Number.MIN_SAFE_INTEGER, row: 0 };
-  const sql = `SELECT rowid, id, workspace_id, sender_id, authority_id, revision, due_at
+  const sql = `SELECT rowid, ${DUE_COLUMNS}, due_at
     FROM emails INDEXED BY mail_queue_by_sender
     WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ? AND due_at <= ?
       AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ? + 0`;
@@ -137,7 +140,7 @@ export function agedEmailsOf(
   acceptedBefore: EpochMs,
   limit: number,
 ): readonly DueEmail[] {
-  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails INDEXED BY mail_queue_by_age
+  const sql = `SELECT ${DUE_COLUMNS} FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id = ? AND ${WAITING_SINCE} <= ? ORDER BY ${WAITING_SINCE} LIMIT ? + 0`;
   return db.all(sql, ownerId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
@@ -161,7 +164,7 @@ export function clockSkewedEmailsOf(
   now: EpochMs,
   limit: number,
 ): readonly ClockSkewedEmail[] {
-  const sql = `SELECT * FROM (SELECT id, workspace_id, sender_id, authority_id, revision, simulated, queue, status
+  const sql = `SELECT * FROM (SELECT ${DUE_COLUMNS}, simulated, queue, status
     FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at > ?
     ORDER BY created_at DESC LIMIT ${CLOCK_SKEWED_SCANNED_MAX}) WHERE queue = 'ready' AND status = 'queued' LIMIT ? + 0`;
   return db
@@ -182,7 +185,7 @@ export function deferredAfter(
   after: QueueCursor,
   limit: number,
 ): WaitingPage {
-  const sql = `SELECT rowid AS place, id, workspace_id, sender_id, authority_id, revision, due_at, status
+  const sql = `SELECT rowid AS place, ${DUE_COLUMNS}, due_at, status
     FROM emails INDEXED BY mail_queue_ready WHERE queue = 'ready' AND simulated = ? AND (due_at, rowid) > (?, ?)
     ORDER BY due_at, rowid LIMIT ? + 0`;
   const rows = db.all(sql, isSimulated(lane), after.dueAt, after.row, limit);

@@ -1,3 +1,4 @@
+import type { AcceptedAs } from "../../src/domain/email/events.ts";
 import { mailOwnerIdsOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase } from "../../src/ports/readDatabase.ts";
@@ -19,7 +20,7 @@ import { fingerprintKey, IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } f
 
 /** How a message was accepted. */
 interface AcceptanceRow {
-  readonly acceptedAs: "queued" | "scheduled" | "suppressed";
+  readonly acceptedAs: AcceptedAs;
   readonly acceptedAt: EpochMs;
 }
 
@@ -28,7 +29,7 @@ export function findAcceptance(db: ReadDatabase, id: string, fingerprint: string
   const sql = "SELECT accepted_as, created_at FROM emails WHERE id = ? AND fingerprint = ?";
   const row = db.get(sql, id, fingerprintKey(fingerprint));
   if (row === undefined) return null;
-  const acceptedAs = row.accepted_as as AcceptanceRow["acceptedAs"];
+  const acceptedAs = row.accepted_as as AcceptedAs;
   return { acceptedAs, acceptedAt: epochMs(String(row.created_at)) };
 }
 

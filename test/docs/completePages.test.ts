@@ -5,6 +5,8 @@ import { Value } from "@sinclair/typebox/value";
 import manifest from "../../package.json";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
+import { SEARCH_WORDS } from "../../src/http/dashboard/email/emailSearch.ts";
+import { emailOperations } from "../../src/http/email/emailOperations.ts";
 import { SendEmailBody } from "../../src/http/email/sendEmailRequest.ts";
 import { webhookEvents } from "../../src/http/webhook/webhookEventSchemas.ts";
 import { document } from "../gate/documentedAnswers.ts";
@@ -63,6 +65,18 @@ function firstColumnOf(path: string, heading: RegExp): readonly string[] {
 test("every field of a send has its row, and no other has one", () => {
   const described = firstColumnOf("docs/sending.md", /^The request/);
   expect(described.toSorted()).toEqual(Object.keys(SendEmailBody.properties).toSorted());
+});
+
+test("the filters of the list of messages are named, and so are the words of the dashboard's search", () => {
+  const filters = Object.keys(emailOperations.listEmails.query.properties);
+  const named =
+    textOf("docs/sending.md")
+      .split(/^### /m)
+      .find((part) => part.startsWith("List messages\n")) ?? "";
+  const ofPaging = ["limit", "cursor"];
+  expect(filters.filter((name) => !ofPaging.includes(name) && !named.includes(`\`${name}\``))).toEqual([]);
+  const words = firstColumnOf("docs/dashboard.md", /^Find a message/).map((word) => word.replace(/:.*$/, ""));
+  expect(words.toSorted()).toEqual([...SEARCH_WORDS].toSorted());
 });
 
 test("every metric has its row, and no other has one", () => {

@@ -1,3 +1,4 @@
+import { LIST_NAME_CHARS } from "../../src/http/lists/cursorPaging.ts";
 import type { Json } from "../../src/kernel/text/json.ts";
 import { type Random, randomUuid } from "./random.ts";
 import type { Draft } from "./request.ts";
@@ -286,6 +287,15 @@ const oddQuery: Mutation = (draft, { random, foreign }) => {
   return `?${name.slice(0, 20)}=${value.slice(0, 30)}`;
 };
 
+/** A cursor with the name of its list, without which nothing else of it is looked at. */
+const oddCursor: Mutation = (draft, { random }) => {
+  const [own] = draft.workspace.cursors.get(draft.one.name) ?? [];
+  if (own === undefined) return null;
+  const value = own.slice(0, LIST_NAME_CHARS) + random.pick(QUERY_VALUES);
+  draft.query = [...draft.query.filter(([name]) => name !== "cursor"), ["cursor", value]];
+  return `?cursor=${value.slice(0, 30)}`;
+};
+
 const oddKey: Mutation = (draft, { random }) => {
   if (draft.headers["idempotency-key"] === undefined) return null;
   const used = draft.workspace.sent.map(({ key }) => key);
@@ -360,6 +370,7 @@ export const MUTATIONS: readonly Mutation[] = [
   deletedPath,
   otherPath,
   oddQuery,
+  oddCursor,
   oddKey,
   weakKey,
   oddHeader,

@@ -51,7 +51,7 @@ export const FUZZ_PLANTS = {
   /** A cursor that is not ours is an error of ours. */
   "no-catch": {
     finds: "server error",
-    requests: 4_000,
+    requests: 20_000,
     file: "src/http/lists/cursorPaging.ts",
     from: "  } catch {",
     to: "  } catch (error) {\n    throw error;",

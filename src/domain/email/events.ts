@@ -181,8 +181,18 @@ export function emailStream(id: string): string {
 /** Revision 0 holds the content, revision 1 the acceptance; truncation removes the first and keeps the second. */
 export const ACCEPTANCE_REVISION = 1;
 
-/** The events that accept a message. One suppressed at acceptance ends at once. */
-export const EMAIL_ACCEPTANCES = ["EmailQueued", "EmailScheduled", "EmailSuppressed"] as const;
+/** What every accepted message keeps. */
+export type Acceptance = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
+
+/** The events that accept a message, and the status that each gives it. One suppressed at acceptance ends at once. */
+export const ACCEPTED_AS = {
+  EmailQueued: "queued",
+  EmailScheduled: "scheduled",
+  EmailSuppressed: "suppressed",
+} as const;
+
+/** The status of a message right after its acceptance. */
+export type AcceptedAs = (typeof ACCEPTED_AS)[keyof typeof ACCEPTED_AS];
 
 /** The events that end a message. */
 export const EMAIL_ENDS = [

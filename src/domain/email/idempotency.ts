@@ -3,7 +3,8 @@ import { derivedId } from "../../kernel/ids.ts";
 import type { MailOwner } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import type { AcceptedAs, Email } from "./state.ts";
+import type { AcceptedAs } from "./events.ts";
+import type { Email } from "./state.ts";
 
 /** The prefix of test mail's keys. No Idempotency-Key holds a line break, so live and test keys never collide. */
 const TEST_KEY_PREFIX = "test\n";

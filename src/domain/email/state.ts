@@ -1,7 +1,7 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
-import type { EmailEvent } from "./events.ts";
+import type { Acceptance, AcceptedAs, EmailEvent } from "./events.ts";
 
 /** The statuses of a message, in the order in which they may occur. */
 export const EMAIL_STATUSES = [
@@ -37,9 +37,6 @@ export interface ErasureReason {
 interface ContentErasure extends ErasureReason {
   readonly canceled?: true;
 }
-
-/** The status of a message right after its acceptance. */
-export type AcceptedAs = "queued" | "scheduled" | "suppressed";
 
 export interface Email {
   readonly status: EmailStatus;
@@ -108,9 +105,7 @@ export function deliverFrom({ scheduledAt, acceptedAt }: Pick<Email, "scheduledA
   return scheduledAt ?? acceptedAt;
 }
 
-type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
-
-function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs | null = null): Email {
+function accepted(data: Acceptance, acceptedAs: AcceptedAs, scheduledAt: EpochMs | null = null): Email {
   const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
   const { templateId = null, templateVersionId = null, authorityId = senderId } = data;
   const { directBytes = 0, attachmentsUntil, test = false, simulated = false } = data;
@@ -295,7 +290,7 @@ function evolve(state: EmailState, event: EmailEvent): EmailState {
   if (event.type === "EmailScheduled")
     return accepted(event.data, "scheduled", epochMs(event.data.scheduledAt));
   if (state === null && event.type === "EmailSuppressed")
-    return { ...accepted(event.data as Accepted, "suppressed"), reason: event.data.reason };
+    return { ...accepted(event.data as Acceptance, "suppressed"), reason: event.data.reason };
   return state === null ? null : evolveExisting(state, event);
 }
 

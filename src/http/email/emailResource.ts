@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { EmailRow } from "../../../projections/emails/queries.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
+import { ACCEPTED_AS } from "../../domain/email/events.ts";
 import type { Receipt } from "../../domain/email/idempotency.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { WAITING_REASONS, type Waiting as WaitingView } from "../../domain/email/waitingReason.ts";
@@ -27,7 +28,7 @@ export const EmailReceipt = Closed(
   {
     id: Uuid,
     object: Type.Literal("email"),
-    status: OneOf(["queued", "scheduled", "suppressed"]),
+    status: OneOf(Object.values(ACCEPTED_AS)),
     created_at: DateTime,
   },
   { $id: "EmailReceipt", description: "An accepted message." },

@@ -40,7 +40,7 @@ export function decodeCursor(cursor: string, isId: (text: string) => boolean = i
 }
 
 /** How many characters of a list's name its cursors carry. They tell lists apart and protect nothing. */
-const LIST_NAME_CHARS = 6;
+export const LIST_NAME_CHARS = 6;
 
 /** The cursors of one list as callers see them. `list` identifies the list. */
 export function cursorsOfList(list: readonly string[]) {

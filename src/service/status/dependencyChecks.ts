@@ -11,6 +11,12 @@ import { type Check, failed, ok } from "./check.ts";
 /** How long the relay may take to greet us and accept the login. */
 const RELAY_MS_MAX = 15_000;
 
+/** What an open session shows. Only a real message would show whether the relay accepts one. */
+const OPENED: Readonly<Record<MailTransport["name"], string>> = {
+  smtp: "greets us and accepts the login",
+  outbox: "can be written to",
+};
+
 /** Opens a session at each relay and sends nothing. */
 export async function relayChecks(config: Config): Promise<readonly Check[]> {
   const relays = openRelays(config);
@@ -24,8 +30,7 @@ async function relayCheck(called: string, transport: MailTransport): Promise<Che
     const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
     if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));
     opened.session.release();
-    // Only a real message would show whether the relay accepts one.
-    return ok(name, transport.name === "outbox" ? "can be written to" : "greets us and accepts the login");
+    return ok(name, OPENED[transport.name]);
   } finally {
     await transport.close();
   }

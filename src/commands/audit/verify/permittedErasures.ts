@@ -6,7 +6,7 @@ import {
 } from "../../../domain/attachment/events.ts";
 import {
   ACCEPTANCE_REVISION,
-  EMAIL_ACCEPTANCES,
+  ACCEPTED_AS,
   EMAIL_ENDS,
   emailCodec,
   emailStream,
@@ -50,7 +50,7 @@ const SUPPRESSION = suppressionStream("");
 const RETENTION_MS_MIN = LIMIT_RANGES.contentRetentionDays.min * DAY_MS;
 
 const ENDS: ReadonlySet<string> = new Set(EMAIL_ENDS);
-const ACCEPTANCES: ReadonlySet<string> = new Set(EMAIL_ACCEPTANCES);
+const ACCEPTANCES: ReadonlySet<string> = new Set(Object.keys(ACCEPTED_AS));
 
 /** Whether the hashes of this stream's events are lost with them: nobody keeps those of the storage ledger. */
 export function losesEventHashes(stream: string): boolean {

@@ -1,11 +1,13 @@
 import {
   ACCEPTANCE_REVISION,
+  type Acceptance,
+  type AcceptedAs,
   type EmailEvent,
   emailCodec,
   emailStream,
 } from "../../../domain/email/events.ts";
 import { simulatedEnd } from "../../../domain/email/simulator.ts";
-import { type AcceptedAs, emailDecider } from "../../../domain/email/state.ts";
+import { emailDecider } from "../../../domain/email/state.ts";
 import { invariant, never } from "../../../kernel/assert.ts";
 import type { DomainEvent } from "../../../kernel/event/decider.ts";
 import { mailOwnerId } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
@@ -93,10 +95,8 @@ async function append(
   throw new StoreError("unavailable", "the message that was accepted under this key cannot be read yet");
 }
 
-type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
-
 /** The marks that keep a message from ever leaving the service. */
-function simulation(send: SendWithFiles): Pick<Accepted, "test" | "simulated"> {
+function simulation(send: SendWithFiles): Pick<Acceptance, "test" | "simulated"> {
   if (!isSimulated(send)) return {};
   return { ...(send.context.isTest === true ? { test: true } : {}), simulated: true };
 }
@@ -114,7 +114,7 @@ function acceptedAs({ scheduledAt, context }: PreparedSend, isSuppressed: boolea
   return scheduledAt !== undefined && scheduledAt > context.at ? "scheduled" : "queued";
 }
 
-function acceptance(as: AcceptedAs, accepted: Accepted, scheduledAt: EpochMs): DomainEvent {
+function acceptance(as: AcceptedAs, accepted: Acceptance, scheduledAt: EpochMs): DomainEvent {
   switch (as) {
     case "queued":
       return { type: "EmailQueued", data: accepted };
@@ -135,7 +135,7 @@ function remember(
     id,
     accepted,
     prepared,
-  }: { readonly id: string; readonly accepted: Accepted; readonly prepared: PreparedContent },
+  }: { readonly id: string; readonly accepted: Acceptance; readonly prepared: PreparedContent },
 ): void {
   if (recent === null || prepared.salt === null) return;
   const at = rfc3339(context.at);
