@@ -80,8 +80,10 @@ test("the filters of the list of messages are named, and so are the words of the
 });
 
 test("every metric has its row, and no other has one", () => {
-  const source = readFileSync(join(ROOT, "src/service/metrics/serviceMetrics.ts"), "utf8");
-  const metrics = [...source.matchAll(/(?:gauge|counter)\(\s*"(\w+)"/g)].map(([, name = ""]) => name);
+  const source = ["serviceMetrics", "processMetrics"]
+    .map((name) => readFileSync(join(ROOT, `src/service/metrics/${name}.ts`), "utf8"))
+    .join("\n");
+  const metrics = [...source.matchAll(/(?:gauge|counter|single)\(\s*"(\w+)"/g)].map(([, name = ""]) => name);
   const described = firstColumnOf("docs/operations.md", /^Metrics/).map((metric) =>
     metric.replace(/{.*/, ""),
   );
