@@ -13,7 +13,7 @@ import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type AcceptanceList, replayCache } from "./email/send/replayCache.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
-import { dailyQuota } from "./quota/dailyQuota.ts";
+import { dailyQuota, type NearDailyLimit } from "./quota/dailyQuota.ts";
 import { contentQuota } from "./storage/contentQuota.ts";
 import { fileStorageQuota } from "./storage/fileStorageQuota.ts";
 import { compiledVersions } from "./template/compiledTemplateCache.ts";
@@ -38,6 +38,8 @@ type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
   readonly acceptanceList?: AcceptanceList;
   /** Left out if nothing is stored. */
   readonly contentUsage?: ContentBytesUsed;
+  /** Left out if nobody is to be warned of workspaces near their daily limit. */
+  readonly onNearDailyLimit?: (near: NearDailyLimit) => void;
 };
 
 /** Adds the caches that decisions read, and the quotas. */

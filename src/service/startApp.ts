@@ -18,8 +18,10 @@ import {
   type ServiceMembership,
 } from "../commands/instance/serviceRegistry.ts";
 import { makeDependencies } from "../commands/makeDependencies.ts";
+import type { NearDailyLimit } from "../commands/quota/dailyQuota.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { lazy } from "../kernel/lazy.ts";
+import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
@@ -143,7 +145,8 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const { store, content, opened, listeners, lock, membership, counts } = resources;
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
-  const deps = depsOn(config, { store, content, keys: opened.keys, readers });
+  const onNearDailyLimit = dailyLimitLog(logger);
+  const deps = depsOn(config, { store, content, keys: opened.keys, readers, onNearDailyLimit });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
   const workers = makeBackgroundJobs(config, logger, { deps, readers, logId: incarnation, membership });
   const readModels = followLog(config, logger, { incarnation, readers, workers });
@@ -270,6 +273,15 @@ function followLog(config: Config, logger: Logger, { incarnation, readers, worke
 
 interface Opened extends Pick<Dependencies, "store" | "content" | "keys"> {
   readonly readers: Readers;
+  readonly onNearDailyLimit: (near: NearDailyLimit) => void;
+}
+
+function dailyLimitLog(logger: Logger): Opened["onNearDailyLimit"] {
+  return ({ workspaceId, limit, day }) =>
+    logger.warn(
+      { workspace: workspaceId, limit, day },
+      `a workspace has used 80 % of its daily limit: at the limit sends get 429; \`${POSTLEDGER} workspace limits <id> --messages-per-day <n>\` raises it`,
+    );
 }
 
 function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {

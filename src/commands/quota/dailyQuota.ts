@@ -2,7 +2,7 @@ import { quotaDay, quotaStream } from "../../domain/quota/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { newId } from "../../kernel/ids.ts";
-import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
+import { type EpochMs, rfc3339, SECOND_MS, utcDay } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
@@ -28,11 +28,22 @@ export interface QuotaUnit {
   readonly messageId: string | null;
 }
 
+/** A workspace that has used, or reserved for its next messages, 80 % of a day's limit. */
+export interface NearDailyLimit {
+  readonly workspaceId: string;
+  /** Messages per day. */
+  readonly limit: number;
+  /** The UTC day, such as 2026-11-21. */
+  readonly day: string;
+}
+
 interface DailyQuotaOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
+  /** Called by the instance that reaches it, once for each workspace and day. */
+  readonly onNearDailyLimit?: (near: NearDailyLimit) => void;
   /** After this long without use a block goes back to the log. */
   readonly idleMs?: number;
 }
@@ -44,14 +55,16 @@ const RETURNS_MAX = 64;
 
 /** One instance's reserved blocks of the daily limits. A crash loses at most what is in reserve. */
 export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
-  const { store, clock, workspaces, limitsDefault, idleMs = IDLE_MS } = options;
+  const { store, clock, workspaces, limitsDefault, idleMs = IDLE_MS, onNearDailyLimit } = options;
   const instance = newId();
   const blocks = new Map<string, ReservedQuotaBlock>();
+  const warnOnce = warnOncePerDay(onNearDailyLimit ?? (() => {}));
   let sweeps: Timer | null = null;
 
   const blockOf = (workspaceId: string, at: EpochMs): ReservedQuotaBlock => {
     const stream = quotaStream(workspaceId, quotaDay(at));
-    return new ReservedQuotaBlock({ store, clock, stream, workspaceId, instance });
+    const onNearLimit = (limit: number) => warnOnce({ workspaceId, limit, day: utcDay(rfc3339(at)) });
+    return new ReservedQuotaBlock({ store, clock, stream, workspaceId, instance, onNearLimit });
   };
   const keptBlockOf = (workspaceId: string, at: EpochMs): ReservedQuotaBlock => {
     const name = `${workspaceId}/${quotaDay(at)}`;
@@ -86,6 +99,19 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
       stopSweeps();
       await releaseAll([...blocks.values()]);
     },
+  };
+}
+
+/** Units that are returned and reserved again reach the share a second time. */
+function warnOncePerDay(warn: (near: NearDailyLimit) => void): (near: NearDailyLimit) => void {
+  const warned = new Set<string>();
+  let lastDay = "";
+  return (near) => {
+    if (near.day > lastDay) warned.clear();
+    lastDay = near.day;
+    if (warned.has(near.workspaceId)) return;
+    warned.add(near.workspaceId);
+    warn(near);
   };
 }
 

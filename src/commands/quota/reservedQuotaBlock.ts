@@ -1,5 +1,10 @@
 import { emailStream } from "../../domain/email/events.ts";
-import { type QuotaReservation, reserveBlock, returnUnused } from "../../domain/quota/decisions.ts";
+import {
+  type QuotaReservation,
+  reachesWarningShare,
+  reserveBlock,
+  returnUnused,
+} from "../../domain/quota/decisions.ts";
 import { type QuotaEvent, quotaCodec } from "../../domain/quota/events.ts";
 import { HELD_FOR_MAX, type Quota, quotaDecider } from "../../domain/quota/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
@@ -24,6 +29,8 @@ interface ReservedQuotaBlockOptions {
   readonly stream: string;
   readonly workspaceId: string;
   readonly instance: string;
+  /** Called when a reservation of this instance brings the day near the limit. */
+  readonly onNearLimit: (limit: number) => void;
 }
 
 /**
@@ -153,7 +160,13 @@ export class ReservedQuotaBlock {
       this.left += taken.count;
       this.limit = limit;
     }
+    if (taken.kind !== "none") this.warnNearLimit(limit, taken.kind === "block" ? taken.count : 1);
     return taken.kind;
+  }
+
+  private warnNearLimit(limit: number, count: number): void {
+    if (this.known !== null && reachesWarningShare(this.known.state, { count, limit }))
+      this.options.onNearLimit(limit);
   }
 
   private async isAccepted(messageId: string): Promise<boolean> {

@@ -7,6 +7,18 @@ export const BLOCK_MAX = 256;
 /** A block is this fraction of what is left: near the limit blocks get small, so instances can share the rest. */
 const BLOCKS_OF_REST = 16;
 
+/** From this share of the daily limit on, operators are warned. */
+export const WARNING_SHARE = 0.8;
+
+/** Whether a reservation of `count` has brought the day's sum to the share at which operators are warned. */
+export function reachesWarningShare(
+  { reserved }: Pick<Quota, "reserved">,
+  { count, limit }: { readonly count: number; readonly limit: number },
+): boolean {
+  const share = limit * WARNING_SHARE;
+  return reserved >= share && reserved - count < share;
+}
+
 interface BlockRequest {
   /** Messages that the workspace may send on this day. */
   readonly limit: number;

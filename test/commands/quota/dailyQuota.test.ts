@@ -1,12 +1,17 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { aggregateCache } from "../../../src/commands/aggregateCache.ts";
 import { workspaceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { type DailyQuota, dailyQuota, type QuotaUnit } from "../../../src/commands/quota/dailyQuota.ts";
+import {
+  type DailyQuota,
+  dailyQuota,
+  type NearDailyLimit,
+  type QuotaUnit,
+} from "../../../src/commands/quota/dailyQuota.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { quotaDay, quotaStream } from "../../../src/domain/quota/events.ts";
 import { workspaceStream } from "../../../src/domain/workspace/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import { DAY_MS, SECOND_MS } from "../../../src/kernel/time.ts";
+import { DAY_MS, rfc3339, SECOND_MS, utcDay } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import {
@@ -23,10 +28,12 @@ let clock: TestClock;
 let workspaceId: string;
 
 /** One instance's hold on the quotas, and what makes it look at a workspace's limits anew. */
-function instance(idleMs?: number): DailyQuota & { forget(): void } {
+function instance(idleMs?: number, warned: NearDailyLimit[] = []): DailyQuota & { forget(): void } {
   const workspaces = aggregateCache(store, workspaceAggregate);
   const { limitsDefault } = readConfig({});
-  const options = { store, clock, workspaces, limitsDefault, ...(idleMs === undefined ? {} : { idleMs }) };
+  const onNearDailyLimit = (near: NearDailyLimit) => void warned.push(near);
+  const given = { store, clock, workspaces, limitsDefault, onNearDailyLimit };
+  const options = { ...given, ...(idleMs === undefined ? {} : { idleMs }) };
   return { ...dailyQuota(options), forget: () => workspaces.forget(workspaceId) };
 }
 
@@ -61,6 +68,35 @@ describe("the daily limit", () => {
     const further = await Promise.all(instances.map((quota) => takeConcurrently(quota, 100)));
     expect([...taken, ...further].reduce((sum, count) => sum + count, 0)).toBe(1_000);
     expect(await usedInLog()).toBe(1_000);
+  });
+
+  test("is warned of once a day, by the instance that brings it to 80 %", async () => {
+    const warned: NearDailyLimit[] = [];
+    const instances = [instance(undefined, warned), instance(undefined, warned)];
+    const take = async (count: number) => {
+      for (const quota of instances) await takeConcurrently(quota, count);
+    };
+    await take(350);
+    expect(warned).toEqual([]);
+    await take(100);
+    const near = { workspaceId, limit: 1_000, day: utcDay(rfc3339(clock.now())) };
+    expect(warned).toEqual([near]);
+    clock.advance(DAY_MS);
+    await take(450);
+    expect(warned.slice(1)).toEqual([{ ...near, day: utcDay(rfc3339(clock.now())) }]);
+  });
+
+  test("is warned of once, also when messages are returned and taken again", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 10 });
+    const warned: NearDailyLimit[] = [];
+    const quota = instance(undefined, warned);
+    expect(await takeConcurrently(quota, 7)).toBe(7);
+    expect(warned).toEqual([]);
+    for (let turn = 0; turn < 2; turn += 1) {
+      const unit = await quota.take(workspaceId, newId(), clock.now());
+      expect(warned).toHaveLength(1);
+      if (unit !== null) await quota.returnUnit(workspaceId, unit);
+    }
   });
 
   test("a count that cannot be read refuses no message that waits for it", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { workspaceStream } from "../../../src/domain/workspace/events.ts";
 import { logIn } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
+import { setLimits } from "../../support/limits.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 
@@ -18,6 +19,18 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
     expect(html).toContain('of <span title="1,000,000,000 bytes">1 GB</span>');
     expect(html).toContain(`postledger workspace limits ${fixture.tenant.workspaceId} --help`);
     expect(html).toMatch(/<tr id="row-\d{4}-\d\d-\d\d"><td>[\d-]+<\/td><td class="number">2<\/td>/);
+  });
+
+  test("the messages of the day are marked once 80 % of the limit are used", async () => {
+    const { service, tenant, visitor } = fixture;
+    for (let sent = 0; sent < 4; sent += 1) await tenant.send(newKey(), message());
+    const used = (await tenant.call("GET", "/api/v1/workspace")).json.usage.messages_today;
+    expect((await visitor.get("/workspace")).html).not.toContain("the limit</span>");
+    for (const [label, messagesPerDay] of Object.entries({ near: used + 1, at: used })) {
+      await setLimits(service.log, tenant.workspaceId, { messagesPerDay });
+      expect((await visitor.get("/workspace")).html).toContain(`${label} the limit</span>`);
+    }
+    await setLimits(service.log, tenant.workspaceId, { messagesPerDay: 12_345 });
   });
 
   test("messages are counted by their tags, each of which leads to its messages", async () => {

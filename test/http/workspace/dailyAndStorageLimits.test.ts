@@ -1,9 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { setLimits } from "../../support/limits.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
-import { type Answer, callerOf } from "../../support/service.ts";
+import { type Answer, callerOf, startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -41,6 +44,21 @@ describe.each(stores)("limits on $name", (store) => {
       expect(problemOf(answer)).toEqual({ status: 429, code: "DAILY_LIMIT_REACHED", retryable: true });
       const left = DAY_SECONDS - ((Date.now() / 1_000) % DAY_SECONDS);
       expect(Math.abs(Number(answer.headers.get("retry-after")) - left)).toBeLessThan(60);
+    });
+
+    // All services on a shared store have one log, and a first run has happened.
+    test.skipIf(store.isShared)("is warned of by one log line when 80 % of it is used", async () => {
+      const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+      const own = await startTestProcess({ dataDir, env: { LIMIT_MESSAGES_PER_DAY: "5" } });
+      const lines = () => own.log().split("used 80 % of its daily limit").length - 1;
+      for (let sent = 0; sent < 5; sent += 1) {
+        expect(lines()).toBe(sent < 4 ? 0 : 1);
+        expect((await own.send(newKey(), message({ from: "hello@example.com" }))).status).toBe(202);
+        if (sent === 3) await until(() => lines() === 1, "the line");
+      }
+      await own.kill("SIGTERM");
+      expect(lines()).toBe(1);
+      await rm(dataDir, { recursive: true });
     });
 
     test("lets exactly so many through of those who come at once", async () => {

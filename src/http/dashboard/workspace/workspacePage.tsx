@@ -2,6 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
+import { WARNING_SHARE } from "../../../domain/quota/decisions.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
@@ -75,7 +76,7 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
     <h2>Limits</h2>
     <Facts
       facts={[
-        ["Messages today (UTC)", `${grouped(usage.messages_today)} of ${grouped(limits.messages_per_day)}`],
+        ["Messages today (UTC)", <MessagesToday used={usage.messages_today} of={limits.messages_per_day} />],
         ["Temporary files", <Used bytes={usage.storage_bytes} of={limits.storage_bytes} />],
         ["Content and templates", <Used bytes={usage.content_bytes} of={limits.content_bytes} />],
         ["Requests with one key", rateText(limits.key_requests_per_second)],
@@ -90,6 +91,18 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
       how.
     </p>
   </section>
+);
+
+const MessagesToday: FC<{ readonly used: number; readonly of: number }> = ({ used, of }) => (
+  <>
+    {grouped(used)} of {grouped(of)}
+    {used < of * WARNING_SHARE ? null : (
+      <>
+        {" "}
+        <Status status="warning" label={used < of ? "near the limit" : "at the limit"} />
+      </>
+    )}
+  </>
 );
 
 const Used: FC<{ readonly bytes: number; readonly of: number }> = ({ bytes, of }) => (
