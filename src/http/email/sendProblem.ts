@@ -11,6 +11,7 @@ export function sendProblem(outcome: Exclude<SendOutcome, { kind: "accepted" }>,
 function conflictWith(id: string): Problem {
   return new Problem("IDEMPOTENCY_CONFLICT", {
     detail: `The Idempotency-Key was used with other content, for the message ${id}`,
+    emailId: id,
   });
 }
 

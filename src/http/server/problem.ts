@@ -18,6 +18,8 @@ export interface ProblemOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** When to retry; by default what the status or the code says. */
   readonly retryAfterSeconds?: number;
+  /** The message that the refusal is about. */
+  readonly emailId?: string;
   /** 503 instead of the code's own status: the same request may work later. */
   readonly unavailable?: boolean;
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Closed, FreeText } from "../body/commonSchemas.ts";
+import { Closed, FreeText, Id } from "../body/commonSchemas.ts";
 import { ERRORS_MAX, type Problem } from "./problem.ts";
 import { problemFacts } from "./problemCodes.ts";
 
@@ -24,6 +24,9 @@ export const ProblemBody = Closed(
     code: Type.String({ pattern: "^[A-Z_]+$", description: "What is wrong, for programs." }),
     request_id: FreeText("Names this request in the service's log."),
     retryable: Type.Boolean({ description: "Whether the same request may be sent again as it is." }),
+    email_id: Type.Optional(
+      Id("Of `IDEMPOTENCY_CONFLICT`: the message that was accepted with the key. Absent in other refusals."),
+    ),
     errors: Type.Array(
       Closed({
         pointer: FreeText(
@@ -51,6 +54,7 @@ export function problemBody(problem: Problem, requestId: string): Static<typeof 
     code,
     request_id: requestId,
     retryable: isRetryable(problem),
+    ...(options.emailId === undefined ? {} : { email_id: options.emailId }),
     errors: (options.errors ?? []).map(({ pointer, message }) => ({ pointer, message })),
   };
 }

@@ -122,7 +122,7 @@ describe.each(await testStores())("a batch on $name", (store) => {
     const one = email();
     const [first, same, other] = answersOf(await send([one, one, { ...one, text: "Other" }]));
     expect(same).toEqual(first);
-    expect(other).toMatchObject({ status: 409, code: "IDEMPOTENCY_CONFLICT" });
+    expect(other).toMatchObject({ status: 409, code: "IDEMPOTENCY_CONFLICT", email_id: first.id });
   });
 
   test("needs the scope, and a key that is bound to senders sends for those alone", async () => {

@@ -46,6 +46,7 @@ describe("a refusal says what to do about", () => {
     expect(json.detail).toBe(
       `The Idempotency-Key was used with other content, for the message ${first.json.id}`,
     );
+    expect(json.email_id).toBe(first.json.id);
   });
 
   test("a cancellation that comes too late: what became of the message", async () => {
