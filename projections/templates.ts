@@ -6,6 +6,7 @@ import { idOf, type Projection } from "./projection.ts";
 const INSERT = `INSERT INTO templates
   (id, workspace_id, name, status, current_version_id, created_at, updated_at, source_bytes)
   VALUES (?, ?, ?, 'draft', NULL, ?, ?, 0)`;
+const RENAME = "UPDATE templates SET name = ?, updated_at = ? WHERE id = ?";
 const DRAFT = "UPDATE templates SET source_bytes = source_bytes + ? WHERE id = ?";
 const PUBLISH =
   "UPDATE templates SET status = 'published', current_version_id = ?, updated_at = ? WHERE id = ?";
@@ -19,6 +20,9 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   switch (type) {
     case "TemplateCreated":
       db.run(INSERT, id, data.workspaceId, data.name, data.at, data.at);
+      break;
+    case "TemplateRenamed":
+      db.run(RENAME, data.name, data.at, id);
       break;
     case "TemplateVersionDrafted":
       db.run(DRAFT, data.bytes, id);

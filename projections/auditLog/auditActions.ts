@@ -119,6 +119,7 @@ export const AUDIT_ACTIONS: AuditActions = {
 
   TemplateCreated: ({ workspaceId, name }, event) =>
     ofTemplate(event)("template.created", { workspaceId, label: name }),
+  TemplateRenamed: ({ name }, event) => ofTemplate(event)("template.renamed", { label: name }),
   TemplateVersionDrafted: ({ versionId, number }, event) =>
     ofTemplate(event)("template.version_drafted", { details: { version_id: versionId, number } }),
   TemplateVersionPublished: ({ versionId }, event) =>

@@ -7,6 +7,7 @@ import {
   deleteTemplate,
   draftVersion,
   publishVersion,
+  renameTemplate,
 } from "../../src/domain/template/decisions.ts";
 import type { TemplateEvent } from "../../src/domain/template/events.ts";
 import {
@@ -42,6 +43,7 @@ const drafted = (number: number, bytes?: number): TemplateEvent => {
 const published = (number: number, at = AT): TemplateEvent => {
   return { type: "TemplateVersionPublished", data: { versionId: `v${number}`, at } };
 };
+const renamed: TemplateEvent = { type: "TemplateRenamed", data: { name: "Hello", at: LATER } };
 const archived: TemplateEvent = { type: "TemplateArchived", data: { at: AT } };
 const deletion = {
   type: "TemplateDeleted" as const,
@@ -70,6 +72,14 @@ describe("a template", () => {
     expect(templateStatus(stateOf(created, drafted(1)))).toBe("draft");
     expect(templateStatus(stateOf(created, drafted(1), published(1)))).toBe("published");
     expect(templateStatus(stateOf(created, drafted(1), published(1), archived))).toBe("archived");
+  });
+
+  test("is renamed, which is a change; the name that it has is none", () => {
+    given(created)
+      .when((state) => renameTemplate(state, "w", renamed.data))
+      .then("renamed", renamed)
+      .again("renamed");
+    expect(stateOf(created, renamed)).toMatchObject({ name: "Hello", updatedAt: LATER });
   });
 
   test("is archived once", () => {
@@ -103,6 +113,9 @@ describe("a template", () => {
     given(created, drafted(1), drafted(2), ...changes)
       .when((state) => draftVersion(state, "w", draft("v3")))
       .then("limitReached");
+    given(created, drafted(1), drafted(2), ...changes)
+      .when((state) => renameTemplate(state, "w", renamed.data))
+      .then("limitReached");
     given(created, drafted(1), drafted(2), ...changes.slice(1))
       .when((state) => draftVersion(state, "w", draft("v3")))
       .then("drafted", drafted(3));
@@ -121,6 +134,9 @@ describe("a template", () => {
         .when((state) => publishVersion(state, workspaceId, { versionId: "v1", at: AT }))
         .then("notFound");
       given(...past)
+        .when((state) => renameTemplate(state, workspaceId, renamed.data))
+        .then("notFound");
+      given(...past)
         .when((state) => archiveTemplate(state, workspaceId, AT))
         .then("notFound");
       given(...past)
@@ -129,7 +145,10 @@ describe("a template", () => {
     }
   });
 
-  test("that is archived takes no drafts and publishes nothing", () => {
+  test("that is archived takes no drafts, publishes nothing and keeps its name", () => {
+    given(created, archived)
+      .when((state) => renameTemplate(state, "w", renamed.data))
+      .then("archived");
     given(created, drafted(1), archived)
       .when((state) => draftVersion(state, "w", draft("v2")))
       .then("archived");
@@ -212,7 +231,7 @@ describe("a version", () => {
   });
 
   test("is at its revision, whatever happened around it (property)", () => {
-    const verb = fc.constantFrom<keyof typeof verbs>("draft", "publish", "archive");
+    const verb = fc.constantFrom<keyof typeof verbs>("draft", "publish", "rename", "archive");
     const steps = fc.array(fc.tuple(verb, fc.nat({ max: 8 })), { maxLength: 30 });
     fc.assert(
       fc.property(steps, (history) => {
@@ -233,6 +252,7 @@ const verbs = {
   draft: (state: Template, index: number) => draftVersion(state, "w", draft(`id-${index}`)),
   publish: (state: Template, index: number) =>
     publishVersion(state, "w", { versionId: `id-${index}`, at: AT }),
+  rename: (state: Template, index: number) => renameTemplate(state, "w", { name: `name ${index}`, at: AT }),
   archive: (state: Template) => archiveTemplate(state, "w", AT),
 };
 

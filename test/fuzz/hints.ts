@@ -275,6 +275,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   },
   createTemplate: { body: ({ workspace }) => ({ name: workspace.canary() }) },
   getTemplate: template,
+  renameTemplate: { ...template, body: ({ workspace }) => ({ name: workspace.canary() }) },
   deleteTemplate: { ...template, after: forgetAfterDelete("template") },
   archiveTemplate: { ...template, after: forgetAfterDelete("template") },
   draftTemplateVersion: { ...template, body: draftBody },

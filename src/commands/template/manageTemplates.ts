@@ -3,6 +3,7 @@ import {
   createTemplate,
   draftVersion,
   publishVersion,
+  renameTemplate,
   type TemplateRefusal,
 } from "../../domain/template/decisions.ts";
 import { TEMPLATES_MAX } from "../../domain/template/templateLimits.ts";
@@ -36,6 +37,17 @@ export function newTemplate(
     await deps.templates.transact(id, (state) => createTemplate(state, data), context);
     return id;
   });
+}
+
+/** Gives a template another name; messages do not show it. */
+export function renameExistingTemplate(
+  deps: Dependencies,
+  { workspaceId, templateId }: TemplateLocation,
+  name: string,
+  context: CommandContext,
+): Promise<"renamed" | "limitReached" | TemplateRefusal> {
+  const data = { name, at: rfc3339(context.at) };
+  return deps.templates.transact(templateId, (state) => renameTemplate(state, workspaceId, data), context);
 }
 
 /** The parts of a version as its author gave them, after they were checked and compiled without a fault. */

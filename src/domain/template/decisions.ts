@@ -35,6 +35,19 @@ export function draftVersion(
   return decided("drafted", { type: "TemplateVersionDrafted", data: { ...draft, number } });
 }
 
+/** Gives a template another name. The name that it has gives no events. */
+export function renameTemplate(
+  state: TemplateState,
+  workspaceId: string,
+  data: { readonly name: string; readonly at: string },
+): Decision<"renamed" | "limitReached" | TemplateRefusal, TemplateEvent> {
+  const refused = refusal(state, workspaceId);
+  if (state === null || refused !== null) return decided(refused ?? "notFound");
+  if (state.name === data.name) return decided("renamed");
+  if (state.revisions > CHANGES_MAX) return decided("limitReached");
+  return decided("renamed", { type: "TemplateRenamed", data });
+}
+
 function hasRoom({ versions, revisions }: Template, bytes: number): boolean {
   const total = versions.reduce((sum, version) => sum + version.bytes, bytes);
   return versions.length < VERSIONS_MAX && total <= TEMPLATE_BYTES_MAX && revisions <= CHANGES_MAX;

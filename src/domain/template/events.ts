@@ -5,6 +5,7 @@ import { VariableDefinition } from "./variables.ts";
 
 const schemas = {
   TemplateCreated: Type.Object({ workspaceId: Type.String(), name: Type.String(), at: Type.String() }),
+  TemplateRenamed: Type.Object({ name: Type.String(), at: Type.String() }),
   /** Holds a whole version, which never changes after this. */
   TemplateVersionDrafted: Type.Object({
     versionId: Type.String(),

@@ -55,6 +55,8 @@ function evolveExisting(
   event: Exclude<TemplateEvent, { type: "TemplateCreated" | "TemplateDeleted" }>,
 ): Template {
   switch (event.type) {
+    case "TemplateRenamed":
+      return { ...state, name: event.data.name, updatedAt: event.data.at };
     case "TemplateVersionDrafted": {
       const { versionId: id, number, bytes, at: createdAt } = event.data;
       const version = { id, number, revision: state.revisions, bytes, createdAt, publishedAt: null };

@@ -43,6 +43,7 @@ export const routes = {
   createTemplate: post("/api/v1/templates", "template:manage"),
   listTemplates: get("/api/v1/templates", "template:manage"),
   getTemplate: get("/api/v1/templates/:id", "template:manage"),
+  renameTemplate: patch("/api/v1/templates/:id", "template:manage"),
   deleteTemplate: remove("/api/v1/templates/:id", "template:manage"),
   archiveTemplate: post("/api/v1/templates/:id/archive", "template:manage"),
   draftTemplateVersion: post("/api/v1/templates/:id/versions", "template:manage", TEMPLATE_BODY_BYTES_MAX),

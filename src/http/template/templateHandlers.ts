@@ -7,6 +7,7 @@ import {
   draftTemplateVersion,
   newTemplate,
   publishTemplateVersion,
+  renameExistingTemplate,
 } from "../../commands/template/manageTemplates.ts";
 import {
   readTemplate,
@@ -70,6 +71,17 @@ export async function createOrRefuse(
   if (id !== null) return id;
   const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
   throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
+}
+
+/** Gives a template another name. Throws if that is not possible. */
+export async function renameOrRefuse(
+  deps: Dependencies,
+  location: TemplateLocation,
+  name: string,
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  const outcome = await renameExistingTemplate(deps, location, name, context);
+  if (outcome !== "renamed") throw new Problem(REFUSALS[outcome]);
 }
 
 /** Adds a version to a template and returns its id. Throws a problem that names all faults. */

@@ -8,7 +8,7 @@ import { answersCreated, answersNoContent, answersOk, operationsOf } from "../se
 import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
-export const CreateTemplateBody = withRules(
+export const TemplateNameBody = withRules(
   Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] }),
   memberRules(({ name }) => displayNameFaults("/name", name)),
 );
@@ -25,7 +25,7 @@ export const templateOperations = operationsOf("Templates", {
   createTemplate: {
     summary: "Create a template",
     description: "It has no version yet: draft one, then publish it.",
-    body: CreateTemplateBody,
+    body: TemplateNameBody,
     ...answersCreated(Template, "TEMPLATE_LIMIT_REACHED"),
   },
   listTemplates: {
@@ -35,6 +35,12 @@ export const templateOperations = operationsOf("Templates", {
   getTemplate: {
     summary: "Read a template",
     ...answersOk(Template, "NOT_FOUND"),
+  },
+  renameTemplate: {
+    summary: "Rename a template",
+    description: "The name is for people: sends name the template by its id, and no message shows it.",
+    body: TemplateNameBody,
+    ...answersOk(Template, "NOT_FOUND", "TEMPLATE_ARCHIVED", "TEMPLATE_LIMIT_REACHED"),
   },
   deleteTemplate: {
     summary: "Delete a template",

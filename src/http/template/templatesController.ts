@@ -17,21 +17,22 @@ import {
   pageOfTemplates,
   pageOfVersions,
   publishOrRefuse,
+  renameOrRefuse,
 } from "./templateHandlers.ts";
 import {
-  CreateTemplateBody,
   type ListVersionsQuery,
   PreviewBody,
+  TemplateNameBody,
   templateOperations,
 } from "./templateOperations.ts";
 import { templateJson, versionJson } from "./templateResource.ts";
 
-/** Templates: creating, reading, listing, archiving and deleting them. */
+/** Templates: creating, reading, listing, renaming, archiving and deleting them. */
 export function templatesController(options: ControllerOptions) {
   const { deps, basePath } = options;
   return operationController(deps, templateOperations, {
     createTemplate: async ({ body, request, set }) => {
-      checkRules(CreateTemplateBody, body);
+      checkRules(TemplateNameBody, body);
       const { workspaceId } = principalOf(request);
       const context = commandContextOf(request, deps);
       const id = await createOrRefuse(options, body.name, context);
@@ -44,6 +45,12 @@ export function templatesController(options: ControllerOptions) {
       return pageJson(await pageOfTemplates(options, workspaceId, pageRequest(query)), templateJson);
     },
     getTemplate: async ({ params, request }) => shownTemplate(deps, templateLocationOf(request, params.id)),
+    renameTemplate: async ({ body, params, request }) => {
+      checkRules(TemplateNameBody, body);
+      const location = templateLocationOf(request, params.id);
+      await renameOrRefuse(deps, location, body.name, commandContextOf(request, deps));
+      return shownTemplate(deps, location);
+    },
     deleteTemplate: async ({ params, request, set }) => {
       const outcome = await deleteTemplate(deps, idOfPath(params.id), commandContextOf(request, deps));
       if (outcome !== "deleted") throw new Problem("NOT_FOUND");

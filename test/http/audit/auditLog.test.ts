@@ -56,6 +56,7 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     await perform(tenant, "POST", `/api/v1/senders/${sender.id}/disable`);
     await perform(tenant, "POST", `/api/v1/senders/${sender.id}/enable`);
     const { json: template } = await perform(tenant, "POST", "/api/v1/templates", { name: "Welcome" });
+    await perform(tenant, "PATCH", `/api/v1/templates/${template.id}`, { name: "Hello" });
     const versions = `/api/v1/templates/${template.id}/versions`;
     const { json: version } = await perform(tenant, "POST", versions, { subject: "Hi", text: "Hi" });
     await perform(tenant, "POST", `${versions}/${version.id}/publish`);
@@ -78,6 +79,7 @@ describe.each(await testStores())("the audit log on $name", (store) => {
       "sender.disabled",
       "sender.enabled",
       "template.created",
+      "template.renamed",
       "template.version_drafted",
       "template.version_published",
       "template.archived",
@@ -91,6 +93,8 @@ describe.each(await testStores())("the audit log on $name", (store) => {
       "erasure.requested",
     ]);
     expect(all.find(({ action }) => action === "sender.disabled").target.label).toBe("Shop@example.com");
+    const labels = all.filter(({ target }) => target.type === "template").map(({ target }) => target.label);
+    expect(labels).toEqual(["Welcome", "Hello", "Hello", "Hello", "Hello"]);
     expect(JSON.stringify(all)).not.toContain("ana@example.com");
     expect(JSON.stringify(all)).not.toContain("secret");
   });

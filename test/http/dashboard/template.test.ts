@@ -69,6 +69,19 @@ describe("templates in the dashboard", () => {
     }
   });
 
+  test("are renamed, with the same rules for names", async () => {
+    const id = await create("Before");
+    const at = `/templates/${id}/rename`;
+    expect((await fixture.visitor.get(`/templates/${id}`)).html).toContain(`href="/dashboard${at}"`);
+    expect((await fixture.visitor.get(at)).html).toMatch(/<input id="name"[^>]* value="Before"/);
+    const { location } = await fixture.visitor.post(at, { name: " After " });
+    expect(location).toBe(`/dashboard/templates/${id}`);
+    expect(await read(id)).toMatchObject({ name: "After" });
+    const refused = await fixture.visitor.post(at, { name: "" });
+    expect(refused.status).toBe(422);
+    expect(refused.html).toContain("A name must have visible characters");
+  });
+
   test("show what callers sent as text", async () => {
     const id = await create(HOSTILE);
     const source = { subject: HOSTILE, html: HOSTILE, text: HOSTILE };
@@ -280,12 +293,13 @@ describe("templates in the dashboard", () => {
       "/archive",
       "/delete",
       "/draft",
+      "/rename",
       "/versions/x",
       `/versions/${version}`,
       `/versions/${version}/test-send`,
     ])
       expect((await otherVisitor.get(`/templates/${id}${path}`)).status).toBe(404);
-    for (const path of ["/archive", "/delete", `/versions/${version}/publish`, "/draft"])
+    for (const path of ["/archive", "/delete", `/versions/${version}/publish`, "/draft", "/rename"])
       expect((await otherVisitor.post(`/templates/${id}${path}`, { subject: "x", text: "x" })).status).toBe(
         404,
       );

@@ -37,7 +37,8 @@ describe("every example of a request is accepted by a service as it is started f
     const endpoint = await create("/webhooks", { url: "https://other.example.com/" });
     const sender = await create("/api/v1/senders", { address: "orders@example.com" });
     for (const name of ["updateWebhook", "rotateWebhookSecret", "recoverWebhook"]) ids.set(name, endpoint);
-    for (const name of ["draftTemplateVersion", "previewTemplateVersion"]) ids.set(name, template);
+    for (const name of ["renameTemplate", "draftTemplateVersion", "previewTemplateVersion"])
+      ids.set(name, template);
     ids.set("requestSenderVerification", sender);
     for (const name of ["revokeApiKey", "rotateApiKey"]) {
       ids.set(name, await create("/api/v1/api-keys", { name, scopes: ["email:send"] }));

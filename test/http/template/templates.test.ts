@@ -105,6 +105,25 @@ describe.each(await testStores())("templates on $name", (store) => {
       expect((await create(tenant, "✉️".repeat(100))).name).toBe("✉️".repeat(100));
     });
 
+    test("is renamed, in lists too, and keeps everything else", async () => {
+      const { id, versionId } = await publishedTemplate();
+      const rename = (body: unknown) => tenant.call("PATCH", `${PATH}/${id}`, { body });
+      const renamed = await expectStatus(200, rename({ name: "Renamed" }));
+      expect(renamed).toMatchObject({
+        id,
+        name: "Renamed",
+        status: "published",
+        current_version_id: versionId,
+      });
+      expect(await read(`${PATH}/${id}`)).toEqual(renamed);
+      expect(await expectStatus(200, rename({ name: "Renamed" }))).toEqual(renamed);
+      expect((await read(`${PATH}?limit=1`)).data).toEqual([renamed]);
+      for (const body of [{}, { name: "  " }, { name: "n".repeat(201) }, { name: "n", status: "draft" }])
+        expectProblem(await rename(body), 400, "INVALID_REQUEST");
+      await archive(id);
+      expectProblem(await rename({ name: "Again" }), 409, "TEMPLATE_ARCHIVED");
+    });
+
     test("is published with its version, and archived for good", async () => {
       const { id, versionId } = await publishedTemplate();
       expect(await read(`${PATH}/${id}`)).toMatchObject({
@@ -133,6 +152,7 @@ describe.each(await testStores())("templates on $name", (store) => {
         for (const answer of [
           await caller.call("GET", path),
           await caller.call("POST", `${path}/archive`),
+          await caller.call("PATCH", path, { body: { name: "Theirs" } }),
           await tryDraft(template, {}, caller),
           await caller.call("GET", `${path}/versions`),
           await caller.call("GET", `${path}/versions/${version}`),

@@ -207,7 +207,7 @@ export const Refusal: FC<{ readonly text: string | null | undefined }> = ({ text
     </p>
   ) : null;
 
-interface EntryFormProps extends Pick<PostFormProps, "context" | "action" | "children"> {
+export interface EntryFormProps extends Pick<PostFormProps, "context" | "action" | "children"> {
   /** What is wrong with the form as a whole. */
   readonly refusal?: string | null | undefined;
   /** The word on the button. */

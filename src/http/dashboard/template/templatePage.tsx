@@ -7,7 +7,7 @@ import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault
 import type { Page } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
-import { EntryForm, Field, Select } from "../components/form.tsx";
+import { EntryForm, type EntryFormProps, Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowList, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -49,20 +49,21 @@ export const TemplateList: FC<TemplateListProps> = ({ context, page }) => (
   </>
 );
 
-interface NewTemplateFormProps {
-  readonly context: PageContext;
-  readonly name: string | undefined;
+interface TemplateNameFormProps extends Pick<EntryFormProps, "context" | "action" | "verb" | "cancelTo"> {
+  readonly title: string;
+  readonly name: string;
   readonly fault: string | undefined;
 }
 
-export const NewTemplateForm: FC<NewTemplateFormProps> = ({ context, name, fault }) => (
+/** The name of a new template, or another name of one. */
+export const TemplateNameForm: FC<TemplateNameFormProps> = ({ title, name, fault, ...form }) => (
   <>
-    <Heading title="New template" />
-    <EntryForm context={context} action="/templates/new" verb="Create the template" cancelTo="/templates">
+    <Heading title={title} />
+    <EntryForm {...form}>
       <Field
         name="name"
         label="Name"
-        value={name ?? ""}
+        value={name}
         hint="What your colleagues call it: Order confirmation. Recipients never see it."
         fault={fault}
         maxLength={SHOWN_NAME_CHARACTERS_MAX}
@@ -93,6 +94,7 @@ export const TemplateDetail: FC<TemplateDetailProps> = ({ context, id, template,
             {tried !== undefined && context.may("email:send") ? (
               <LinkButton href={context.to(`${at}/versions/${tried.id}/test-send`)} label="Test send" />
             ) : null}
+            <LinkButton href={context.to(`${at}/rename`)} label="Rename" />
             <LinkButton href={context.to(`${at}/archive`)} label="Archive…" kind="danger" asks />
           </>
         )}

@@ -11,13 +11,14 @@ import {
   existingTemplate,
   pageOfTemplates,
   pageOfVersions,
+  renameOrRefuse,
 } from "../../template/templateHandlers.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { NewTemplateForm, TemplateDetail, TemplateList } from "./templatePage.tsx";
+import { TemplateDetail, TemplateList, TemplateNameForm } from "./templatePage.tsx";
 
 const scope = "template:manage";
 /** The breadcrumbs of every page of a template. */
@@ -30,7 +31,7 @@ export function templateLocationOf({ workspaceId, params }: PageContext): Templa
 
 /** Templates: the list, a new one, and each with its versions. */
 export function templateRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [...listRoutes(options), ...detailRoutes(options), ...endRoutes(options)];
+  return [...listRoutes(options), ...detailRoutes(options), ...renameRoutes(options), ...endRoutes(options)];
 }
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -42,21 +43,37 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     }),
     get("/templates/new", scope, async (context) => newTemplatePage(context)),
     post("/templates/new", scope, async (context) => {
-      const name = fieldOf(context.form, "name").trim();
-      const fault = displayNameFault(name);
-      if (fault !== null) return newTemplatePage(context, name, `A name ${fault}.`);
+      const { name, fault } = enteredName(context);
+      if (fault !== undefined) return newTemplatePage(context, name, fault);
       const id = await createOrRefuse(options, name, context.commandContext());
       return context.seeOther(`/templates/${id}`, "The template was created: now draft its first version.");
     }),
   ];
 }
 
-function newTemplatePage(context: PageContext, name?: string, fault?: string): Page {
+/** The name in a form, and what is wrong with it. */
+function enteredName({ form }: PageContext): { readonly name: string; readonly fault: string | undefined } {
+  const name = fieldOf(form, "name").trim();
+  const fault = displayNameFault(name);
+  return { name, fault: fault === null ? undefined : `A name ${fault}.` };
+}
+
+function newTemplatePage(context: PageContext, name = "", fault?: string): Page {
   return {
     title: "New template",
     above: [TEMPLATES],
     ...(fault === undefined ? {} : { status: 422 }),
-    body: <NewTemplateForm context={context} name={name} fault={fault} />,
+    body: (
+      <TemplateNameForm
+        context={context}
+        title="New template"
+        action="/templates/new"
+        verb="Create the template"
+        cancelTo={TEMPLATES.path}
+        name={name}
+        fault={fault}
+      />
+    ),
   };
 }
 
@@ -80,6 +97,49 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
       };
     }),
   ];
+}
+
+function renameRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
+  const path = "/templates/:id/rename";
+  return [
+    get(path, scope, async (context) => {
+      const { name } = await existingTemplate(deps, templateLocationOf(context));
+      return renamePage(context, name, { name, fault: undefined });
+    }),
+    post(path, scope, async (context) => {
+      const location = templateLocationOf(context);
+      const template = await existingTemplate(deps, location);
+      const entered = enteredName(context);
+      if (entered.fault !== undefined) return renamePage(context, template.name, entered);
+      await renameOrRefuse(deps, location, entered.name, context.commandContext());
+      return context.seeOther(`/templates/${location.templateId}`, "The template was renamed.");
+    }),
+  ];
+}
+
+/** The form with another name for the template that is called `current`. */
+function renamePage(
+  context: PageContext,
+  current: string,
+  { name, fault }: ReturnType<typeof enteredName>,
+): Page {
+  const at = `/templates/${templateLocationOf(context).templateId}`;
+  return {
+    title: `Rename ${current}`,
+    above: [TEMPLATES, { path: at, title: current }],
+    ...(fault === undefined ? {} : { status: 422 }),
+    body: (
+      <TemplateNameForm
+        context={context}
+        title="Rename the template"
+        action={`${at}/rename`}
+        verb="Rename"
+        cancelTo={at}
+        name={name}
+        fault={fault}
+      />
+    ),
+  };
 }
 
 /** Actions that cannot be undone: archiving and deleting. */
