@@ -4,6 +4,7 @@ import { emails } from "../../projections/emails/emails.ts";
 import { emailsToRecipient, listEmails } from "../../projections/emails/queries.ts";
 import { type KeysetCursor, ROWS_SCANNED_MAX, type RowPage } from "../../projections/keysetPagination.ts";
 import type { Projection } from "../../projections/projection.ts";
+import { insertInto } from "../../projections/sqlHelpers.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
 import { failedWebhooks, listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
@@ -25,21 +26,26 @@ function withTables(projection: Projection, check: (db: ReadDatabaseFile) => voi
   }
 }
 
-/** Fills a table with rows, one a second. */
-function fill(
-  db: ReadDatabaseFile,
-  sql: string,
-  row: (number: number, at: string) => readonly string[],
-): void {
-  db.begin();
-  for (let number = 0; number < ROWS; number += 1)
-    db.run(sql, ...row(number, rfc3339(START + number * 1_000)));
-  db.commit();
+type Row = Readonly<Record<string, SqlValue>>;
+
+/** Inserts a row of workspace `w`. What it leaves out is 0, or null where that is allowed. */
+function insert(db: ReadDatabaseFile, table: string, row: Row): void {
+  const needed = db.all(`SELECT name FROM pragma_table_info(?) WHERE "notnull" = 1`, table);
+  const whole: Row = {
+    ...Object.fromEntries(needed.map(({ name }) => [String(name), 0])),
+    workspace_id: "w",
+    ...row,
+  };
+  insertInto(table, Object.keys(whole))(db, whole);
 }
 
-const email = `INSERT INTO emails (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts,
-  is_retained, content_bytes, revision, lease_ms, held, simulated, accepted_as, fingerprint)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0, 1, 0, 0, 0, 'queued', 'f')`;
+/** Fills a table with rows, one a second. */
+function fill(db: ReadDatabaseFile, table: string, rowOf: (number: number) => Row): void {
+  db.begin();
+  for (let number = 0; number < ROWS; number += 1)
+    insert(db, table, { id: `row${number}`, created_at: rfc3339(START + number * 1_000), ...rowOf(number) });
+  db.commit();
+}
 
 type Page = { readonly after?: KeysetCursor; readonly limit: number };
 
@@ -56,38 +62,46 @@ const cases: readonly Case[] = [
     name: "messages by a status that most have not",
     projection: emails,
     fill: (db) =>
-      fill(db, email, (n, at) => [`e${n}`, "w", n === 0 ? "queued" : "sent", "s", `r${n}`, at, at]),
+      fill(db, "emails", (n) => ({
+        status: n === 0 ? "queued" : "sent",
+        sender_id: "s",
+        recipient_hash: `r${n}`,
+      })),
     list: (db, page) => listEmails(db, { ownerId: "w", status: "queued", ...page }),
   },
   {
     name: "messages of a sender by a status",
     projection: emails,
     fill: (db) =>
-      fill(db, email, (n, at) => [`e${n}`, "w", n === 0 ? "queued" : "sent", "s", `r${n}`, at, at]),
+      fill(db, "emails", (n) => ({
+        status: n === 0 ? "queued" : "sent",
+        sender_id: "s",
+        recipient_hash: `r${n}`,
+      })),
     list: (db, page) => listEmails(db, { ownerId: "w", senderId: "s", status: "queued", ...page }),
   },
   {
     name: "messages of a recipient by a sender",
     projection: emails,
-    fill: (db) => fill(db, email, (n, at) => [`e${n}`, "w", "sent", n === 0 ? "s0" : "s1", "r", at, at]),
+    fill: (db) =>
+      fill(db, "emails", (n) => ({ status: "sent", sender_id: n === 0 ? "s0" : "s1", recipient_hash: "r" })),
     list: (db, page) => listEmails(db, { ownerId: "w", recipientHash: "r", senderId: "s0", ...page }),
   },
   {
     name: "messages that bounced, by a sender",
     projection: emails,
     fill: (db) =>
-      fill(db, email, (n, at) => [`e${n}`, "w", "bounced", n === 0 ? "s0" : "s1", `r${n}`, at, at]),
+      fill(db, "emails", (n) => ({
+        status: "bounced",
+        sender_id: n === 0 ? "s0" : "s1",
+        recipient_hash: `r${n}`,
+      })),
     list: (db, page) => listEmails(db, { ownerId: "w", status: "bounced", senderId: "s0", ...page }),
   },
   {
     name: "uploads by a status",
     projection: attachments,
-    fill: (db) =>
-      fill(
-        db,
-        "INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes) VALUES (?, ?, ?, ?, ?, 0)",
-        (n, at) => [`a${n}`, "w", n === 0 ? "rejected" : "ready", at, at],
-      ),
+    fill: (db) => fill(db, "attachments", (n) => ({ status: n === 0 ? "rejected" : "ready" })),
     list: (db, page) => listAttachments(db, { workspaceId: "w", status: "rejected", ...page }),
   },
   {
@@ -106,13 +120,10 @@ const cases: readonly Case[] = [
 ];
 
 function fillDeliveries(db: ReadDatabaseFile, originOf: (number: number) => readonly [string, string]): void {
-  fill(
-    db,
-    `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, status, event_type, event_stream, event_revision,
-      created_at, state, due_at, attempts, events, lease_ms, updated_at, held)
-      VALUES (?, 'w', 'p', 'e', ?, ?, 'email-1', 1, ?, 'done', 0, 1, 1, 0, ?, 0)`,
-    (n, at) => [`d${n}`, ...originOf(n), at, at],
-  );
+  fill(db, "deliveries", (n) => {
+    const [status, eventType] = originOf(n);
+    return { id: `d${n}`, endpoint_id: "p", status, event_type: eventType };
+  });
 }
 
 /** What SQLite would do for every query that `ask` makes. */
@@ -191,7 +202,7 @@ test("two recipients whose hashes begin alike are distinguished", () => {
   withTables(emails, (db) => {
     const begin = "0123456789ab";
     for (const [id, hash] of Object.entries({ one: `${begin}c`, other: `${begin}d` })) {
-      db.run(email, id, "w", "sent", "s", hash, rfc3339(START), rfc3339(START));
+      insert(db, "emails", { id, recipient_hash: hash, created_at: rfc3339(START) });
     }
     const recipient = { workspaceId: "w", recipientHash: `${begin}d` };
     expect(listEmails(db, { ownerId: "w", ...recipient, limit: LIMIT }).rows.map(({ id }) => id)).toEqual([
