@@ -10,6 +10,7 @@ import { backupRestore } from "../backup/backupRestore.ts";
 import { backupVerify } from "../backup/backupVerify.ts";
 import { dashboardLinkCommand } from "../dashboard/dashboardLinkCommand.ts";
 import { deliveryResume } from "../delivery/deliveryResume.ts";
+import { emailShow } from "../email/emailShow.ts";
 import { erasureList, erasureRequest, erasureShow } from "../erasure/erasureCommands.ts";
 import { logExport } from "../log/logExport.ts";
 import { logImport } from "../log/logImport.ts";
@@ -72,6 +73,12 @@ export const commandGroups: readonly CommandGroup[] = [
     heading: USE,
     summary: "Addresses that get no mail",
     commands: [suppressionAdd, suppressionRemove, suppressionList, suppressionImport],
+  },
+  {
+    noun: "email",
+    heading: USE,
+    summary: "What happened to a message",
+    commands: [emailShow],
   },
   {
     noun: "delivery",

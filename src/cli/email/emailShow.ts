@@ -1,0 +1,70 @@
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { withReplyTexts } from "../../commands/email/decryptRelayReplies.ts";
+import { contentSaltOf, readEmailHistory } from "../../commands/email/emailHistory.ts";
+import { contentOf } from "../../commands/email/readEmail.ts";
+import { emailJson } from "../../http/email/emailResource.ts";
+import { type Command, notFound } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+
+/** What is shown of every message: nothing that its sender wrote, and no address. */
+const FACTS = [
+  ...["id", "status", "reason", "created_at", "updated_at", "attempts", "scheduled_at", "next_attempt_at"],
+  ...["template_id", "template_version_id", "content_erased", "timeline"],
+];
+/** What only the service knows. */
+const UNKNOWN = ["object", "waiting"];
+
+type Shown = ReturnType<typeof emailJson> & { readonly workspace_id: string; readonly test: boolean };
+
+/** A message as the API answers it; null if there is none. Without its content, replies are reduced to their codes. */
+async function readShown(deps: Dependencies, id: string, withContent: boolean): Promise<Shown | null> {
+  const history = await readEmailHistory(deps.store, id);
+  const { state: email } = history;
+  if (email === null) return null;
+  const content = withContent ? await contentOf(deps, id, history) : null;
+  const events = withReplyTexts(deps.keys, withContent ? contentSaltOf(history) : null, history.events);
+  const answer = emailJson({ id, email, content, events }, null);
+  const { workspaceId: workspace_id, isTest: test } = email;
+  const isShown = (name: string) => (withContent ? !UNKNOWN.includes(name) : FACTS.includes(name));
+  const members = Object.entries(answer).filter(([name]) => isShown(name));
+  return { workspace_id, test, ...Object.fromEntries(members) } as Shown;
+}
+
+function linesOf(shown: Shown): readonly string[] {
+  const { id, workspace_id, test, timeline, ...members } = shown;
+  const known = Object.entries(members).filter(([, value]) => value !== null);
+  return [
+    `${id}  workspace ${workspace_id}${test ? "  test" : ""}`,
+    ...known.map(([name, value]) => `${name}  ${textOf(value)}`),
+    ...timeline.map(({ type, at, sequence: _, ...facts }) =>
+      [at, type, ...Object.entries(facts).map(([name, value]) => `${name} ${textOf(value)}`)].join("  "),
+    ),
+  ];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+export const emailShow: Command = {
+  name: "email show",
+  operands: [{ name: "id", help: "id of the message" }],
+  summary: "Show what happened to a message",
+  description:
+    "Status, reason, attempts, and the timeline with the codes of the relay's replies. It shows no address and no content, unless --content asks for them.",
+  options: [
+    {
+      name: "content",
+      value: null,
+      help: "also show addresses, content and the words of the relay's replies",
+    },
+  ],
+  examples: ["postledger email show <id>", "postledger email show <id> --json --content"],
+  async run({ config, operand, option, print }) {
+    const id = operand("id").toLowerCase();
+    const withContent = option("content") !== undefined;
+    const shown = await withLog(config, ({ deps }) => readShown(deps, id, withContent), { readOnly: true });
+    if (shown === null) notFound(`there is no message ${id}`);
+    print(shown, linesOf(shown));
+  },
+};

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
+import { testStores } from "../support/stores/stores.ts";
+import { message, newKey, startService, type TestService } from "../support/tenants.ts";
+
+const TEST_MS_MAX = 120_000;
+const PRIVATE = /ana@|sender@|Hello|private words/;
+
+describe.each(await testStores())("email show on $name", (store) => {
+  let service: TestService;
+  let workspaceId: string;
+  let id: string;
+  let calls: Readonly<Record<"lines" | "json" | "content" | "erased" | "unknown", CommandCallResult>>;
+
+  beforeAll(async () => {
+    service = await startService(store);
+    const tenant = await service.tenant();
+    workspaceId = tenant.workspaceId;
+    const accept = async () => (await tenant.send(newKey(), message())).json.id as string;
+    id = await accept();
+    const erasedId = await accept();
+    await service.addEmailEvents(
+      id,
+      { type: "EmailDeliveryStarted", data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "smtp" } },
+      {
+        type: "EmailBounced",
+        data: { attempt: 1, reason: "mailbox_full", code: 552, reply: "552 5.2.2 private words" },
+      },
+    );
+    await tenant.call("DELETE", `/api/v1/emails/${erasedId}/content`);
+    const call = (...words: readonly string[]) => ({
+      words: ["email", "show", ...words],
+      env: { ...store.env, DATA_DIR: service.app.dataDir, DISK_FREE_BYTES_MIN: "0" },
+    });
+    const [lines, json, content, erased, unknown] = (await runCalls([
+      call(id),
+      call(id.toUpperCase(), "--json"),
+      call(id, "--json", "--content"),
+      call(erasedId, "--json", "--content"),
+      call(crypto.randomUUID()),
+    ])) as [CommandCallResult, CommandCallResult, CommandCallResult, CommandCallResult, CommandCallResult];
+    calls = { lines, json, content, erased, unknown };
+  }, TEST_MS_MAX);
+  afterAll(() => service.remove());
+
+  test("prints status, reason, attempts and timeline, and nothing private", () => {
+    const { status, out, err } = calls.lines;
+    expect({ status, err }).toEqual({ status: 0, err: "" });
+    expect(out).toStartWith(`${id}  workspace ${workspaceId}\nstatus  bounced\nreason  mailbox_full\n`);
+    expect(out).toContain("\nattempts  1\n");
+    expect(out).toMatch(
+      /Z {2}queued\n.*Z {2}delivery_started {2}attempt 1 .*\n.*Z {2}bounced {2}attempt 1 {2}reason/,
+    );
+    expect(out).toContain("reply 552 5.2.2\n");
+    expect(out).not.toMatch(PRIVATE);
+  });
+
+  test("gives a program the same, under the names of the API", () => {
+    const shown = JSON.parse(calls.json.out);
+    const types = shown.timeline.map(({ type }: { readonly type: string }) => type);
+    expect(types).toEqual(["content_stored", "queued", "delivery_started", "bounced"]);
+    const facts = { id, workspace_id: workspaceId, test: false, status: "bounced", reason: "mailbox_full" };
+    expect(shown).toMatchObject({ ...facts, attempts: 1, content_erased: false });
+    expect(calls.json.out).not.toMatch(PRIVATE);
+  });
+
+  test("shows addresses, content and the relay's words when asked", () => {
+    const shown = JSON.parse(calls.content.out);
+    expect(shown).toMatchObject({ id, to: "ana@example.com", subject: "Hello" });
+    expect(shown.timeline.at(-1).reply).toBe("552 5.2.2 private words");
+  });
+
+  test("shows that the content was erased", () => {
+    expect(JSON.parse(calls.erased.out)).toMatchObject({
+      status: "canceled",
+      content_erased: true,
+      to: null,
+    });
+  });
+
+  test("says that there is no such message", () => {
+    expect(calls.unknown).toMatchObject({ status: 1, out: "" });
+    expect(calls.unknown.err).toContain("there is no message ");
+  });
+});
