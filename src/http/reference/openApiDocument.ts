@@ -1,6 +1,6 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { Uuid } from "../body/commonSchemas.ts";
-import type { Operation, Operations } from "../server/operation.ts";
+import { type Operation, type Operations, TAGS } from "../server/operation.ts";
 import { ProblemBody } from "../server/problemResponse.ts";
 import { type Route, type RouteName, routes } from "../server/routes.ts";
 import { answersOf, documentMembers } from "./openApiResponses.ts";
@@ -58,7 +58,10 @@ export function openApiDocument({ operations, baseUrl, version }: OpenApiOptions
     paths[at][method.toLowerCase()] = documentOperation(name, operation, components);
   }
   const webhooks = documentWebhooks(components);
-  const tags = [...new Set(described.map(([, { tag }]) => tag))].map((name) => ({ name }));
+  const tags = [...new Set(described.map(([, { tag }]) => tag))].map((name) => ({
+    name,
+    description: TAGS[name],
+  }));
   return {
     openapi: "3.1.1",
     info: {

@@ -19,7 +19,7 @@ export interface Operation {
   readonly summary: string;
   readonly description?: string;
   /** Groups operations on the reference page. */
-  readonly tag: string;
+  readonly tag: Tag;
   /** Path parameters by name, if they differ from the default: `id` and `…_id` are UUIDs, others text. */
   readonly params?: TObject;
   /** Its own header parameters; Authorization is described once for all. */
@@ -46,13 +46,34 @@ export interface Operation {
 /** Operations by the name of their route. */
 export type Operations = { readonly [Name in RouteName]?: Operation };
 
+/** The headings of the reference page, which are the document's tags, and what is below each. */
+export const TAGS = {
+  Emails: "Send messages, read what happened to them, cancel or reschedule them.",
+  Usage: "Counts of messages by hour or day, and of bounces by the recipient's domain.",
+  Templates:
+    "Messages with variables, in Liquid: draft a version, preview it, publish it, and send by `template_id`.",
+  Attachments: "Files that are uploaded once and sent in any number of messages.",
+  Suppressions: "Addresses that get no mail from this workspace.",
+  Feedback: "Reports about messages that the relay has taken: deliveries, bounces and complaints.",
+  Senders: "Addresses and domains that messages may be sent from, and their verification.",
+  Workspace: "State, limits and usage of the key's workspace, its pause, and who did what in it.",
+  "API keys": "Keys with scopes: issue, rotate and revoke them.",
+  Erasure: "Erases everything that was sent to a person, and reports what remains.",
+  Webhooks: "Your endpoints, which the service calls when something happens to a message.",
+  "Webhook deliveries": "What went to an endpoint, attempt by attempt, and repeats on request.",
+  Health: "Whether the service runs, and whether it can work: for load balancers and monitoring.",
+  Reference: "What runs here, and this document.",
+} as const;
+
+type Tag = keyof typeof TAGS;
+
 /** The operations under one heading of the reference page. */
 export function operationsOf<const All extends { readonly [Name in RouteName]?: Omit<Operation, "tag"> }>(
-  tag: string,
+  tag: Tag,
   operations: All & Record<Exclude<keyof All, RouteName>, never>,
 ) {
   const tagged = Object.entries(operations).map(([name, operation]) => [name, { ...operation, tag }]);
-  return Object.fromEntries(tagged) as { readonly [Name in keyof All]: All[Name] & { readonly tag: string } };
+  return Object.fromEntries(tagged) as { readonly [Name in keyof All]: All[Name] & { readonly tag: Tag } };
 }
 
 /** What most operations share: one success status, and no query parameters by default. */

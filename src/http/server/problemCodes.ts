@@ -39,8 +39,8 @@ const TABLE = {
   },
   RATE_LIMITED: { status: 429, title: "Too many requests in a short period" },
   INTERNAL_ERROR: { status: 500, title: "The operation could not be completed" },
-  NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
-  METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
+  NOT_FOUND: { status: 404, title: "There is no such resource in this workspace" },
+  METHOD_NOT_ALLOWED: { status: 405, title: "This path does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
   EMAIL_NOT_SCHEDULED: { status: 409, title: "The message is not scheduled, or its delivery has begun" },
   WEBHOOK_DISABLED: {

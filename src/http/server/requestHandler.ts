@@ -60,7 +60,7 @@ function unknownRoute(request: Request, path: string, basePath: string): Problem
     });
   }
   return new Problem("METHOD_NOT_ALLOWED", {
-    detail: `This address takes ${methods.join(", ").replace(/, (?=\w+$)/, " and ")}, not ${request.method}`,
+    detail: `This path takes ${methods.join(", ").replace(/, (?=\w+$)/, " and ")}, not ${request.method}`,
     headers: { allow: methods.join(", ") },
   });
 }

@@ -105,7 +105,7 @@ describe("a refusal says what to do about", () => {
 
   test("a method that a path does not take", async () => {
     const { json } = await service.call("PUT", SEND, { body: {} });
-    expect(json.detail).toBe("This address takes POST, GET and HEAD, not PUT");
+    expect(json.detail).toBe("This path takes POST, GET and HEAD, not PUT");
   });
 
   test("a name beside the sender's address", async () => {

@@ -55,6 +55,11 @@ describe("the document", () => {
     expect(metaSchemaFaults(document)).toEqual([]);
   });
 
+  test("says of every tag what is below it", () => {
+    for (const { name, description } of document.tags)
+      expect({ name, description }).toEqual({ name, description: expect.stringMatching(/^[A-Z].*\.$/s) });
+  });
+
   test.each([
     ["a parameter in no place", (one: string) => one.replace('"in":"query"', '"in":"body"')],
     ["a schema of an unknown type", (one: string) => one.replace('"type":"integer"', '"type":"int"')],
@@ -71,8 +76,8 @@ describe("the document", () => {
     expect(expanded(compact)).toEqual(served);
   });
 
-  test("is served in less than 260,000 bytes", () => {
-    expect(JSON.stringify(compact).length).toBeLessThan(260_000);
+  test("is served in less than 265,000 bytes", () => {
+    expect(JSON.stringify(compact).length).toBeLessThan(265_000);
   });
 
   test("has every problem and every example of one once", () => {
