@@ -11,6 +11,7 @@ import { workerActor } from "../kernel/event/actor.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { InboundReply } from "../ports/mail/inboundMail.ts";
+import { renewedTlsFiles } from "./adapters/renewedTlsFiles.ts";
 import type { Config } from "./config/config.ts";
 import { smtpGreetingName } from "./smtpGreetingName.ts";
 import { listenError } from "./startupErrors.ts";
@@ -51,6 +52,7 @@ export async function openInboundMail(
     {
       ...place,
       name: smtpGreetingName(baseUrl),
+      renewedTls: place.tls === null ? undefined : renewedTlsFiles(place.tls, logger),
       onTrouble: (error) =>
         logger.debug({ reason: reasonOf(error) }, "a connection with returned mail failed"),
     },

@@ -4,6 +4,7 @@ import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
 import { MAIL_BYTES_MAX, RECIPIENTS_MAX } from "../smtp/submittedMailLimits.ts";
+import { renewedTlsFiles } from "./adapters/renewedTlsFiles.ts";
 import type { Config } from "./config/config.ts";
 import { smtpGreetingName } from "./smtpGreetingName.ts";
 import { listenError } from "./startupErrors.ts";
@@ -27,6 +28,7 @@ export async function openSubmission(
   const port = await openSubmissionServer<Principal>({
     ...config,
     name: smtpGreetingName(baseUrl),
+    renewedTls: config.tls === null ? undefined : renewedTlsFiles(config.tls, logger),
     contentBytesMax: MAIL_BYTES_MAX,
     recipientsMax: RECIPIENTS_MAX,
     onError: ({ message }) => logger.debug({ reason: message }, "a submission connection failed"),

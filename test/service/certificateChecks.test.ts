@@ -1,11 +1,27 @@
-import { afterEach, expect, setSystemTime, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, setSystemTime, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { certificateChecks } from "../../src/service/status/certificateChecks.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 
-const TLS = { cert: RECEIVER_CERTIFICATE, key: RECEIVER_KEY, isImplicit: false };
 const SUBMISSION = { host: "127.0.0.1", port: 587 };
 
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "postledger-tls-"));
+  await writeFile(join(directory, "cert.pem"), RECEIVER_CERTIFICATE);
+  await writeFile(join(directory, "key.pem"), RECEIVER_KEY);
+});
+afterAll(() => rm(directory, { recursive: true }));
 afterEach(() => void setSystemTime());
+
+/** The check of files whose pair at the start was another one. */
+function checkOf(certFile: string) {
+  const pair = { cert: "at the start", key: "at the start", isImplicit: false };
+  const tls = { ...pair, certFile: join(directory, certFile), keyFile: join(directory, "key.pem") };
+  return certificateChecks({ submission: { ...SUBMISSION, tls }, inbound: null })[0];
+}
 
 test.each([
   ["2126-10-01T00:00:00Z", "ok", "valid until"],
@@ -13,12 +29,21 @@ test.each([
   ["2126-11-01T00:00:00Z", "failed", "expired on"],
 ])("at %s the certificate is %s", (at, status, detail) => {
   setSystemTime(new Date(at));
-  const [check] = certificateChecks({ submission: { ...SUBMISSION, tls: TLS }, inbound: null });
-  expect(check).toMatchObject({
+  expect(checkOf("cert.pem")).toMatchObject({
     name: "submission certificate",
     status,
     detail: expect.stringContaining(detail),
   });
+});
+
+test("files that hold no pair are a failed check, which names their settings", () => {
+  for (const certFile of ["key.pem", "missing.pem"]) {
+    expect(checkOf(certFile)).toMatchObject({
+      status: "failed",
+      detail: expect.stringContaining("a running service keeps the pair before"),
+      action: expect.stringContaining("SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE"),
+    });
+  }
 });
 
 test("there is nothing to say without one", () => {

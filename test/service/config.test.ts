@@ -95,7 +95,13 @@ describe("settings", () => {
         expect(readConfig({ ...open, ...files, SUBMISSION_TLS: "implicit" }).submission).toEqual({
           host: "0.0.0.0",
           port: 587,
-          tls: { cert: cert.trim(), key: key.trim(), isImplicit: true },
+          tls: {
+            cert: cert.trim(),
+            key: key.trim(),
+            certFile: SUBMISSION_TLS_CERT_FILE,
+            keyFile: SUBMISSION_TLS_KEY_FILE,
+            isImplicit: true,
+          },
         });
         const swapped = { SUBMISSION_TLS_CERT_FILE: SUBMISSION_TLS_KEY_FILE, SUBMISSION_TLS_KEY_FILE };
         expect(errorsOf({ ...open, ...swapped })).toEqual([

@@ -6,9 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import { smtpClient } from "../support/mail/smtpClient.ts";
-import { type Certificate, certificateAuthority } from "../support/stores/certificates.ts";
+import { type Authority, type Certificate, certificateAuthority } from "../support/stores/certificates.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
 
 const NAME = "mail.example";
 const authority = certificateAuthority("test");
@@ -128,5 +129,24 @@ describe.each([false, true])("with a certificate, TLS from the beginning: %p", (
     otherTransport.close();
     for (const socket of silent) socket.destroy();
     expect(sent.response).toStartWith("250 2.6.0 accepted as ");
+  });
+
+  test("a renewed certificate is what new connections get; open ones go on", async () => {
+    const other = certificateAuthority("other");
+    const isTrusted = async ({ certificate: ca }: Authority) => {
+      const tls = { servername: NAME, ca: [ca] };
+      const client = createTransport({ host: "127.0.0.1", port, secure: isImplicit, requireTLS: true, tls });
+      return client.verify().catch(() => false);
+    };
+    // The connections of the test before may still be counted.
+    await until(() => isTrusted(authority), "room for a connection");
+    expect(await isTrusted(other)).toBe(false);
+    const open = await smtpClient(port, isImplicit);
+    await open.command("EHLO client.example");
+    await certificateFiles(directory, other.issue(NAME, [NAME]));
+    await until(() => isTrusted(other), "the renewed certificate");
+    expect(await isTrusted(authority)).toBe(false);
+    expect(await open.command("NOOP")).toStartWith("250 ");
+    open.destroy();
   });
 });

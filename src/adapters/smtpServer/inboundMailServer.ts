@@ -11,7 +11,7 @@ import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
 import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
 import { introduction, listen, NEVER_COMMANDS, replyError } from "./sharedServerOptions.ts";
-import { type TlsFiles, tlsOptions } from "./tlsOptions.ts";
+import { applyRenewed, type RenewedTlsFiles, type TlsFiles, tlsOptions } from "./tlsOptions.ts";
 
 interface InboundOptions {
   readonly host: string;
@@ -21,6 +21,7 @@ interface InboundOptions {
   readonly name: string;
   /** Null if TLS is not offered. */
   readonly tls: TlsFiles | null;
+  readonly renewedTls?: RenewedTlsFiles | undefined;
   readonly onTrouble: (error: Error) => void;
 }
 
@@ -57,6 +58,7 @@ export async function openInboundMailServer(
     serverOptions(options, handler, (session) => handshakes.begun(session)),
   );
   const handshakes = new HandshakeConnectionLimit(server, HANDSHAKES_PER_CLIENT_MAX);
+  if (options.renewedTls !== undefined) applyRenewed(server, options.renewedTls);
   server.on("error", options.onTrouble);
   server.server.on("connection", (socket: Socket) => {
     sockets.add(socket);

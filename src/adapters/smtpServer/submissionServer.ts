@@ -11,7 +11,7 @@ import type {
 import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
 import { introduction, listen, NEVER_COMMANDS, replyError } from "./sharedServerOptions.ts";
-import { type TlsFiles, tlsOptions } from "./tlsOptions.ts";
+import { applyRenewed, type RenewedTlsFiles, type TlsFiles, tlsOptions } from "./tlsOptions.ts";
 
 /** The TLS files, and whether TLS starts with the connection. */
 export interface SubmissionTls extends TlsFiles {
@@ -26,6 +26,7 @@ interface SubmissionServerOptions {
   readonly name: string;
   /** Null if TLS is not required, which is only for loopback. */
   readonly tls: SubmissionTls | null;
+  readonly renewedTls?: RenewedTlsFiles | undefined;
   /** The longest content, in bytes, as announced after EHLO (RFC 1870). */
   readonly contentBytesMax: number;
   readonly recipientsMax: number;
@@ -110,6 +111,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
   constructor(private readonly options: SubmissionServerOptions) {
     this.server = new SMTPServer(this.serverOptions());
     this.handshakes = new HandshakeConnectionLimit(this.server, HANDSHAKES_PER_CLIENT_MAX);
+    if (options.renewedTls !== undefined) applyRenewed(this.server, options.renewedTls);
     this.server.on("error", options.onError);
     this.server.server.on("connection", (socket: Socket) => {
       this.sockets.add(socket);

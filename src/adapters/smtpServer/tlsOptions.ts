@@ -1,4 +1,4 @@
-import type { SMTPServerOptions } from "smtp-server";
+import type { SMTPServer, SMTPServerOptions } from "smtp-server";
 
 /** A certificate with those of its authorities after it, and its key, in PEM. */
 export interface TlsFiles {
@@ -12,4 +12,16 @@ const TLS_VERSION_MIN = "TLSv1.2";
 /** How a server offers TLS. */
 export function tlsOptions({ cert, key }: TlsFiles): SMTPServerOptions {
   return { cert, key, minVersion: TLS_VERSION_MIN };
+}
+
+/** Asked at each new connection: the pair it is the first to get, or null if that has not changed. */
+export type RenewedTlsFiles = () => TlsFiles | null;
+
+/** Lets new connections use a renewed certificate. Open ones keep theirs. */
+export function applyRenewed(server: SMTPServer, renewed: RenewedTlsFiles): void {
+  // Before the library's own listener, which begins the handshake.
+  server.server.prependListener("connection", () => {
+    const files = renewed();
+    if (files !== null) server.updateSecureContext(tlsOptions(files));
+  });
 }

@@ -1,7 +1,6 @@
-import type { TlsFiles } from "../../adapters/smtpServer/tlsOptions.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
-import { readTlsFiles } from "./tlsFiles.ts";
+import { type ConfiguredTls, readTlsFiles } from "./tlsFiles.ts";
 
 /** Which sender envelopes carry, and how bounces and complaints come back. */
 export interface InboundConfig {
@@ -25,7 +24,7 @@ interface InboundMailConfig {
   /** The local part at that domain that providers send complaints to, in lower case; null: none. */
   readonly complaintLocalPart: string | null;
   /** Null: TLS is not offered. */
-  readonly tls: TlsFiles | null;
+  readonly tls: ConfiguredTls | null;
 }
 
 /** `host` is what HTTP listens on. */

@@ -1,7 +1,7 @@
 import type { SubmissionTls } from "../../adapters/smtpServer/submissionServer.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { isLoopback } from "./isLoopback.ts";
-import { readTlsFiles } from "./tlsFiles.ts";
+import { type ConfiguredTls, readTlsFiles } from "./tlsFiles.ts";
 
 /** Where mail is taken over SMTP. */
 export interface SubmissionConfig {
@@ -9,7 +9,7 @@ export interface SubmissionConfig {
   /** 0: any free port. */
   readonly port: number;
   /** Null: no TLS, which only loopback allows. */
-  readonly tls: SubmissionTls | null;
+  readonly tls: (SubmissionTls & ConfiguredTls) | null;
 }
 
 /** Null: no mail is taken over SMTP. `host` is what HTTP listens on. */
@@ -25,7 +25,7 @@ export function readSubmissionConfig(reader: EnvironmentReader, host: string): S
   return { host: config.host, port, tls: config.tls };
 }
 
-function submissionTls(reader: EnvironmentReader): SubmissionTls | "invalid" | null {
+function submissionTls(reader: EnvironmentReader): SubmissionConfig["tls"] | "invalid" {
   const isImplicit = reader.choice("SUBMISSION_TLS", "starttls", ["starttls", "implicit"]) === "implicit";
   const files = readTlsFiles(reader, "SUBMISSION");
   if (files === null && isImplicit) {
