@@ -507,6 +507,44 @@ describe("content on S3", () => {
     }
   });
 
+  test("asks for encryption with every object that it writes, in a signed header, and with nothing else", async () => {
+    const name = "x-amz-server-side-encryption";
+    const asked: [string, string | null, string | null][] = [];
+    const recorder = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch(request) {
+        const { pathname, search, searchParams } = new URL(request.url);
+        const { method, headers } = request;
+        asked.push([method, headers.get(name), searchParams.get("X-Amz-SignedHeaders")]);
+        const body = method === "PUT" ? { body: await request.bytes() } : {};
+        return fetch(`${server.endpoint}${pathname}${search}`, { method, headers, ...body });
+      },
+    });
+    const endpoint = `http://127.0.0.1:${recorder.port}`;
+    const { bucket, accessKeyId, secretAccessKey } = server;
+    const location = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "encrypted/" };
+    const limits = { timeoutMs: 20_000, settleMs: 20 };
+    for (const serverSideEncryption of ["AES256", "aws:kms"] as const) {
+      const store = s3ContentStore({ ...location, endpoint, ...limits, serverSideEncryption });
+      const [folder, to] = [newFolder(), newFolder()];
+      await store.identity();
+      const sha256 = await store.put(folder, bytesOf("x"));
+      expect(await store.link(folder, sha256, to)).toBeTrue();
+      const writer = await store.writer(folder);
+      // More than one part of a multipart upload.
+      const big = new Uint8Array(6 * 1_024 * 1_024).fill(7);
+      await writer.write(big);
+      expect(await store.get(folder, (await writer.finish()).sha256)).toEqual(big);
+      await store.removeOwner(folder);
+      const written = asked.filter(([method]) => method === "PUT");
+      expect(written.length).toBeGreaterThanOrEqual(3);
+      for (const entry of written) expect(entry).toEqual(["PUT", serverSideEncryption, `host;${name}`]);
+      for (const [method, value] of asked.splice(0)) if (method !== "PUT") expect(value).toBeNull();
+    }
+    await recorder.stop(true);
+  }, 60_000);
+
   test("goes by the server's clock", async () => {
     const drift = Math.abs((await storeAt(server.endpoint).now()) - Date.now());
     expect(drift).toBeLessThan(5_000);

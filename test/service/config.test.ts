@@ -414,7 +414,12 @@ describe("settings", () => {
         prefix: "",
         accessKeyId: "id",
         secretAccessKey: "secret",
+        serverSideEncryption: null,
       });
+      for (const S3_SERVER_SIDE_ENCRYPTION of ["AES256", "aws:kms"] as const) {
+        const { s3 } = readConfig({ ...S3, S3_SERVER_SIDE_ENCRYPTION });
+        expect(s3?.serverSideEncryption).toBe(S3_SERVER_SIDE_ENCRYPTION);
+      }
       expect(readConfig({ ...S3, S3_REGION: "eu-central-1" }).s3?.endpoint).toBe(
         "https://s3.eu-central-1.amazonaws.com",
       );
@@ -448,6 +453,7 @@ describe("settings", () => {
         ["S3_ENDPOINT", "minio:9000"],
         ["S3_ENDPOINT", "https://minio/path"],
         ["S3_ENDPOINT", "https://id:hunter2@minio"],
+        ["S3_SERVER_SIDE_ENCRYPTION", "hunter2"],
         ["AWS_SESSION_TOKEN", "hunter2"],
       ];
       for (const [name, value] of wrong) {

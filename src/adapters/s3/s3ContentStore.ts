@@ -35,6 +35,8 @@ const monotonicMs = () => performance.now();
 interface Bucket {
   readonly requests: S3Requests;
   readonly prefix: string;
+  /** The most bytes that a writer keeps in memory. */
+  readonly heldBytesMax: number;
   /** When a call must end, or one request of a call that makes many. */
   deadline(options?: CallOptions): number;
 }
@@ -51,7 +53,9 @@ export function s3ContentStore({
   const requests = s3Requests(location, monotonicMs);
   const { prefix } = location;
   const deadline = (options?: CallOptions) => monotonicMs() + (options?.timeoutMs ?? timeoutMs);
-  const bucket: Bucket = { requests, prefix, deadline };
+  // Bun's client cannot ask for encryption in a multipart upload. No caller writes as much as one part.
+  const heldBytesMax = location.serverSideEncryption ? Number.POSITIVE_INFINITY : PART_BYTES;
+  const bucket: Bucket = { requests, prefix, heldBytesMax, deadline };
   const put = (path: string, bytes: Uint8Array, until: number) =>
     requests.send({ method: "PUT", key: prefix + path, body: bytes }, until);
   const remove = (path: string, only: (name: string) => boolean, options?: CallOptions) =>
@@ -180,11 +184,11 @@ async function removeBelow(
 }
 
 /**
- * Keeps up to one part in memory until its digest is known, and then puts it under its name. Anything longer goes to a
+ * Keeps `heldBytesMax` in memory until their digest is known, and then puts them under its name. Anything longer goes to a
  * temporary object piece by piece; when the digest is known, that is copied to its name and checked.
  */
 function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
-  const { requests, prefix, deadline } = bucket;
+  const { requests, prefix, heldBytesMax, deadline } = bucket;
   const temporary = `${prefix}${folderPath(folder)}/${temporaryName()}`;
   const hasher = new Bun.CryptoHasher("sha256");
   let bytes = 0;
@@ -195,7 +199,7 @@ function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
   const write = async (chunk: Uint8Array) => {
     hasher.update(chunk);
     bytes += chunk.byteLength;
-    if (upload === null && bytes <= PART_BYTES) {
+    if (upload === null && bytes <= heldBytesMax) {
       // Copied, because the caller may reuse its buffer.
       held.push(chunk.slice());
       return;

@@ -1,6 +1,6 @@
 import { S3Client } from "bun";
 import { settleWithin } from "../../kernel/sleep.ts";
-import { signedGetUrl } from "./s3Signature.ts";
+import { signedUrl } from "./s3Signature.ts";
 
 /** A bucket, or the part of it below `prefix`. */
 export interface S3Location {
@@ -12,7 +12,12 @@ export interface S3Location {
   readonly prefix: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  /** How the server is told to encrypt each object; null or left out: as the bucket does by default. */
+  readonly serverSideEncryption?: ServerSideEncryption | null;
 }
+
+export const SERVER_SIDE_ENCRYPTIONS = ["AES256", "aws:kms"] as const;
+export type ServerSideEncryption = (typeof SERVER_SIDE_ENCRYPTIONS)[number];
 
 /** A call ran out of time. */
 class S3Timeout extends Error {
@@ -113,25 +118,30 @@ function moreInformative(before: unknown, failure: unknown): unknown {
 export function s3Requests(location: S3Location, now: () => number): S3Requests {
   const { endpoint, region, bucket, accessKeyId, secretAccessKey } = location;
   const client = new S3Client({ endpoint, region, bucket, accessKeyId, secretAccessKey });
+  const { serverSideEncryption = null } = location;
+  const encryption = serverSideEncryption && { "x-amz-server-side-encryption": serverSideEncryption };
   const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));
 
-  const urlOf = ({ method, key, list }: S3Request & { readonly list?: S3ListRequest }) =>
-    list === undefined
-      ? client.presign(key, { method, expiresIn: SIGNED_SECONDS })
-      : signedGetUrl(location, {
-          path: `/${bucket}`,
-          parameters: { ...list, "list-type": "2" },
-          at: new Date(),
-          expiresSeconds: SIGNED_SECONDS,
-        });
+  const urlOf = ({ method, key, list }: S3Request & { readonly list?: S3ListRequest }) => {
+    const signed = { at: new Date(), expiresSeconds: SIGNED_SECONDS };
+    if (list !== undefined) {
+      const parameters = { ...list, "list-type": "2" };
+      return signedUrl(location, { method: "GET", path: `/${bucket}`, parameters, ...signed });
+    }
+    if (method !== "PUT" || encryption === null)
+      return client.presign(key, { method, expiresIn: SIGNED_SECONDS });
+    const object = { method, path: `/${bucket}/${key}`, parameters: {}, headers: encryption };
+    return signedUrl(location, { ...object, ...signed });
+  };
   const fetchSigned = (request: S3Request, deadline: number) => {
-    const { method, body, headers } = request;
+    const { method, body } = request;
+    const headers = { ...request.headers, ...(method === "PUT" ? encryption : null) };
     return fetch(urlOf(request), {
       method,
       redirect: "manual",
       signal: AbortSignal.timeout(left(deadline)),
       ...(body === undefined ? {} : { body }),
-      ...(headers === undefined ? {} : { headers }),
+      headers,
     }).catch((error: { code?: string; name?: string }) => {
       if (error.name === "TimeoutError") throw new S3Timeout();
       // Don't pass on the error itself: it contains the signed URL, which grants access until it expires.

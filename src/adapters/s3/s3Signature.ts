@@ -9,40 +9,46 @@ interface S3Access {
   readonly secretAccessKey: string;
 }
 
-/** What to sign: a `GET` of a path of the endpoint, with parameters. */
-interface SignedGet {
+/** What to sign: a request for a path of the endpoint, with parameters. */
+interface SignedRequest {
+  readonly method: "GET" | "PUT";
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
+  /** The headers that the request must have, with lower-case names. S3 refuses an `x-amz-` header that is not signed. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly at: Date;
   /** How long the URL is valid. */
   readonly expiresSeconds: number;
 }
 
 /**
- * A URL that grants one `GET` (AWS Signature Version 4 in the query). Bun's client signs URLs of objects only, and its
- * own list reads an answer into memory however long it is.
+ * A URL that grants one request (AWS Signature Version 4 in the query). Bun's client signs URLs of objects only, and no
+ * headers, and its own list reads an answer into memory however long it is.
  */
-export function signedGetUrl(
+export function signedUrl(
   { endpoint, region, accessKeyId, secretAccessKey }: S3Access,
-  { path, parameters, at, expiresSeconds }: SignedGet,
+  { method, path, parameters, headers = {}, at, expiresSeconds }: SignedRequest,
 ): string {
   const { host, origin } = new URL(endpoint);
   const time = at.toISOString().replace(/[-:]|\.\d{3}/g, "");
   const day = time.slice(0, "YYYYMMDD".length);
   const scope = `${day}/${region}/s3/aws4_request`;
+  const signed = Object.entries({ host, ...headers }).sort(([one], [other]) => (one < other ? -1 : 1));
+  const signedNames = signed.map(([name]) => name).join(";");
   const query = Object.entries({
     ...parameters,
     "X-Amz-Algorithm": ALGORITHM,
     "X-Amz-Credential": `${accessKeyId}/${scope}`,
     "X-Amz-Date": time,
     "X-Amz-Expires": String(expiresSeconds),
-    "X-Amz-SignedHeaders": "host",
+    "X-Amz-SignedHeaders": signedNames,
   })
     .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
     .sort()
     .join("&");
   const escapedPath = path.split("/").map(encoded).join("/");
-  const request = ["GET", escapedPath, query, `host:${host}`, "", "host", "UNSIGNED-PAYLOAD"].join("\n");
+  const lines = signed.map(([name, value]) => `${name}:${value}`);
+  const request = [method, escapedPath, query, ...lines, "", signedNames, "UNSIGNED-PAYLOAD"].join("\n");
   const digest = new Bun.CryptoHasher("sha256").update(request).digest("hex");
   const key = [day, region, "s3", "aws4_request"].reduce<string | Buffer>(
     (secret, part) => hmac(secret, part),

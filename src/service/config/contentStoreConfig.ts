@@ -1,4 +1,4 @@
-import type { S3Location } from "../../adapters/s3/s3Requests.ts";
+import { type S3Location, SERVER_SIDE_ENCRYPTIONS } from "../../adapters/s3/s3Requests.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { namesNoDirectory } from "./storeConfig.ts";
@@ -59,6 +59,11 @@ function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location |
     prefix: path === "" ? "" : `${path.slice(1)}/`,
     accessKeyId: requiredSecret(reader, "S3_ACCESS_KEY_ID"),
     secretAccessKey: requiredSecret(reader, "S3_SECRET_ACCESS_KEY"),
+    serverSideEncryption: reader.parsed(
+      "S3_SERVER_SIDE_ENCRYPTION",
+      (text) => SERVER_SIDE_ENCRYPTIONS.find((one) => one === text) ?? null,
+      SERVER_SIDE_ENCRYPTIONS.join(" or "),
+    ),
   };
 }
 
