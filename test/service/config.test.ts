@@ -121,6 +121,15 @@ describe("settings", () => {
     });
   });
 
+  test("bound the connections with returned mail, as before unless they say otherwise", () => {
+    const open = { INBOUND_PORT: "25", RETURN_PATH_DOMAIN: "bounce.example.com" };
+    const bounds = { connectionsMax: 50, connectionsPerClientMax: 10 };
+    expect(readConfig(open).inbound).toMatchObject(bounds);
+    const own = { INBOUND_CONNECTIONS_MAX: "7", INBOUND_CONNECTIONS_PER_CLIENT_MAX: "5" };
+    const { inbound } = readConfig({ ...open, ...own });
+    expect(inbound).toMatchObject({ connectionsMax: 7, connectionsPerClientMax: 5 });
+  });
+
   test("name a malware scanner in either of its forms", () => {
     for (const url of ["tcp://clamav:3310", "tcp://[::1]:3310", "unix:/run/clamav/clamd.ctl"])
       expect(readConfig({ CLAMAV_URL: url }).clamavUrl).toBe(url);
@@ -154,6 +163,8 @@ describe("settings", () => {
     ["SMTP_URL", Array.from({ length: 11 }, () => "smtp://a.example").join(" ")],
     ["SUBMISSION_PORT", "on"],
     ["SUBMISSION_PORT", "65536"],
+    ["INBOUND_CONNECTIONS_MAX", "0"],
+    ["INBOUND_CONNECTIONS_PER_CLIENT_MAX", "many"],
     ["SUBMISSION_TLS", "yes"],
     ["SUBMISSION_TLS", "implicit"],
     ["SUBMISSION_HOST", "http://mail.example.com"],

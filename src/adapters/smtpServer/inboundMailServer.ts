@@ -22,14 +22,17 @@ interface InboundOptions {
   /** Null if TLS is not offered. */
   readonly tls: TlsFiles | null;
   readonly renewedTls?: RenewedTlsFiles | undefined;
+  /** The most connections at once, in total and per client (an IPv4 address, or a /64 of IPv6). */
+  readonly connectionsMax: number;
+  readonly connectionsPerClientMax: number;
   readonly onTrouble: (error: Error) => void;
 }
 
-/** The most connections at once, in total and per client. Servers that return mail open few. */
-const CONNECTIONS_MAX = 50;
-const CONNECTIONS_PER_CLIENT_MAX = 10;
-/** The most connections per client without a session yet. More than the limit above, because that one gives a reply. */
-const HANDSHAKES_PER_CLIENT_MAX = 20;
+/**
+ * How many connections without a session a client may have, for each that may have one: more, because the limit of
+ * sessions gives a reply.
+ */
+const HANDSHAKES_PER_CONNECTION = 2;
 /** The most recipients of one mail. Reports go to one address. */
 const RECIPIENTS_MAX = 10;
 /** The largest accepted mail. A report may return the whole message, encoded once more. */
@@ -57,7 +60,10 @@ export async function openInboundMailServer(
   const server: SMTPServer = new SMTPServer(
     serverOptions(options, handler, (session) => handshakes.begun(session)),
   );
-  const handshakes = new HandshakeConnectionLimit(server, HANDSHAKES_PER_CLIENT_MAX);
+  const handshakes = new HandshakeConnectionLimit(
+    server,
+    options.connectionsPerClientMax * HANDSHAKES_PER_CONNECTION,
+  );
   if (options.renewedTls !== undefined) applyRenewed(server, options.renewedTls);
   server.on("error", options.onTrouble);
   server.server.on("connection", (socket: Socket) => {
@@ -84,7 +90,7 @@ export async function openInboundMailServer(
 }
 
 function serverOptions(
-  { name, tls }: InboundOptions,
+  { name, tls, connectionsMax, connectionsPerClientMax }: InboundOptions,
   handler: InboundMailHandler,
   onBegun: (session: SMTPServerSession) => void,
 ): SMTPServerOptions {
@@ -101,7 +107,7 @@ function serverOptions(
     // Otherwise the library puts its own codes before ours.
     hideENHANCEDSTATUSCODES: true,
     size: MAIL_BYTES_MAX,
-    maxClients: CONNECTIONS_MAX,
+    maxClients: connectionsMax,
     socketTimeout: SILENCE_MS_MAX,
     logger: false,
     onConnect(session, done) {
@@ -109,7 +115,7 @@ function serverOptions(
       const { id, remoteAddress } = session;
       const group = addressGroup(remoteAddress);
       const ofClient = [...groups.values()].filter((one) => one === group);
-      if (ofClient.length >= CONNECTIONS_PER_CLIENT_MAX) return done(replyError(TOO_MANY));
+      if (ofClient.length >= connectionsPerClientMax) return done(replyError(TOO_MANY));
       groups.set(id, group);
       done();
     },

@@ -25,7 +25,14 @@ interface InboundMailConfig {
   readonly complaintLocalPart: string | null;
   /** Null: TLS is not offered. */
   readonly tls: ConfiguredTls | null;
+  /** Connections at once: in all, and from one client. */
+  readonly connectionsMax: number;
+  readonly connectionsPerClientMax: number;
 }
+
+/** Servers that return mail open few connections. */
+const CONNECTIONS = { total: 50, perClient: 10 };
+const CONNECTIONS_RANGE = { min: 1, max: 10_000 };
 
 /** `host` is what HTTP listens on. */
 export function readInboundConfig(reader: EnvironmentReader, host: string): InboundConfig {
@@ -39,6 +46,12 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
     "one address at RETURN_PATH_DOMAIN: complaints@bounce.shop.example",
   );
   const tls = readTlsFiles(reader, "INBOUND");
+  const connections = (setting: string, fallback: number) =>
+    reader.integer(setting, fallback, CONNECTIONS_RANGE);
+  const limits = {
+    connectionsMax: connections("INBOUND_CONNECTIONS_MAX", CONNECTIONS.total),
+    connectionsPerClientMax: connections("INBOUND_CONNECTIONS_PER_CLIENT_MAX", CONNECTIONS.perClient),
+  };
   if (port !== null && returnPathDomain === null) {
     reader.errors.push(
       "RETURN_PATH_DOMAIN must be set with INBOUND_PORT: it is the domain that mail comes back to",
@@ -46,7 +59,7 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
   }
   const isOpen = port !== null && returnPathDomain !== null && tls !== "invalid";
   const inbound = isOpen
-    ? { host: listening, port, domain: returnPathDomain, complaintLocalPart, tls }
+    ? { host: listening, port, domain: returnPathDomain, complaintLocalPart, tls, ...limits }
     : null;
   const sesTopicArns = reader.list("SES_TOPIC_ARNS");
   const must = "ARNs of topics, separated by commas: arn:aws:sns:eu-west-1:123456789012:ses-events";

@@ -9,6 +9,10 @@ import { until } from "../../support/until.ts";
 
 const ADDRESS = "known@bounce.example";
 const GRACE_MS = 1_000;
+const OPTIONS = {
+  ...{ host: "127.0.0.1", port: 0, name: "mail.example", onTrouble: () => {} },
+  ...{ connectionsMax: 50, connectionsPerClientMax: 10 },
+};
 
 interface ReceivedMail {
   readonly recipients: readonly string[];
@@ -65,7 +69,7 @@ describe("the server for returned mail", () => {
   let answer: InboundReply;
   beforeAll(async () => {
     server = await openInboundMailServer(
-      { host: "127.0.0.1", port: 0, name: "mail.example", tls: null, onTrouble: () => {} },
+      { ...OPTIONS, tls: null },
       {
         refusalOf: (address) => (address === ADDRESS ? null : { code: 550, text: "5.1.1 no such address" }),
         async receive(recipients, bytes) {
@@ -198,7 +202,7 @@ test("with a certificate the server offers STARTTLS, and discards commands sent 
   const received: ReceivedMail[] = [];
   const server = await openInboundMailServer(
     {
-      ...{ host: "127.0.0.1", port: 0, name: "mail.example", onTrouble: () => {} },
+      ...OPTIONS,
       tls: { cert: certificate, key },
     },
     {
@@ -225,5 +229,24 @@ test("with a certificate the server offers STARTTLS, and discards commands sent 
   expect(await plain.reply()).toMatch(/^220/);
   plain.end();
   expect(received).toHaveLength(1);
+  await server.close(GRACE_MS);
+});
+
+test("the connections in all and from one client are bounded as the options say", async () => {
+  const server = await openInboundMailServer(
+    { ...OPTIONS, tls: null, connectionsMax: 3, connectionsPerClientMax: 2 },
+    { refusalOf: () => null, receive: async () => ({ code: 250, text: "2.0.0 taken" }) },
+  );
+  const clients: RawClient[] = [];
+  const codeFor = async (localAddress: string) => {
+    const client = new RawClient(connect({ port: server.port, host: "127.0.0.1", localAddress }));
+    clients.push(client);
+    return (await client.reply()).slice(0, 3);
+  };
+  expect([await codeFor("127.0.0.1"), await codeFor("127.0.0.1")]).toEqual(["220", "220"]);
+  // The client's third, and the port's fourth.
+  expect(await codeFor("127.0.0.1")).toBe("421");
+  expect([await codeFor("127.0.0.2"), await codeFor("127.0.0.3")]).toEqual(["220", "421"]);
+  for (const client of clients) client.end();
   await server.close(GRACE_MS);
 });
