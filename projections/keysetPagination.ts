@@ -166,6 +166,11 @@ export function equals(column: string, value: SqlValue | undefined): readonly Co
   return compares(`${column} =`, value);
 }
 
+/** The condition that a column has one of these values. */
+export function isOneOf(column: string, values: readonly SqlValue[]): Condition {
+  return { sql: `${column} IN (${values.map(() => "?").join(", ")})`, values };
+}
+
 function compares(sql: string, value: SqlValue | undefined): readonly Condition[] {
   return value === undefined ? [] : [{ sql: `${sql} ?`, values: [value] }];
 }

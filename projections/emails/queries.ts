@@ -9,6 +9,7 @@ import {
   createdIn,
   equals,
   findRows,
+  isOneOf,
   type KeysetCursor,
   NEWEST_FIRST,
   newerThan,
@@ -40,7 +41,6 @@ export function contentBytesOf(db: ReadDatabase, ownerId: string): number {
 
 /** The filters that compare a column of a message's own row. */
 const FILTER_COLUMNS = {
-  status: "status",
   senderId: "sender_id",
   recipientHash: "recipient_hash",
   templateId: "template_id",
@@ -52,6 +52,8 @@ export const ROW_FILTERS = Object.keys(FILTER_COLUMNS) as readonly RowFilter[];
 export interface EmailQuery extends Readonly<Partial<Record<RowFilter, string>>>, CreatedRange, PageQuery {
   /** The mail owner: see `mailOwnerId`. */
   readonly ownerId: string;
+  /** One status or several, each once. */
+  readonly statuses?: readonly string[];
   /** The keyed hash of a tag. */
   readonly tag?: string;
 }
@@ -119,15 +121,23 @@ export function newestTagged(db: ReadDatabase, tag: string): string | null {
 
 /** The conditions on a message's own row. */
 function filtersOf(query: EmailQuery): readonly Condition[] {
-  return ROW_FILTERS.flatMap((name) => equals(FILTER_COLUMNS[name], query[name]));
+  const { statuses } = query;
+  return [
+    ...(statuses === undefined ? [] : [isOneOf("status", statuses)]),
+    ...ROW_FILTERS.flatMap((name) => equals(FILTER_COLUMNS[name], query[name])),
+  ];
 }
 
-/** The index with the fewest unwanted rows. */
-function indexFor({ ownerId, status, recipientHash }: EmailQuery) {
+/**
+ * The index with the fewest unwanted rows. Several statuses are not read from the index by status, because it would have
+ * to be sorted by time.
+ */
+function indexFor({ ownerId, statuses, recipientHash }: EmailQuery) {
   if (recipientHash !== undefined) {
     return { index: "emails_by_recipient", along: equals(RECIPIENT_KEY, recipientKey(recipientHash)) };
   }
-  if (status !== undefined && RARE_STATUSES.includes(status)) {
+  const [status = "", ...others] = statuses ?? [];
+  if (others.length === 0 && RARE_STATUSES.includes(status)) {
     // `isRare` repeats the index's own condition word for word; otherwise SQLite does not see that the index applies.
     const isRare = { sql: IS_RARE, values: [] };
     return {

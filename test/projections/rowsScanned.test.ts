@@ -67,7 +67,18 @@ const cases: readonly Case[] = [
         sender_id: "s",
         recipient_hash: `r${n}`,
       })),
-    list: (db, page) => listEmails(db, { ownerId: "w", status: "queued", ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["queued"], ...page }),
+  },
+  {
+    name: "messages by several statuses",
+    projection: emails,
+    fill: (db) =>
+      fill(db, "emails", (n) => ({
+        status: n === 0 ? "failed" : "sent",
+        sender_id: "s",
+        recipient_hash: `r${n}`,
+      })),
+    list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["bounced", "failed"], ...page }),
   },
   {
     name: "messages of a sender by a status",
@@ -78,7 +89,7 @@ const cases: readonly Case[] = [
         sender_id: "s",
         recipient_hash: `r${n}`,
       })),
-    list: (db, page) => listEmails(db, { ownerId: "w", senderId: "s", status: "queued", ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", senderId: "s", statuses: ["queued"], ...page }),
   },
   {
     name: "messages of a recipient by a sender",
@@ -96,7 +107,7 @@ const cases: readonly Case[] = [
         sender_id: n === 0 ? "s0" : "s1",
         recipient_hash: `r${n}`,
       })),
-    list: (db, page) => listEmails(db, { ownerId: "w", status: "bounced", senderId: "s0", ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["bounced"], senderId: "s0", ...page }),
   },
   {
     name: "uploads by a status",

@@ -85,6 +85,13 @@ export function WholeNumberText(pattern: string, { description, ...range }: Whol
   return Type.String({ pattern, description, [DESCRIBED_AS]: { type: "integer", ...range } });
 }
 
+/** One of these strings, or several with commas between, in a query. */
+export function ListText(values: readonly string[], description: string) {
+  const item = `(?:${values.join("|")})`;
+  const described = { type: "array", minItems: 1, items: { type: "string", enum: values } };
+  return Type.String({ pattern: `^${item}(?:,${item})*$`, description, [DESCRIBED_AS]: described });
+}
+
 /** A time in a query. The code that reads it checks it, and can say more precisely what is wrong. */
 export function TimeText(description: string) {
   return Type.String({ description, [DESCRIBED_AS]: { type: "string", format: "date-time" } });

@@ -16,7 +16,8 @@ import type { Page } from "../lists/cursorPaging.ts";
 type FilterName = Exclude<RowFilter, "senderId" | "recipientHash"> | "from" | "to" | "tag";
 
 /** What a caller filters messages by, checked. Addresses are canonical. The compiler asks callers for every filter. */
-type EmailFilters = Readonly<Record<FilterName, string | undefined>> & CreatedRange;
+type EmailFilters = Readonly<Record<FilterName, string | undefined>> &
+  CreatedRange & { readonly statuses: EmailQuery["statuses"] | undefined };
 
 /** The query for these filters. The rows hold keyed hashes in place of addresses and tags. */
 export function emailQuery(

@@ -1,12 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
+import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { DAY_MS } from "../../kernel/time.ts";
-import { Closed, FreeText, Id, Text, Time, TimeText } from "../body/commonSchemas.ts";
+import { Closed, FreeText, Id, ListText, Text, Time, TimeText } from "../body/commonSchemas.ts";
+import { withErrorText } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
-import { Email, EmailReceipt, EmailStatus, EmailSummary } from "./emailResource.ts";
+import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader } from "./idempotencyKey.ts";
 import { SendEmailBody } from "./sendEmailRequest.ts";
 
@@ -18,11 +20,16 @@ const GetEmailQuery = Closed({
   ),
 });
 
+const EmailStatusList = withErrorText(
+  `must be one of ${EMAIL_STATUSES.join(", ")}, or several of them with commas between`,
+  ListText(EMAIL_STATUSES, "Messages with this status, or with one of several: `bounced,failed`."),
+);
+
 const filters = {
   idempotency_key: Type.Optional(
     FreeText("The one message accepted under this key, where the other filters want it too."),
   ),
-  status: Type.Optional(EmailStatus),
+  status: Type.Optional(EmailStatusList),
   from: Type.Optional(FreeText("Messages from this address.")),
   to: Type.Optional(FreeText("Messages to this address.")),
   template_id: Type.Optional(Id("Messages made from this template.")),

@@ -199,6 +199,7 @@ function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }
   if (createdBefore !== undefined && acceptedAt >= createdBefore) return false;
   if (tag !== undefined && !content?.tags?.some((one) => keys.hashTag(wanted.ownerId, one) === tag))
     return false;
+  if (wanted.statuses !== undefined && !wanted.statuses.includes(email.status)) return false;
   return ROW_FILTERS.every((name) => wanted[name] === undefined || wanted[name] === email[name]);
 }
 
@@ -207,6 +208,7 @@ function queryOf(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): 
   const templateId = template?.toLowerCase();
   const addressOf = (name: "from" | "to") =>
     query[name] === undefined ? undefined : addressIn(`/${name}`, query[name]).canonical;
-  const filters = { status, templateId, tag, from: addressOf("from"), to: addressOf("to") };
+  const statuses = status === undefined ? undefined : [...new Set(status.split(","))];
+  const filters = { statuses, templateId, tag, from: addressOf("from"), to: addressOf("to") };
   return { ...emailQuery(deps, owner, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
 }

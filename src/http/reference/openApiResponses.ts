@@ -52,7 +52,9 @@ export function documentMembers(
     const { description, [DESCRIBED_AS]: described, ...own } = jsonSchema(property, components);
     const required = schema?.required?.includes(name) ?? false;
     const told = typeof description === "string" ? { description } : {};
-    return [name, { required, ...told, schema: (described ?? own) as JsonSchema }];
+    const memberSchema = (described ?? own) as JsonSchema;
+    const joined = memberSchema.type === "array" ? { explode: false as const } : {};
+    return [name, { required, ...told, ...joined, schema: memberSchema }];
   });
 }
 

@@ -4,6 +4,8 @@ import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
 export interface OpenApiHeader {
   readonly required: boolean;
+  /** Of a list: its items stand in one value, with commas between. */
+  readonly explode?: false;
   readonly description?: string;
   readonly schema: JsonSchema;
 }

@@ -379,6 +379,33 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect(await idsOf(own, { status: "bounced" })).toEqual([]);
     });
 
+    test("can be filtered by several statuses, page by page", async () => {
+      const own = await service.tenant();
+      const ids = [
+        await accept({}, own),
+        await accept({}, own),
+        await accept({}, own),
+        await accept({}, own),
+      ];
+      const [bouncedId, failedId, sentId] = ids as [string, string, string, string];
+      await service.addEmailEvents(bouncedId, started, bounced);
+      await service.addEmailEvents(failedId, started, failed);
+      await service.addEmailEvents(sentId, started, sent);
+      await until(async () => (await idsOf(own, { status: "sent" })).length === 1, "the status to show");
+      for (const status of ["bounced,failed", "failed,bounced,failed"])
+        expect(await idsOf(own, { status })).toEqual([failedId, bouncedId]);
+      expect(await idsOf(own, { status: "sent,bounced" })).toEqual([sentId, bouncedId]);
+      const first = await list(own, { status: "bounced,failed", limit: 1 });
+      const second = await list(own, { status: "bounced,failed", limit: 1, cursor: first.next_cursor ?? "" });
+      expect([...first.data, ...second.data].map(({ id }) => id)).toEqual([failedId, bouncedId]);
+      for (const status of ["bounced,", "bounced, failed", "bounced,lost", ""])
+        expectProblem(await own.call("GET", query({ status })), 400, "INVALID_REQUEST");
+      const key = newKey();
+      await own.send(key, message());
+      expect(await idsOf(own, { idempotency_key: key, status: "queued,sent" })).toHaveLength(1);
+      expect(await idsOf(own, { idempotency_key: key, status: "bounced,failed" })).toEqual([]);
+    });
+
     test("can be filtered by from and to, in any letter case", async () => {
       const own = await service.tenant();
       const ana = await accept({ to: "Ana@Example.com" }, own);

@@ -317,7 +317,7 @@ const queries: readonly Case[] = [
     {
       "/limit": "must be a whole number from 1 to 100",
       "/status":
-        "must be one of scheduled, queued, sending, deferred, sent, delivered, bounced, complained, failed, suppressed, canceled",
+        "must be one of scheduled, queued, sending, deferred, sent, delivered, bounced, complained, failed, suppressed, canceled, or several of them with commas between",
       "/sort": "is not known here",
     },
   ],

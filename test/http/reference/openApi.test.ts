@@ -105,6 +105,12 @@ describe("the document", () => {
     expect(schemasOf("overlap_seconds")).toEqual([{ type: "integer", minimum: 0, maximum: 604_800 }]);
     for (const name of ["created_from", "created_before", "as_of"])
       for (const schema of schemasOf(name)) expect(schema).toEqual({ type: "string", format: "date-time" });
+    expect(queries.find(({ name, explode }) => name === "status" && explode === false)?.schema).toMatchObject(
+      {
+        type: "array",
+        items: { enum: expect.arrayContaining(["bounced", "failed"]) },
+      },
+    );
     expect(queries.filter(({ schema }) => schema.type === "string" && "pattern" in schema)).toHaveLength(1);
   });
 

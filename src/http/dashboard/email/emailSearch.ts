@@ -112,5 +112,6 @@ export function emailQueryOf(
   const created = omitUndefined({ createdFrom: timeOf("after"), createdBefore: timeOf("before") });
   if (faults.length > 0) return { faults };
   const templateId = template?.toLowerCase();
-  return { query: emailQuery(deps, owner, { status, to, from, templateId, tag, ...created }) };
+  const statuses = status === undefined ? undefined : [status];
+  return { query: emailQuery(deps, owner, { statuses, to, from, templateId, tag, ...created }) };
 }

@@ -80,7 +80,9 @@ function countedTo(count: number): Queue["waiting"] {
 /** The newest messages with a problem. */
 async function lastProblems(options: DashboardOptions, ownerId: string): Promise<readonly MessageRow[]> {
   const found = await Promise.all(
-    PROBLEM_STATUSES.map((status) => loadEmailRows(options, { ownerId, status, limit: PROBLEMS_MAX })),
+    PROBLEM_STATUSES.map((status) =>
+      loadEmailRows(options, { ownerId, statuses: [status], limit: PROBLEMS_MAX }),
+    ),
   );
   return found
     .flatMap(({ shown }) => shown)
