@@ -25,6 +25,7 @@ describe("a new message in the dashboard", () => {
     const { html } = await fixture.visitor.get(PATH);
     expect(html).toMatch(new RegExp(`<input id="from"[^>]* value="${SENDER}"`));
     expect(html).toContain(`<option value="${SENDER}"`);
+    expect(html).not.toContain("No sender that may send was found");
   });
 
   test("is not offered to a key that may not send", async () => {
@@ -87,6 +88,7 @@ describe("a new message in the dashboard", () => {
     const body = { name: "bound", scopes: ["email:send"], senders: ["other@example.com"] };
     const { key } = (await fixture.tenant.call("POST", "/api/v1/api-keys", { body })).json;
     const visitor = await logIn(fixture.service.url, key);
+    expect((await visitor.get(PATH)).html).toContain("No sender that may send was found");
     const { status, html } = await visitor.post(PATH, fields());
     expect(status).toBe(403);
     expect(html).toContain("This key is bound to other@example.com.");

@@ -50,6 +50,16 @@ async function newEmailPage(
       <>
         <Heading title="New message" />
         <p>It is a message like any other: it counts, it is logged, and a suppressed recipient gets none.</p>
+        {addresses.length > 0 ? null : (
+          <p class="notice">
+            No sender that may send was found.{" "}
+            {context.may("sender:manage") ? (
+              <a href={context.to("/senders")}>Add or verify a sender</a>
+            ) : (
+              "Whoever manages senders can add and verify one."
+            )}
+          </p>
+        )}
         <EntryForm
           context={context}
           action={PATH}
