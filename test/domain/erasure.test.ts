@@ -41,6 +41,14 @@ describe("a request to erase a person", () => {
       .again("alreadyRequested");
   });
 
+  test("keeps the reference that it was filed under", () => {
+    const filed: ErasureEvent = { type: "ErasureRequested", data: { ...PERSON, reference: "SUP-4711" } };
+    given()
+      .when((state) => requestErasure(state, { ...PERSON, reference: "SUP-4711" }))
+      .then("requested", filed);
+    expect(foldOf(erasureAggregate, [filed, applied])).toMatchObject({ reference: "SUP-4711" });
+  });
+
   test("is applied once, and only then completed, once", () => {
     given(requested)
       .when((state) => noteApplied(state, COUNTS))
@@ -60,6 +68,7 @@ describe("a request to erase a person", () => {
     }
     expect(foldOf(erasureAggregate, [requested, applied, completed])).toEqual({
       ...PERSON,
+      reference: null,
       status: "completed",
       counts: COUNTS,
       remains: ["a chunk"],

@@ -1,10 +1,11 @@
 import { erasureAggregate } from "../../commands/aggregateDefinitions.ts";
 import { readErasure, requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
+import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/reference.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound, type Option } from "../program/command.ts";
+import { type Command, type Invocation, notFound, type Option, UsageError } from "../program/command.ts";
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { addressOf } from "../suppression/suppressionArguments.ts";
@@ -15,6 +16,20 @@ const WORKSPACE: Option = {
   value: "<id>",
   help: "id of the one workspace to erase in (default: every workspace, for which the log is read)",
 };
+
+const REFERENCE: Option = {
+  name: "reference",
+  value: "<text>",
+  help: `what to file it under, such as a ticket number, of up to ${REFERENCE_CHARACTERS_MAX} characters; it is kept for good, so it must not name the person (default: none)`,
+};
+
+function referenceOf({ option }: Pick<Invocation, "option">): string | null {
+  const reference = option(REFERENCE.name);
+  if (reference === undefined) return null;
+  const fault = referenceFault(reference);
+  if (fault !== null) throw new UsageError(`--${REFERENCE.name} ${fault}`);
+  return reference;
+}
 
 /** The named workspace, or all of them. */
 async function workspacesOf(store: EventStore, named: string | undefined): Promise<readonly string[]> {
@@ -33,17 +48,18 @@ export const erasureRequest: Command = {
   description:
     "Prints the id of a request for each workspace. The running service does the work, or the next one that starts; `erasure show` shows what became of it.",
   examples: [
-    "postledger erasure request ana@example.com",
+    "postledger erasure request ana@example.com --reference SUP-4711",
     "postledger erasure request ana@example.com --workspace <id> # In one workspace alone",
   ],
-  options: [WORKSPACE],
+  options: [WORKSPACE, REFERENCE],
   async run({ config, operand, option, print }) {
     const address = addressOf({ operand });
+    const reference = referenceOf({ option });
     const requests = await withLog(config, async ({ deps }) => {
       const workspaces = await workspacesOf(deps.store, option("workspace"));
       return Array.fromAsync(workspaces, async (workspace) => {
         const context = { ...systemCommandContext("cli"), workspaceId: workspace };
-        return { id: await requestPersonErasure(deps, address, context), workspace };
+        return { id: await requestPersonErasure(deps, address, context, reference), workspace };
       });
     });
     print(
@@ -92,16 +108,18 @@ export const erasureShow: Command = {
     const view = await withLog(config, ({ deps }) => readErasure(deps.store, id));
     if (view === null) notFound(`there is no request ${id}`);
     const { erasure, requestedAt, completedAt } = view;
-    const { status, workspaceId, counts, remains, copies } = erasure;
+    const { status, workspaceId, reference, counts, remains, copies } = erasure;
     const lines = [
       `${status}  requested ${requestedAt}  completed ${completedAt ?? "-"}  workspace ${workspaceId}`,
+      ...(reference === null ? [] : [`reference  ${reference}`]),
       ...countLines(counts),
       ...remainsLines(remains),
       ...(copies ?? []).map(({ kind, at, place }) =>
         `not reached  ${kind} of ${at}  ${place ?? ""}`.trimEnd(),
       ),
     ];
-    print({ id, status, workspaceId, requestedAt, completedAt, ...counts, remains, copies }, lines);
+    const times = { requestedAt, completedAt };
+    print({ id, status, workspaceId, reference, ...times, ...counts, remains, copies }, lines);
     return status === "completed" ? 0 : 1;
   },
 };
@@ -113,10 +131,12 @@ export const erasureList: Command = {
   examples: ["postledger erasure list"],
   async run({ config, print }) {
     const erasures = await withLog(config, ({ deps }) => loadAllAggregates(deps.store, erasureAggregate));
-    const rows = [...erasures].map(([id, { status }]) => ({ id, status }));
+    const rows = [...erasures].map(([id, { status, reference }]) => ({ id, status, reference }));
     print(
       rows,
-      rows.map(({ id, status }) => `${id}  ${status}`),
+      rows.map(({ id, status, reference }) =>
+        [id, status, ...(reference === null ? [] : [reference])].join("  "),
+      ),
     );
   },
 };

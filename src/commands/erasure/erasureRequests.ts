@@ -22,17 +22,18 @@ const ERASURES_PER_DAY_MAX = 1_000;
 
 /**
  * Requests the erasure of everything that the context's workspace now holds about a person. The event has only a keyed
- * hash of the address. Returns the request's id. Throws `ChangeRateError` after too many requests.
+ * hash of the address, and the reference that the request is filed under. Returns the request's id. Throws `ChangeRateError` after too many requests.
  */
 export async function requestPersonErasure(
   deps: Pick<Dependencies, "store" | "keys">,
   address: Address,
   context: WorkspaceCommandContext,
+  reference: string | null = null,
 ): Promise<string> {
   const { workspaceId } = context;
   const id = newId();
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
-  const person = { workspaceId, recipientHash };
+  const request = { workspaceId, recipientHash, ...(reference === null ? {} : { reference }) };
   const rate = resourceChangeRateLimit(
     deps.store,
     `erasures of ${workspaceId}`,
@@ -41,7 +42,7 @@ export async function requestPersonErasure(
   );
   rate.check();
   rate.count();
-  await transact(deps.store, erasureAggregate.of(id), (state) => requestErasure(state, person), context);
+  await transact(deps.store, erasureAggregate.of(id), (state) => requestErasure(state, request), context);
   return id;
 }
 

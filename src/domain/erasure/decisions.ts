@@ -2,17 +2,18 @@ import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { CopyTaken, ErasureCounts, ErasureEvent } from "./events.ts";
 import type { ErasureState } from "./state.ts";
 
-interface Person {
+interface ErasureRequest {
   readonly workspaceId: string;
   readonly recipientHash: string;
+  readonly reference?: string;
 }
 
 export function requestErasure(
   state: ErasureState,
-  person: Person,
+  request: ErasureRequest,
 ): Decision<"requested" | "alreadyRequested", ErasureEvent> {
   if (state !== null) return decided("alreadyRequested");
-  return decided("requested", { type: "ErasureRequested", data: { ...person } });
+  return decided("requested", { type: "ErasureRequested", data: { ...request } });
 }
 
 /** Records that the service no longer shows anything of the person. The first instance to record it counts. */

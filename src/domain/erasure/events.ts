@@ -36,6 +36,8 @@ const schemas = {
     workspaceId: Type.String(),
     /** The keyed hash of the person's address; the address itself is not stored. */
     recipientHash: Type.String(),
+    /** What the operator files the request under, such as a ticket number. */
+    reference: Type.Optional(Type.String()),
   }),
   /** The service no longer shows anything of it. Only bytes on disks may remain. */
   ErasureApplied: Type.Object(ErasureCounts.properties),

@@ -6,6 +6,8 @@ export interface Erasure {
   readonly status: ErasureStatus;
   readonly workspaceId: string;
   readonly recipientHash: string;
+  /** What the operator files it under; null if nothing was given. */
+  readonly reference: string | null;
   /** Null until it is applied. */
   readonly counts: ErasureCounts | null;
   /** Null until it is completed. */
@@ -19,8 +21,9 @@ export type ErasureState = Erasure | null;
 
 function evolve(state: ErasureState, event: ErasureEvent): ErasureState {
   if (event.type === "ErasureRequested") {
-    const { workspaceId, recipientHash } = event.data;
-    return { status: "requested", workspaceId, recipientHash, counts: null, remains: null, copies: null };
+    const { workspaceId, recipientHash, reference = null } = event.data;
+    const nothing = { counts: null, remains: null, copies: null };
+    return { status: "requested", workspaceId, recipientHash, reference, ...nothing };
   }
   if (state === null) return null;
   switch (event.type) {

@@ -1,22 +1,37 @@
+import { Type } from "@sinclair/typebox";
+import { REFERENCE_CHARACTERS_MAX } from "../../domain/erasure/reference.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { addressFaults, memberRules } from "../body/commonFaults.ts";
-import { Closed, Text } from "../body/commonSchemas.ts";
+import { Closed, Nullable, SHOWN_NAME_RULE, Text } from "../body/commonSchemas.ts";
 import { withRules } from "../body/validation.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
+import { referenceFaults } from "./erasureHandlers.ts";
 import { Erasure } from "./erasureResource.ts";
 
-const RequestErasureBody = withRules(
+export const RequestErasureBody = withRules(
   Closed(
     {
       address: Text({
         maxLength: ADDRESS_CHARACTERS_MAX,
         description: "One bare address: the person's. It is not kept; the request holds a keyed hash of it.",
       }),
+      reference: Type.Optional(
+        Nullable(
+          Text({
+            minLength: 1,
+            maxLength: REFERENCE_CHARACTERS_MAX,
+            description: `What you file it under, such as a ticket number. It stays for good, so it must not name the person: no \`@\`. ${SHOWN_NAME_RULE}`,
+          }),
+        ),
+      ),
     },
-    { examples: [{ address: "ana@example.com" }] },
+    { examples: [{ address: "ana@example.com", reference: "SUP-4711" }] },
   ),
-  memberRules(({ address }) => addressFaults("/address", address)),
+  memberRules(({ address, reference }) => [
+    ...addressFaults("/address", address),
+    ...referenceFaults("/reference", reference),
+  ]),
 );
 
 export const erasureOperations = operationsOf("Erasure", {

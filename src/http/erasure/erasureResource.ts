@@ -3,7 +3,7 @@ import type { ErasureView } from "../../commands/erasure/erasureRequests.ts";
 import { ERASURE_STATUSES } from "../../domain/erasure/events.ts";
 import type { Erasure as ErasureState } from "../../domain/erasure/state.ts";
 import { answerJson } from "../body/answerJson.ts";
-import { Closed, Count, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { Closed, Count, DateTime, FreeText, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 
 /** What no request can reach, and why. */
 const NOT_REACHED = [
@@ -72,6 +72,7 @@ export const Erasure = Closed(
       description:
         "`requested`: at work; `applied`: none of it can be read through the service any more; `completed`: the disks were cleaned too.",
     }),
+    reference: Nullable(FreeText("What it was filed under; null: nothing was given.")),
     created_at: DateTime,
     completed_at: Nullable(DateTime),
     report: Nullable(Report),
@@ -83,5 +84,6 @@ const wholeErasureJson = answerJson(Erasure);
 
 export function erasureJson({ id, erasure, requestedAt, completedAt }: ErasureView) {
   const report = reportJson(erasure);
-  return wholeErasureJson({ id, status: erasure.status, createdAt: requestedAt, completedAt, report });
+  const { status, reference } = erasure;
+  return wholeErasureJson({ id, status, reference, createdAt: requestedAt, completedAt, report });
 }

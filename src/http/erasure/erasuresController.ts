@@ -1,10 +1,11 @@
 import { requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
 import { addressIn } from "../body/commonFaults.ts";
+import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { existingErasure, pageOfErasures } from "./erasureHandlers.ts";
-import { erasureOperations } from "./erasureOperations.ts";
+import { erasureOperations, RequestErasureBody } from "./erasureOperations.ts";
 import { erasureJson } from "./erasureResource.ts";
 
 /** Requests to erase a person, and their progress. */
@@ -12,9 +13,10 @@ export function erasuresController(options: ControllerOptions) {
   const { deps, basePath } = options;
   return operationController(deps, erasureOperations, {
     requestErasure: async ({ body, request, set }) => {
+      checkRules(RequestErasureBody, body);
       const address = addressIn("/address", body.address);
       const context = commandContextOf(request, deps);
-      const id = await requestPersonErasure(deps, address, context);
+      const id = await requestPersonErasure(deps, address, context, body.reference ?? null);
       set.status = 202;
       set.headers.location = `${basePath}/api/v1/erasures/${id}`;
       return erasureJson(await existingErasure(deps.store, context.workspaceId, id));

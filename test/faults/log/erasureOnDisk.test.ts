@@ -288,11 +288,15 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   /** The operator's way, beside the running service. */
   async function requestErasureByCommand(address: string): Promise<string> {
     const run = (...words: string[]) => runCommand(["erasure", ...words, "--json"], dataDir);
-    const { exitCode, json } = await run("request", address);
+    const { exitCode, json } = await run("request", address, "--reference", "SUP-4711");
     expect(exitCode).toBe(0);
     expect(json).toHaveLength(1);
     const [made] = json;
-    expect((await run("list")).json).toContainEqual({ id: made.id, status: expect.any(String) });
+    expect((await run("list")).json).toContainEqual({
+      id: made.id,
+      status: expect.any(String),
+      reference: "SUP-4711",
+    });
     expect((await run("show", made.id)).json).toMatchObject({ id: made.id, workspaceId: made.workspace });
     return made.id;
   }

@@ -18,7 +18,10 @@ describe.each(await testStores())("erasures in the dashboard on $name", (store) 
     expect(sent.status).toBe(202);
     const { html } = await fixture.visitor.get("/audit/erasures/new");
     expect(html).toContain("This cannot be undone.");
-    const { location } = await fixture.visitor.post("/audit/erasures", { address: "Ana@example.org" });
+    const { location } = await fixture.visitor.post("/audit/erasures", {
+      address: "Ana@example.org",
+      reference: " SUP-4711 ",
+    });
     const path = location?.replace("/dashboard", "") ?? "";
     expect(path).toMatch(/^\/audit\/erasures\/[0-9a-f-]{36}$/);
     await until(
@@ -27,6 +30,7 @@ describe.each(await testStores())("erasures in the dashboard on $name", (store) 
       60_000,
     );
     const report = await fixture.visitor.get(path);
+    expect(report.html).toContain("<dt>Reference</dt><dd>SUP-4711</dd>");
     expect(report.html).toContain("1, 1 of them canceled");
     expect(report.html).toContain("Copies of the log, the content or the outbox");
     // What is done needs no more looks.
@@ -36,6 +40,7 @@ describe.each(await testStores())("erasures in the dashboard on $name", (store) 
       async () => (await fixture.visitor.get("/audit/erasures")).html.includes(path),
       "the request in the list",
     );
+    expect((await fixture.visitor.get("/audit/erasures")).html).toContain("SUP-4711");
     const id = path.split("/").at(-1) ?? "";
     const [requested] = await fixture.service.log.store.read(erasureStream(id), 0, 1);
     expect(requested?.metadata.actor).toBe(`api-key:${fixture.tenant.keyId}`);
@@ -46,6 +51,11 @@ describe.each(await testStores())("erasures in the dashboard on $name", (store) 
     expect(status).toBe(400);
     expect(html).toContain('value="ana at example"');
     expect(html).toContain('id="address-fault"');
+    const named = { address: "ana@example.org", reference: "from ana@example.org" };
+    const other = await fixture.visitor.post("/audit/erasures", named);
+    expect(other.status).toBe(400);
+    expect(other.html).toContain('value="from ana@example.org"');
+    expect(other.html).toContain('id="reference-fault"');
   });
 
   test("nobody reads another workspace's request", async () => {

@@ -23,6 +23,7 @@ import { expectProblem } from "../../support/expectProblem.ts";
 import { direct, formOf, pdf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import {
   message,
@@ -282,6 +283,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
         id: answer.json.id,
         object: "erasure",
         status: "completed",
+        reference: null,
         created_at: answer.json.created_at,
         completed_at: expect.any(String),
       });
@@ -421,12 +423,39 @@ describe.each(await testStores())("erasure on $name", (store) => {
         { address: "nobody" },
         { address: "a@example.com", more: 1 },
         { address: null },
+        { address: "a@example.com", reference: "" },
+        { address: "a@example.com", reference: " " },
+        { address: "a@example.com", reference: "SUP\n4711" },
+        { address: "a@example.com", reference: "mail from a@example.com" },
+        { address: "a@example.com", reference: "x".repeat(101) },
+        { address: "a@example.com", reference: 4711 },
       ]) {
         expectProblem(await tenant.call("POST", ERASURES, { body }), 400, "INVALID_REQUEST");
       }
       for (const id of [UNKNOWN, "nonsense"]) {
         expectProblem(await tenant.call("GET", `${ERASURES}/${id}`), 404, "NOT_FOUND");
       }
+    });
+
+    test("carries the reference that it is filed under, in its report, in lists and on the command line", async () => {
+      const reference = "x".repeat(100);
+      const body = { address: newPerson(), reference };
+      const { status, json } = await tenant.call("POST", ERASURES, { body });
+      expect([status, json.reference]).toEqual([202, reference]);
+      expect(await completed(json.id)).toMatchObject({ reference, status: "completed" });
+      await until(async () => {
+        const { data } = (await tenant.call("GET", ERASURES)).json;
+        return data.some((one: typeof json) => one.id === json.id && one.reference === reference);
+      }, "the request in the list");
+      const command = (...words: string[]) =>
+        runCommand(["erasure", ...words], service.app.dataDir, store.env);
+      const workspace = ["--workspace", tenant.workspaceId];
+      const asked = await command("request", newPerson(), ...workspace, "--reference", "SUP-4711", "--json");
+      const [{ id }] = asked.json;
+      expect((await command("show", id)).out).toContain("\nreference  SUP-4711\n");
+      expect((await command("list")).out).toMatch(new RegExp(`^${id}  \\w+  SUP-4711$`, "m"));
+      const refused = await command("request", newPerson(), ...workspace, "--reference", "a@example.com");
+      expect([refused.exitCode, refused.err]).toEqual([2, expect.stringContaining("--reference must not")]);
     });
 
     test("is listed newest first, page after page", async () => {

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
+import { REFERENCE_CHARACTERS_MAX } from "../../../domain/erasure/reference.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
@@ -58,6 +59,7 @@ export const ErasureList: FC<ErasureListProps> = ({ context, page }) => (
       }
       columns={[
         { title: "Asked for", cell: ({ created_at: at }) => <Time at={at} /> },
+        { title: "Reference", cell: ({ reference }) => reference ?? "" },
         { title: "State", cell: ({ status }) => <ErasureStatus status={status} /> },
         {
           title: "Messages erased",
@@ -71,14 +73,21 @@ export const ErasureList: FC<ErasureListProps> = ({ context, page }) => (
   </>
 );
 
+/** What a form says. */
+export interface EnteredErasure {
+  readonly address: string;
+  /** Empty if none is given. */
+  readonly reference: string;
+}
+
 interface NewErasureProps {
   readonly context: PageContext;
-  readonly address: string;
+  readonly entered: EnteredErasure;
   readonly faults: FormFaults | null;
 }
 
 /** The form that requests an erasure; it is also its confirmation. */
-export const NewErasure: FC<NewErasureProps> = ({ context, address, faults }) => (
+export const NewErasure: FC<NewErasureProps> = ({ context, entered, faults }) => (
   <>
     <Heading title="Erase a person" />
     <p>
@@ -103,11 +112,19 @@ export const NewErasure: FC<NewErasureProps> = ({ context, address, faults }) =>
         name="address"
         label="The person's address"
         type="email"
-        value={address}
+        value={entered.address}
         hint="It is not kept: the request holds a keyed hash of it."
         fault={faults?.fields.address}
         maxLength={ADDRESS_CHARACTERS_MAX}
         isRequired
+      />
+      <Field
+        name="reference"
+        label="Reference (optional)"
+        value={entered.reference}
+        hint="A ticket number, say. It is kept for good, so it must not name the person."
+        fault={faults?.fields.reference}
+        maxLength={REFERENCE_CHARACTERS_MAX}
       />
     </EntryForm>
   </>
@@ -120,7 +137,7 @@ export const ErasurePage: FC<{ readonly context: PageContext; readonly erasure: 
   context,
   erasure,
 }) => {
-  const { id, status, report, created_at: createdAt, completed_at: completedAt } = erasure;
+  const { id, status, reference, report, created_at: createdAt, completed_at: completedAt } = erasure;
   const follows =
     status === "completed"
       ? {}
@@ -135,6 +152,7 @@ export const ErasurePage: FC<{ readonly context: PageContext; readonly erasure: 
       <Heading title="Erasure of a person" beside={<ErasureStatus status={status} />} />
       <Facts
         facts={[
+          ["Reference", reference],
           ["Asked for", <Time at={createdAt} />],
           ["Completed", completedAt === null ? "not yet" : <Time at={completedAt} />],
           ["Id", <Copyable text={id} label="the id" />],

@@ -1,16 +1,19 @@
 /** @jsxImportSource hono/jsx */
 
 import { requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
+import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
 import { addressIn } from "../../body/commonFaults.ts";
-import { existingErasure, pageOfErasures } from "../../erasure/erasureHandlers.ts";
+import { existingErasure, pageOfErasures, referenceFaults } from "../../erasure/erasureHandlers.ts";
 import { erasureJson } from "../../erasure/erasureResource.ts";
+import { invalid } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { ERASURES_PATH, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
+import { type EnteredErasure, ERASURES_PATH, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
 
+const NOTHING: EnteredErasure = { address: "", reference: "" };
 const ABOVE = [{ path: ERASURES_PATH, title: "Erasures" }];
 
 type Options = Pick<DashboardOptions, "deps" | "readModel">;
@@ -20,15 +23,17 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
   const { deps } = options;
   return [
     get(ERASURES_PATH, "workspace:manage", (context) => listPage(options, context)),
-    get(`${ERASURES_PATH}/new`, "workspace:manage", async (context) => newPage(context, "", null)),
+    get(`${ERASURES_PATH}/new`, "workspace:manage", async (context) => newPage(context, NOTHING, null)),
     post(ERASURES_PATH, "workspace:manage", async (context) => {
-      const text = fieldOf(context.form, "address").trim();
+      const entered = {
+        address: fieldOf(context.form, "address").trim(),
+        reference: fieldOf(context.form, "reference").trim(),
+      };
       try {
-        const address = addressIn("/address", text);
-        const id = await requestPersonErasure(deps, address, context.commandContext());
+        const id = await requestEntered(deps, entered, context.commandContext());
         return context.seeOther(`${ERASURES_PATH}/${id}`);
       } catch (error) {
-        return newPage(context, text, formFaults(error));
+        return newPage(context, entered, formFaults(error));
       }
     }),
     get(`${ERASURES_PATH}/:id`, "workspace:manage", async (context): Promise<Page> => {
@@ -39,17 +44,30 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
   ];
 }
 
+/** Makes the request of a form. Throws a `Problem` if it cannot. */
+async function requestEntered(
+  deps: Options["deps"],
+  { address: text, reference }: EnteredErasure,
+  context: WorkspaceCommandContext,
+): Promise<string> {
+  const address = addressIn("/address", text);
+  if (reference === "") return requestPersonErasure(deps, address, context);
+  const [fault] = referenceFaults("/reference", reference);
+  if (fault !== undefined) throw invalid(fault.pointer, fault.message);
+  return requestPersonErasure(deps, address, context, reference);
+}
+
 async function listPage(options: Options, context: PageContext): Promise<Page> {
   const { shown, nextCursor } = await pageOfErasures(options, context.workspaceId, pageAsked(context));
   const page = { shown: shown.map(erasureJson), nextCursor };
   return { title: "Erasures", body: <ErasureList context={context} page={page} /> };
 }
 
-function newPage(context: PageContext, address: string, faults: FormFaults | null): Page {
+function newPage(context: PageContext, entered: EnteredErasure, faults: FormFaults | null): Page {
   return {
     title: "Erase a person",
     above: ABOVE,
     ...(faults === null ? {} : { status: faults.status }),
-    body: <NewErasure context={context} address={address} faults={faults} />,
+    body: <NewErasure context={context} entered={entered} faults={faults} />,
   };
 }
