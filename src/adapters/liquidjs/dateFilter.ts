@@ -117,9 +117,6 @@ function isDay(value: unknown): boolean {
   return typeof value === "string" && /^\d{4}-\d{2}-\d{2}$/.test(value);
 }
 
-/** The work of looking up an offset: as much as allocating this many characters. */
-const ZONE_UNITS = 1_000;
-
 /**
  * Liquid's `date` filter, in English, and in UTC or the IANA time zone `name` wherever the service runs. liquidjs uses
  * the time zone of the process, is an hour off where clocks change, and looks up each name again. Returns anything but
@@ -138,9 +135,10 @@ export function dateFilter(
   }
   if (at === null || wanted === "") return value;
   if (name === undefined || name === null) return strftime(at, UTC, wanted);
-  budgetOf(this.context).use(ZONE_UNITS);
-  const offsetMs = zoneOffsetMs(String(name), at);
+  const zone = String(name);
+  budgetOf(this.context).payZone(zone);
+  const offsetMs = zoneOffsetMs(zone, at);
   if (isDay(value)) return strftime(at, UTC, wanted);
   const local = validDate(at.getTime() + offsetMs);
-  return local === null ? value : strftime(local, { name: String(name), offsetMs }, wanted);
+  return local === null ? value : strftime(local, { name: zone, offsetMs }, wanted);
 }

@@ -17,6 +17,9 @@ const LOOK_WORK = 1_024;
 /** The cost of a newly created character or number, for example in a range of a million. */
 const ALLOCATED_UNIT_WORK = 4;
 const RENDER_MS_MAX = 250;
+/** Making a zone's format takes 220 µs; `timeZones` keeps this many, so one render makes each at most once. */
+export const ZONES_MAX = 50;
+const ZONE_WORK = 1_000;
 /** This many characters of a pattern cost as much as one, because they are compared at once. */
 const PATTERN_STRIDE = 16;
 
@@ -32,6 +35,7 @@ export class BudgetError extends Error {
 export class RenderBudget {
   #steps = 0;
   #work = 0;
+  readonly #zones = new Set<string>();
   /** The amount of work at which to read the clock next, because reading it costs as much as some steps. */
   #workAtNextLook = LOOK_WORK;
   readonly #deadline = performance.now() + RENDER_MS_MAX;
@@ -51,6 +55,13 @@ export class RenderBudget {
   /** Pays for processing `value` once, however deep it is. Call it before doing so. */
   pay(value: unknown): void {
     this.#spend(weight(value, WORK_MAX));
+  }
+
+  /** Pays for looking up the offset of a time zone. Call it before doing so. */
+  payZone(name: string): void {
+    this.#zones.add(name.toLowerCase());
+    if (this.#zones.size > ZONES_MAX) throw new BudgetError(`uses more than ${ZONES_MAX} time zones`);
+    this.#spend(ZONE_WORK);
   }
 
   /** Pays for searching `pattern`, or a path or value, in every place of `value`. */

@@ -1,12 +1,11 @@
 import { AssertionError, Tokenizer, TypeGuards } from "liquidjs";
 import { LRUCache } from "lru-cache";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
+import { ZONES_MAX } from "./renderBudget.ts";
 
 /** No IANA name is longer. */
 const NAME_UNITS_MAX = 64;
-/** Each takes 55 kB, and 220 µs to make. */
-const ZONES_MAX = 50;
-
+/** By lower-case name; each takes 55 kB. */
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: ZONES_MAX });
 
 /** How long the clocks of an IANA time zone are ahead of UTC at a time, in ms. Throws if there is no such zone. */

@@ -163,6 +163,18 @@ describe("dates", () => {
     },
   );
 
+  test("are printed in at most 50 time zones by one render, whatever was rendered before", () => {
+    const names = Intl.supportedValuesOf("timeZone");
+    const source = "{% for zone in zones %}{{ 0 | date: '%R', zone }}{{ 0 | date: '%R', zone }}{% endfor %}";
+    expect(render(source, { zones: names.slice(50, 100) })).toMatchObject({ kind: "rendered" });
+    const spellings = names.slice(0, 50).flatMap((zone) => [zone, zone.toLowerCase()]);
+    expect(render(source, { zones: spellings })).toMatchObject({ kind: "rendered" });
+    expect(render(source, { zones: names.slice(0, 51) })).toMatchObject({
+      kind: "failed",
+      reason: expect.stringContaining("uses more than 50 time zones"),
+    });
+  });
+
   test("have bounds", () => {
     expect(render("{{ at | date: f }}", { at: "2030-01-01", f: "%Y".repeat(101) }).kind).toBe("failed");
     expect(outputOf("{{ at | date: '%999999999d' }}", { at: "2030-01-01" })).toHaveLength(40);
