@@ -48,7 +48,7 @@ export interface Applier {
 }
 
 /** Starts at the file's checkpoint. */
-export function makeApplier(
+export function createApplier(
   projection: Projection,
   db: ReadDatabaseFile,
   checkpoint: Position,
@@ -152,7 +152,7 @@ export type Feed = (batch: LogBatch) => void;
  * A feed for these appliers. Each skips events that it already has; one that fails gets no more events.
  * Nothing is committed before {@link commit}.
  */
-export function makeFeed(appliers: readonly Applier[]): Feed {
+export function createFeed(appliers: readonly Applier[]): Feed {
   const takers = new Map<string, Applier[]>();
   for (const applier of appliers) {
     for (const type of applier.projection.events) takers.getOrInsertComputed(type, () => []).push(applier);
@@ -222,7 +222,7 @@ export async function* feedToHead(store: EventStore, appliers: readonly Applier[
   const head = await store.head();
   const [from] = appliers.map(({ position }) => position).sort();
   if (from === undefined) return;
-  const feed = makeFeed(appliers);
+  const feed = createFeed(appliers);
   let pending = 0;
   for await (const batch of store.readAll(from, { types: typesOf(appliers) })) {
     feed(batch);

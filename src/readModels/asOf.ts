@@ -2,11 +2,11 @@ import type { Projection } from "../../projections/projection.ts";
 import { type EpochMs, epochMs } from "../kernel/time.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { feedToHead, makeApplier } from "./applyEvents.ts";
+import { createApplier, feedToHead } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
 import {
-  makeTemporaryDatabase,
+  createTemporaryDatabase,
   removeTemporaryDatabase,
   type TemporaryDatabase,
 } from "./generations/temporaryDatabase.ts";
@@ -60,13 +60,13 @@ export async function withReadModelAsOf<Result>(
   const scratches: TemporaryDatabase[] = [];
   try {
     for (const _ of times) {
-      const scratch = makeTemporaryDatabase(options, projection);
+      const scratch = createTemporaryDatabase(options, projection);
       scratches.push(scratch);
       // On disk, because it holds most streams of the log when the time is long ago.
       scratch.db.run("CREATE TABLE late (stream TEXT PRIMARY KEY) WITHOUT ROWID");
     }
     const appliers = scratches.map(({ db }, index) =>
-      makeApplier(upTo(projection, times[index] ?? 0), db, LOG_START),
+      createApplier(upTo(projection, times[index] ?? 0), db, LOG_START),
     );
     const note = logReadProgress({ from: LOG_START, head: await store.head() }, options.onProgress);
     for await (const events of feedToHead(store, appliers)) {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
-import { type Applier, commit, feedToHead, makeApplier } from "./applyEvents.ts";
+import { type Applier, commit, createApplier, feedToHead } from "./applyEvents.ts";
 import {
   type Catalog,
   type GenerationEntry,
@@ -77,7 +77,7 @@ async function startBuilds(options: RebuildOptions, catalog: Catalog, builds: Bu
     if (options.fresh) discardBuilds(catalog, projection);
     const resumed = resumeGeneration(options, catalog, projection, head);
     const { entry, db, checkpoint } = resumed ?? createGeneration(options, catalog, projection, "build");
-    const applier = makeApplier(projection, db, checkpoint);
+    const applier = createApplier(projection, db, checkpoint);
     builds.push({ entry, applier, resumedFrom: resumed?.checkpoint ?? null, result: undefined });
   }
 }

@@ -3,7 +3,7 @@ import { nextTurn } from "../kernel/sleep.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { type Applier, feedToHead, makeApplier } from "./applyEvents.ts";
+import { type Applier, createApplier, feedToHead } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import { readMeta } from "./generations/checkpoint.ts";
 import {
@@ -16,7 +16,7 @@ import {
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
 import { openCurrentToRead } from "./generations/openCurrentToRead.ts";
 import {
-  makeTemporaryDatabase,
+  createTemporaryDatabase,
   removeTemporaryDatabase,
   type TemporaryDatabase,
   temporaryPath,
@@ -92,7 +92,7 @@ function mismatchOf(
 function startCheck(options: VerifyOptions, projection: Projection): Check {
   return {
     projection,
-    scratch: makeTemporaryDatabase(options, projection),
+    scratch: createTemporaryDatabase(options, projection),
     live: undefined,
     position: LOG_START,
     failure: null,
@@ -125,7 +125,7 @@ async function buildCopies(
     else {
       const limit = readMeta(live).checkpoint;
       live.close();
-      appliers.set(check, makeApplier(check.projection, check.scratch.db, check.position, limit));
+      appliers.set(check, createApplier(check.projection, check.scratch.db, check.position, limit));
     }
   }
   await feedAll(options, [...appliers.values()]);
@@ -172,7 +172,7 @@ async function firstLook(
   const position = readMeta(live).checkpoint;
   if (position < check.position)
     return resultOf(check, "its rows moved back in the log meanwhile: verify again");
-  const applier = makeApplier(projection, scratch.db, check.position, position);
+  const applier = createApplier(projection, scratch.db, check.position, position);
   await feedAll(options, [applier]);
   check.position = applier.checkpoint;
   if (applier.failure) return resultOf(check, applier.failure.reason);
@@ -198,10 +198,10 @@ async function secondLook(
   const { copy, again } = sides;
   const position = readMeta(copy).checkpoint;
   const trace = traceRowChanges(again, projection, found.shown);
-  const building = makeApplier(trace.projection, again, LOG_START, position);
+  const building = createApplier(trace.projection, again, LOG_START, position);
   await feedAll(options, [building]);
   if (building.failure) return resultOf(check, building.failure.reason);
-  const going = [makeApplier(projection, copy, position), makeApplier(trace.projection, again, position)];
+  const going = [createApplier(projection, copy, position), createApplier(trace.projection, again, position)];
   await feedAll(options, going);
   const [live, rebuilt] = going;
   let differences = 0;
@@ -229,7 +229,7 @@ async function confirm(
 ): Promise<VerifyResult> {
   live.rollback();
   const path = temporaryPath(options, check.projection.name);
-  const again = makeTemporaryDatabase(options, check.projection);
+  const again = createTemporaryDatabase(options, check.projection);
   let copy: ReadDatabaseFile | undefined;
   try {
     // The copy need not outlive a crash.

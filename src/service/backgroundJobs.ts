@@ -77,7 +77,7 @@ interface Claiming {
 }
 
 /** Everything in a service that acts by itself. Mail and webhooks only go out where delivery is on. */
-export function makeBackgroundJobs(
+export function createBackgroundJobs(
   config: Config,
   logger: Logger,
   { deps, readers, logId, membership }: LogJobParts & { readonly membership: ServiceMembership },

@@ -5,8 +5,8 @@ import { snsEndpoint } from "../adapters/https/snsEndpoint.ts";
 import { apiKeysController } from "../http/apiKey/apiKeysController.ts";
 import { attachmentsController } from "../http/attachment/attachmentsController.ts";
 import { auditLogController } from "../http/audit/auditLogController.ts";
+import type { Dashboard } from "../http/dashboard/frame/createDashboard.tsx";
 import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
-import type { Dashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { emailsController } from "../http/email/emailsController.ts";
 import { erasuresController } from "../http/erasure/erasuresController.ts";
 import { feedbackController } from "../http/feedback/feedbackController.ts";
@@ -19,7 +19,7 @@ import { operations } from "../http/reference/allOperations.ts";
 import { openApiDocument } from "../http/reference/openApiDocument.ts";
 import { referenceController } from "../http/reference/referenceController.ts";
 import { senderPagesController, sendersController } from "../http/sender/sendersController.ts";
-import { makeSenderVerification } from "../http/sender/senderVerification.ts";
+import { createSenderVerification } from "../http/sender/senderVerification.ts";
 import type { ControllerOptions } from "../http/server/operationController.ts";
 import { suppressionsController } from "../http/suppression/suppressionsController.ts";
 import { templatesController } from "../http/template/templatesController.ts";
@@ -57,7 +57,7 @@ interface Controllers {
 }
 
 /** The controllers of the API, and the dashboard beside them. */
-export async function makeControllers(config: Config, serving: Serving): Promise<Controllers> {
+export async function createControllers(config: Config, serving: Serving): Promise<Controllers> {
   const { deps, readers, delivery, freezeWatch } = serving;
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
@@ -69,7 +69,7 @@ export async function makeControllers(config: Config, serving: Serving): Promise
   const build = readModelBuild({ ...deps, readers });
   const readiness = readinessOf({ config, deps, readers, delivery, freezeWatch, readModelBuild: build });
   const dns = createDnsResolver(config.dnsServers);
-  const senderVerification = makeSenderVerification({
+  const senderVerification = createSenderVerification({
     deps,
     dns,
     mailsLinks: config.verificationFrom !== null,

@@ -2,8 +2,8 @@ import { version } from "../../package.json";
 import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { findMailRecords } from "../commands/sender/mailDnsRecords.ts";
+import { createDashboard, type Dashboard } from "../http/dashboard/frame/createDashboard.tsx";
 import type { DashboardOptions, MaintenanceCheck } from "../http/dashboard/frame/dashboardOptions.ts";
-import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { notUpToDate } from "../http/lists/caughtUpReads.ts";
 import { dkimKeysFor } from "../kernel/crypto/dkimKeys.ts";
 import { SECOND_MS } from "../kernel/time.ts";
@@ -38,7 +38,7 @@ export function openDashboard(
   config: Config,
   { delivery, freezeWatch, readers, dns, ...served }: Served,
 ): Promise<Dashboard> {
-  return makeDashboard({
+  return createDashboard({
     ...served,
     ...withoutWaiting(served),
     url: config.baseUrl,

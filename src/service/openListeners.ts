@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
-import { makeRateLimits } from "../http/limits/rateLimits.ts";
+import { createRateLimits } from "../http/limits/rateLimits.ts";
 import { type OpenPort, openPort } from "../http/server/openPort.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
 import { requestLog } from "../http/server/requestLog.ts";
@@ -59,7 +59,7 @@ export async function openListeners(
   const inbound = await openInboundMail(config, logger);
   undo.move();
   // HTTP and SMTP share one budget.
-  const rateLimits = makeRateLimits(config.authFailuresPerMinute);
+  const rateLimits = createRateLimits(config.authFailuresPerMinute);
   const bodies = new BodyAdmissionControl(config.bodyBytesInFlightMax);
   const shared = { rateLimits, bodies, log, requestTimeoutMs };
   return {

@@ -9,6 +9,7 @@ import { writingThreadsFor } from "../adapters/sqlite/append/openLogWriter.ts";
 import { type DirectoryLock, lockDirectory, lockPathOf } from "../adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
+import { createDependencies } from "../commands/createDependencies.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
@@ -17,7 +18,6 @@ import {
   registerService,
   type ServiceMembership,
 } from "../commands/instance/serviceRegistry.ts";
-import { makeDependencies } from "../commands/makeDependencies.ts";
 import type { NearDailyLimit } from "../commands/quota/dailyQuota.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { lazy } from "../kernel/lazy.ts";
@@ -32,14 +32,14 @@ import { dependenciesFromConfig } from "./adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "./adapters/openContentStore.ts";
 import { openOutboxErasure } from "./adapters/openMailTransport.ts";
 import { isEmbedded, openStore } from "./adapters/openStore.ts";
-import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
+import { type BackgroundJobs, createBackgroundJobs } from "./backgroundJobs.ts";
 import { baseUrlWithPort } from "./baseUrlWithPort.ts";
-import { bootstrap, hasBootstrapKey, hasWorkspace } from "./bootstrap.ts";
+import { bootstrap, hasBootstrapKey, hasWorkspace } from "./bootstrapWorkspace.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/requireDkimKeys.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
-import { makeControllers } from "./httpControllers.ts";
+import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { serviceMetrics } from "./metrics/serviceMetrics.ts";
@@ -148,7 +148,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const onNearDailyLimit = dailyLimitLog(logger);
   const deps = depsOn(config, { store, content, keys: opened.keys, readers, onNearDailyLimit });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
-  const workers = makeBackgroundJobs(config, logger, { deps, readers, logId: incarnation, membership });
+  const workers = createBackgroundJobs(config, logger, { deps, readers, logId: incarnation, membership });
   const readModels = followLog(config, logger, { incarnation, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
   const held = heldDetail((await deps.instanceStatus.get()).instance);
@@ -160,7 +160,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
   const maintenance = dashboardMaintenance(logCopyOf(config, incarnation), { logger, clock: deps.clock });
   const served = { deps, readers, freezeWatch, maintenance, ...workers };
-  const { controllers, dashboard, readiness } = await makeControllers(config, served);
+  const { controllers, dashboard, readiness } = await createControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
   listeners.answer({ deps, controllers, requests, isClosed });
   const inFlight = () => ({
@@ -285,7 +285,7 @@ function dailyLimitLog(logger: Logger): Opened["onNearDailyLimit"] {
 }
 
 function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
-  return makeDependencies({
+  return createDependencies({
     ...opened,
     ...dependenciesFromConfig(config),
     suppressions: {

@@ -5,7 +5,7 @@ import {
   principalOfKey,
 } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { makeRequestTimeouts, type RequestTimeouts } from "../http/limits/requestTimeouts.ts";
+import { createRequestTimeouts, type RequestTimeouts } from "../http/limits/requestTimeouts.ts";
 import { Problem, unavailable } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
@@ -51,7 +51,7 @@ const TOO_LATE = unavailable("that took too long: send the mail again as it is")
 
 /** The handlers of SMTP submission sessions, with the same keys, limits and rules as a send over HTTP. */
 export function submissionSession(options: SubmissionOptions): SubmissionHandlers<Principal> {
-  const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
+  const timeouts = createRequestTimeouts(options.requestTimeoutMs);
   return {
     logIn: (password, client) => logIn(options, password, client),
     async refuseMail({ keyId }) {

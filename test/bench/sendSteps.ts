@@ -16,7 +16,7 @@ import { receiptJson } from "../../src/http/email/emailResource.ts";
 import { SendEmailBody, sendRequest } from "../../src/http/email/sendEmailRequest.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { EventStore, Position } from "../../src/ports/eventStore.ts";
-import { bootstrap } from "../../src/service/bootstrap.ts";
+import { bootstrap } from "../../src/service/bootstrapWorkspace.ts";
 import { callerOf } from "../support/service.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { testDependencies } from "../support/testDependencies.ts";

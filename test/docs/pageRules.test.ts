@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { firstCurl } from "../../src/service/bootstrap.ts";
+import { firstCurl } from "../../src/service/bootstrapWorkspace.ts";
 import { pageFaults } from "./pageRules.ts";
 import { PAGES } from "./pages.ts";
 import { planted, printing, sh } from "./plantedPage.ts";

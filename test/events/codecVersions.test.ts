@@ -4,9 +4,9 @@ import { toNewEvents } from "../../src/commands/transact.ts";
 import { codecs } from "../../src/domain/allEventCodecs.ts";
 import {
   COMPRESS_ABOVE_BYTES,
+  createCodec,
   type DataMapping,
   encodeData,
-  makeCodec,
   UnreadableEventError,
 } from "../../src/kernel/event/eventCodec.ts";
 import { contentDigest, contentEventHash, eventHash } from "../../src/kernel/event/eventHash.ts";
@@ -24,8 +24,8 @@ const toThird: DataMapping = ({ last, ...rest }) => ({ ...rest, family: last });
 const toSecondAgain: DataMapping = ({ family, ...rest }) => ({ ...rest, last: family });
 
 const upcasts = [toSecond, toThird];
-const newest = makeCodec({ PersonNamed }, { PersonNamed: { upcasts } });
-const checked = makeCodec(
+const newest = createCodec({ PersonNamed }, { PersonNamed: { upcasts } });
+const checked = createCodec(
   { PersonNamed },
   { PersonNamed: { upcasts, writes: { version: 2, downcast: toSecondAgain } } },
 );
@@ -70,7 +70,7 @@ describe("a codec", () => {
     const broken: DataMapping = ({ name }) => {
       throw new Error(`no family in ${name}`);
     };
-    const codec = makeCodec({ PersonNamed }, { PersonNamed: { upcasts: [broken] } });
+    const codec = createCodec({ PersonNamed }, { PersonNamed: { upcasts: [broken] } });
     const read = () => codec.decode(stored({ name: "Ana" }, 1));
     expect(read).toThrow("event PersonNamed cannot be read: its data is damaged");
   });
@@ -105,7 +105,7 @@ describe("a codec", () => {
 
   test.each([0, 3, 4])("cannot be told to write version %p in the place of the newest", (version) => {
     const versions = { PersonNamed: { upcasts, writes: { version, downcast: toSecondAgain } } };
-    expect(() => makeCodec({ PersonNamed }, versions)).toThrow("invariant");
+    expect(() => createCodec({ PersonNamed }, versions)).toThrow("invariant");
   });
 });
 

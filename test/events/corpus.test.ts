@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { type TObject, Type } from "@sinclair/typebox";
 import { codecs } from "../../src/domain/allEventCodecs.ts";
 import {
+  createCodec,
   type DataMapping,
   type EventSchemas,
-  makeCodec,
   type TypeVersions,
 } from "../../src/kernel/event/eventCodec.ts";
 import { LOG_FORMAT } from "../../src/kernel/event/logFormat.ts";
@@ -98,7 +98,7 @@ function corpusOf(...changes: readonly Partial<Corpus>[]): Corpus {
 }
 
 function codecsOf(schemas: EventSchemas, versions: Record<string, TypeVersions> = {}): Codecs {
-  return [makeCodec(schemas, versions)];
+  return [createCodec(schemas, versions)];
 }
 
 function faultsOf(schema: TObject, versions: Record<string, TypeVersions> = {}, corpus = corpusOf()) {

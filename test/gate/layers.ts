@@ -115,7 +115,7 @@ const LOOSE_FILES: Readonly<Record<string, readonly string[]>> = {
     "conflictRetry.ts",
     "resourceChangeRateLimit.ts",
     "dependencies.ts",
-    "makeDependencies.ts",
+    "createDependencies.ts",
     "streamWriteQueue.ts",
     "transact.ts",
   ],

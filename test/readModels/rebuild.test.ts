@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabases } from "../../src/ports/readDatabase.ts";
-import { feedToHead, makeApplier } from "../../src/readModels/applyEvents.ts";
+import { createApplier, feedToHead } from "../../src/readModels/applyEvents.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
 import { createGeneration } from "../../src/readModels/generations/generationFiles.ts";
 import { openCurrentToRead } from "../../src/readModels/generations/openCurrentToRead.ts";
@@ -292,7 +292,7 @@ describe("beside a running service", () => {
     await followOnce(storage, store, [counter]);
     using builder = openCatalog(storage.databases, storage.directory);
     const { entry, db, checkpoint } = createGeneration(storage, builder, counter, "build");
-    for await (const _ of feedToHead(store, [makeApplier(counter, db, checkpoint)]));
+    for await (const _ of feedToHead(store, [createApplier(counter, db, checkpoint)]));
     let publish = () => void builder.makeReady(entry, () => db.publish());
     const databases: ReadDatabases = {
       ...storage.databases,

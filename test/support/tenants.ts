@@ -8,8 +8,8 @@ import {
   workspaceAggregate,
 } from "../../src/commands/aggregateDefinitions.ts";
 import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
+import { createDependencies } from "../../src/commands/createDependencies.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
-import { makeDependencies } from "../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../src/commands/sender/manageSender.ts";
 import { senderIdOf } from "../../src/commands/sender/senderId.ts";
 import { suppressRecipient } from "../../src/commands/suppression/suppressRecipient.ts";
@@ -77,7 +77,7 @@ export async function openLog(env: Environment): Promise<Dependencies> {
   const store = await openStore(config);
   const content = openContentStore(config);
   const { keys } = await openInstanceFromConfig(config, store, content);
-  return makeDependencies({
+  return createDependencies({
     ...dependenciesFromConfig(config),
     store,
     content,

@@ -206,7 +206,7 @@ ${exampleLines(["postledger serve", "postledger doctor", "postledger help worksp
 Exit status: 0 ok, 1 something failed or was found, 2 wrong usage or settings.`;
 
 /** The whole command line. Calls `act` with a call that was understood; throws {@link ParseError} otherwise. */
-export function makeProgram(groups: readonly CommandGroup[], act: Act): Parser {
+export function createProgram(groups: readonly CommandGroup[], act: Act): Parser {
   const program = throwing(configured(new Parser(POSTLEDGER)));
   program.description(ABOUT).usage("<command> [options]").helpCommand(false).addHelpText("after", AFTER);
   program.version(version, "-V, --version", "print the version");

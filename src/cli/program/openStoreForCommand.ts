@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
+import { createDependencies } from "../../commands/createDependencies.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { makeDependencies } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../domain/logImport/events.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
@@ -86,7 +86,7 @@ export async function withLog<Result>(
       use,
     );
     const store = frozenAt === null ? log : readOnlyEventStore(log);
-    const deps = makeDependencies({
+    const deps = createDependencies({
       ...dependenciesFromConfig(config),
       store,
       content,

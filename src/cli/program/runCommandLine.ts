@@ -13,7 +13,7 @@ import { DAMAGED_LOG_REMEDY } from "../../service/status/logChecks.ts";
 import { DAMAGED_CATALOG_REMEDY } from "../../service/status/readModelChecks.ts";
 import { terminalText } from "../output/terminalText.ts";
 import { type Command, CommandFailure, UsageError } from "./command.ts";
-import { invocationOf, makeProgram, ParseError, showHelp, usageLine } from "./commanderProgram.ts";
+import { createProgram, invocationOf, ParseError, showHelp, usageLine } from "./commanderProgram.ts";
 import { commandGroups } from "./commandGroups.ts";
 import { requireDataDirectory } from "./dataDirectory.ts";
 import { requireRegularFiles } from "./requireRegularFiles.ts";
@@ -40,7 +40,7 @@ export async function runCommandLine(words: readonly string[]): Promise<number> 
     if (dataDirectory === "needed") requireDataDirectory(invocation.config);
     status = (await command.run(invocation)) ?? 0;
   };
-  const program = makeProgram(commandGroups, act);
+  const program = createProgram(commandGroups, act);
   try {
     const [asked, rest] = splitAt(flags, "--help", "-h");
     if (rest === null) await program.parseAsync([...words], { from: "user" });

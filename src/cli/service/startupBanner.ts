@@ -5,7 +5,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";
-import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/bootstrap.ts";
+import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
 import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";

@@ -1,5 +1,9 @@
 import { join } from "node:path";
-import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/bootstrap.ts";
+import {
+  BOOTSTRAP_KEY_REMEDY,
+  bootstrapKeyDetail,
+  WORKSPACE_REMEDY,
+} from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
 import { isLoopback, isLoopbackUrl } from "../../service/config/isLoopback.ts";
 import type { RunningApp } from "../../service/startApp.ts";

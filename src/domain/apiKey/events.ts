@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 const schemas = {
   ApiKeyIssued: Type.Object({
@@ -27,7 +27,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type ApiKeyEvent = EventOf<typeof schemas>;
-export const apiKeyCodec = makeCodec(schemas);
+export const apiKeyCodec = createCodec(schemas);
 
 export function apiKeyStream(id: string): string {
   return `apikey-${id}`;

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 const schemas = {
   AttachmentUploaded: Type.Object({
@@ -40,7 +40,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type AttachmentEvent = EventOf<typeof schemas>;
-export const attachmentCodec = makeCodec(schemas);
+export const attachmentCodec = createCodec(schemas);
 
 /** The status of an upload. */
 export const ATTACHMENT_STATUSES = ["pending", "ready", "rejected", "expired"] as const;

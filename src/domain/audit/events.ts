@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec, orNull } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec.ts";
 
 const schemas = {
   /**
@@ -30,7 +30,7 @@ const schemas = {
 /** The names of the types are the storage format. */
 type AuditEvent = EventOf<typeof schemas>;
 export type Seal = Extract<AuditEvent, { type: "LogSealed" }>["data"];
-export const auditCodec = makeCodec(schemas);
+export const auditCodec = createCodec(schemas);
 
 /** One stream for the whole log: seals are appended by expected revision, so they form one chain. */
 export const AUDIT_STREAM = "audit";

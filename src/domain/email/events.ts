@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 /** A file of a message. Its bytes are in the content store, in the message's own folder. */
 const EmailAttachment = Type.Object({
@@ -171,7 +171,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type EmailEvent = EventOf<typeof schemas>;
-export const emailCodec = makeCodec(schemas);
+export const emailCodec = createCodec(schemas);
 
 /** The stream of one message. */
 export function emailStream(id: string): string {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 /** What was found of a person and what happened to it: counts, and the ids of what stays. */
 export const ErasureCounts = Type.Object({
@@ -52,7 +52,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type ErasureEvent = EventOf<typeof schemas>;
-export const erasureCodec = makeCodec(schemas);
+export const erasureCodec = createCodec(schemas);
 
 /** The status of a request. */
 export const ERASURE_STATUSES = ["requested", "applied", "completed"] as const;

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 import { LOG_FORMAT_RAISED } from "../../kernel/event/logFormat.ts";
 
 const schemas = {
@@ -40,7 +40,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type InstanceEvent = EventOf<typeof schemas>;
-export const instanceCodec = makeCodec(schemas);
+export const instanceCodec = createCodec(schemas);
 
 /** The events that begin and end a hold. */
 export const HOLD_EVENTS = [

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 /** The stream in which an import into this store is recorded. */
 export const IMPORT_STREAM = "import";
@@ -18,4 +18,4 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type LogImportEvent = EventOf<typeof schemas>;
-export const logImportCodec = makeCodec(schemas);
+export const logImportCodec = createCodec(schemas);

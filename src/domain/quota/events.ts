@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 import { DAY_MS, type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";
 
 const Moved = {
@@ -20,7 +20,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type QuotaEvent = EventOf<typeof schemas>;
-export const quotaCodec = makeCodec(schemas);
+export const quotaCodec = createCodec(schemas);
 
 /** A UTC day, counted from 1970-01-01. */
 export function quotaDay(at: EpochMs): number {

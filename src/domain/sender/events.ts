@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 /** How a sender was verified: by the operator, the first run, a mail to its mailbox, or a record of its domain. */
 const Method = Type.Union([
@@ -59,7 +59,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type SenderEvent = EventOf<typeof schemas>;
-export const senderCodec = makeCodec(schemas);
+export const senderCodec = createCodec(schemas);
 
 export type VerificationMethod = Extract<SenderEvent, { type: "SenderVerified" }>["data"]["method"];
 

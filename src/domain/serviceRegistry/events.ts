@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 /** The stream in which services that share a store record that they work on its log. */
 export const SERVICES_STREAM = "services";
@@ -13,4 +13,4 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type ServiceRegistryEvent = EventOf<typeof schemas>;
-export const serviceRegistryCodec = makeCodec(schemas);
+export const serviceRegistryCodec = createCodec(schemas);

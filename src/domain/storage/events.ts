@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec, orNull } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec.ts";
 
 /** The reservation of one owner: an upload, or the direct files of one request. */
 const Reservation = {
@@ -27,7 +27,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type StorageEvent = EventOf<typeof schemas>;
-export const storageCodec = makeCodec(schemas);
+export const storageCodec = createCodec(schemas);
 
 export function storageStream(workspaceId: string): string {
   return `storage-${workspaceId}`;

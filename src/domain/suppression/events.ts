@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 /** Why an address gets no mail. */
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
@@ -46,7 +46,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type SuppressionEvent = EventOf<typeof schemas>;
-export const suppressionCodec = makeCodec(schemas);
+export const suppressionCodec = createCodec(schemas);
 
 /** `recipientHash` is the keyed hash of workspace and canonical address. */
 export function suppressionStream(recipientHash: string): string {

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
-import { type EventOf, makeCodec, orNull } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec.ts";
 import { VariableDefinition } from "./variables.ts";
 
 const schemas = {
@@ -28,7 +28,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type TemplateEvent = EventOf<typeof schemas>;
-export const templateCodec = makeCodec(schemas);
+export const templateCodec = createCodec(schemas);
 
 export function templateStream(id: string): string {
   return `template-${id}`;

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 const schemas = {
   VerificationMailCounted: Type.Object({ at: Type.String() }),
@@ -7,7 +7,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type VerificationMailLimitEvent = EventOf<typeof schemas>;
-export const verificationMailLimitCodec = makeCodec(schemas);
+export const verificationMailLimitCodec = createCodec(schemas);
 
 /** The limit of one workspace for one address: `senderId` is the keyed hash of both. */
 export function senderLimitStream(senderId: string): string {

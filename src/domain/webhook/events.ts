@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec, orNull } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec.ts";
 
 const Description = orNull(Type.String());
 /** Null: all. */
@@ -40,7 +40,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type WebhookEvent = EventOf<typeof schemas>;
-export const webhookCodec = makeCodec(schemas);
+export const webhookCodec = createCodec(schemas);
 
 /** All endpoints of a workspace share one stream, so the expected revision keeps destinations unique. */
 export function webhooksStream(workspaceId: string): string {

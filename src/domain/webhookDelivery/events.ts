@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 /** Which event goes to which endpoint. Every event that can be a stream's first carries it. */
 export const DeliveryOrigin = Type.Object({
@@ -51,7 +51,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type WebhookDeliveryEvent = EventOf<typeof schemas>;
-export const webhookDeliveryCodec = makeCodec(schemas);
+export const webhookDeliveryCodec = createCodec(schemas);
 
 /** The stream of the delivery of one event to one endpoint. */
 export function webhookDeliveryStream(id: string): string {

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec, orNull } from "../../kernel/event/eventCodec.ts";
+import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec.ts";
 
 const schemas = {
   WorkspaceCreated: Type.Object({ name: Type.String() }),
@@ -22,7 +22,7 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type WorkspaceEvent = EventOf<typeof schemas>;
-export const workspaceCodec = makeCodec(schemas);
+export const workspaceCodec = createCodec(schemas);
 
 export function workspaceStream(id: string): string {
   return `workspace-${id}`;

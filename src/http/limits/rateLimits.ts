@@ -78,7 +78,7 @@ function addressCounter(perMinuteMax: number): (address: string) => Promise<numb
 }
 
 /** `failuresPerMinute` 0: failures are not counted. */
-export function makeRateLimits(failuresPerMinute: number): RateLimits {
+export function createRateLimits(failuresPerMinute: number): RateLimits {
   // Limits differ by workspace, so the limiters only count: `penalty` never refuses.
   const countFailure = addressCounter(failuresPerMinute);
   const countPage = addressCounter(PAGES_PER_MINUTE_MAX);

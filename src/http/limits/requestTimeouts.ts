@@ -15,7 +15,7 @@ export interface RequestTimeouts {
   stop(): void;
 }
 
-export function makeRequestTimeouts(timeoutMs: number): RequestTimeouts {
+export function createRequestTimeouts(timeoutMs: number): RequestTimeouts {
   const waiting = new InFlightSet<Waiting>();
   const timer = setInterval(() => {
     const now = performance.now();

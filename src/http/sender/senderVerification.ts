@@ -22,7 +22,7 @@ export interface SenderVerification {
   verify(method: "email" | "dns", view: SenderView, context: CommandContext): Promise<void>;
 }
 
-export function makeSenderVerification(options: VerificationOptions): SenderVerification {
+export function createSenderVerification(options: VerificationOptions): SenderVerification {
   const verifyDomain = domainVerification(options.deps, options.dns);
   return {
     mailsLinks: options.mailsLinks,

@@ -5,7 +5,7 @@ import { contentLengthOf } from "../body/bodyBytes.ts";
 import { validationProblem } from "../body/validation.ts";
 import { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { RequestsInFlight } from "../limits/requestsInFlight.ts";
-import { makeRequestTimeouts } from "../limits/requestTimeouts.ts";
+import { createRequestTimeouts } from "../limits/requestTimeouts.ts";
 import { UnreadResponses } from "../limits/unreadResponses.ts";
 import { Problem, unavailable } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
@@ -109,7 +109,7 @@ export function requestHandler(
 ): (request: Request, connections: Connections) => Promise<Response> {
   const { basePath, log } = options;
   const handle = routerOf(options);
-  const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
+  const timeouts = createRequestTimeouts(options.requestTimeoutMs);
   const unread = new UnreadResponses();
   const shared: ServerContext = { ...options, reads: new ReadsInFlight() };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {

@@ -168,7 +168,7 @@ function downcastData(stored: StoredEvent, downcast: DataMapping): object | Uint
  * Builds the codec of one aggregate from its schemas, each for the newest version of its type.
  * `versions` has the types that are past version 1.
  */
-export function makeCodec<const Schemas extends EventSchemas>(
+export function createCodec<const Schemas extends EventSchemas>(
   schemas: Schemas,
   versions: { readonly [Type in keyof Schemas & string]?: TypeVersions } = {},
 ): Codec<EventOf<Schemas>> {

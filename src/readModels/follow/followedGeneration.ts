@@ -1,6 +1,6 @@
 import type { Projection } from "../../../projections/projection.ts";
 import type { Position } from "../../ports/eventStore.ts";
-import { type Applier, makeApplier } from "../applyEvents.ts";
+import { type Applier, createApplier } from "../applyEvents.ts";
 import type { GenerationEntry } from "../generations/generationCatalog.ts";
 import type { OpenGeneration } from "../generations/generationFiles.ts";
 
@@ -18,7 +18,7 @@ export function followedGeneration(
   { entry, db, checkpoint }: OpenGeneration,
   isCurrent: boolean,
 ): FollowedGeneration {
-  return { entry, applier: makeApplier(projection, db, checkpoint), isCurrent };
+  return { entry, applier: createApplier(projection, db, checkpoint), isCurrent };
 }
 
 /** The members that the events `opened` and `switched` have in common. */

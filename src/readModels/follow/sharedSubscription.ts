@@ -1,5 +1,5 @@
 import type { LogBatch, Position } from "../../ports/eventStore.ts";
-import { commitDue, type Feed, makeFeed } from "../applyEvents.ts";
+import { commitDue, createFeed, type Feed } from "../applyEvents.ts";
 import type { FollowedGeneration } from "./followedGeneration.ts";
 
 /** The generations that share one position of the log, fed by a single subscription. */
@@ -63,6 +63,6 @@ export class SharedSubscription {
 
   private set(generations: readonly FollowedGeneration[]): void {
     this.live = generations;
-    this.feed = makeFeed(generations.map(({ applier }) => applier));
+    this.feed = createFeed(generations.map(({ applier }) => applier));
   }
 }

@@ -17,7 +17,10 @@ export function temporaryPath({ directory }: ReadModelStorage, name: string): st
 }
 
 /** The empty tables of a read model, with a checkpoint before the log's first event. */
-export function makeTemporaryDatabase(storage: ReadModelStorage, projection: Projection): TemporaryDatabase {
+export function createTemporaryDatabase(
+  storage: ReadModelStorage,
+  projection: Projection,
+): TemporaryDatabase {
   mkdirSync(storage.directory, { recursive: true, mode: 0o700 });
   const path = temporaryPath(storage, projection.name);
   const db = storage.databases.open(path, "build");

@@ -1,4 +1,4 @@
-import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, hasBootstrapKey } from "../bootstrap.ts";
+import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, hasBootstrapKey } from "../bootstrapWorkspace.ts";
 import type { Config } from "../config/config.ts";
 import { type Check, warning } from "./check.ts";
 

@@ -5,7 +5,7 @@ import type { InstanceState } from "../../domain/instance/state.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
-import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrap.ts";
+import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrapWorkspace.ts";
 import { ageText } from "./ageText.ts";
 import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";

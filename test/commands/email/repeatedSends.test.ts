@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createDependencies } from "../../../src/commands/createDependencies.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import type { AcceptanceList } from "../../../src/commands/email/send/replayCache.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
-import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { epochMs } from "../../../src/kernel/time.ts";
 import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
@@ -49,12 +49,12 @@ describe("a send under a key that was used", () => {
 
   test("costs another instance a lost append and a read, and nothing the second time", async () => {
     const first = await send(world.deps, { text: "Hello." });
-    const other = makeDependencies(world.deps);
+    const other = createDependencies(world.deps);
     const answered = { ...first.outcome, replayed: true };
     expect(await send(other, { text: "Hello." })).toEqual({ outcome: answered, appends: 1, reads: 1 });
     expect(await send(other, { text: "Hello." })).toEqual({ outcome: answered, appends: 0, reads: 0 });
     expect(await send(other, { text: "Bye." })).toMatchObject({ outcome: { kind: "conflict" }, appends: 0 });
-    expect(await send(makeDependencies(world.deps), { text: "Bye." })).toMatchObject({
+    expect(await send(createDependencies(world.deps), { text: "Bye." })).toMatchObject({
       outcome: { kind: "conflict" },
       appends: 1,
       reads: 1,
@@ -70,7 +70,7 @@ describe("a send under a key that was used", () => {
       find: (emailId, fingerprint) =>
         emailId === id && fingerprint === known ? { acceptedAs, acceptedAt: epochMs(acceptedAt) } : null,
     };
-    const listing = () => makeDependencies({ ...world.deps, acceptanceList });
+    const listing = () => createDependencies({ ...world.deps, acceptanceList });
     const answered = { ...first.outcome, replayed: true };
     expect<object>(await send(listing(), { text: "Hello." })).toEqual({
       outcome: answered,

@@ -53,8 +53,8 @@ export function readingRelease(): Promise<string> {
     ...SECOND_VERSION,
     {
       file: "src/domain/email/events.ts",
-      from: "makeCodec(schemas)",
-      to: "makeCodec(schemas, { EmailQueued: { upcasts: [upcast], writes: { version: 1, downcast } } })",
+      from: "createCodec(schemas)",
+      to: "createCodec(schemas, { EmailQueued: { upcasts: [upcast], writes: { version: 1, downcast } } })",
     },
     { file: "src/kernel/event/logFormat.ts", from: "{ reads: 1, writes: 1 }", to: "{ reads: 2, writes: 1 }" },
   ]);
@@ -66,8 +66,8 @@ export function writingRelease(): Promise<string> {
     ...SECOND_VERSION,
     {
       file: "src/domain/email/events.ts",
-      from: "makeCodec(schemas)",
-      to: "makeCodec(schemas, { EmailQueued: { upcasts: [upcast] } })",
+      from: "createCodec(schemas)",
+      to: "createCodec(schemas, { EmailQueued: { upcasts: [upcast] } })",
     },
     { file: "src/kernel/event/logFormat.ts", from: "{ reads: 1, writes: 1 }", to: "{ reads: 2, writes: 2 }" },
     {

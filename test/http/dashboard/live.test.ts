@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
-import { makeLiveStreams, STREAMS_PER_SESSION_MAX } from "../../../src/http/dashboard/live/liveStreams.ts";
+import { createLiveStreams, STREAMS_PER_SESSION_MAX } from "../../../src/http/dashboard/live/liveStreams.ts";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
@@ -127,7 +127,7 @@ describe.each(await testStores())("pages that are live on $name", (store) => {
 
 test("a page whose subject changes constantly is notified only after a pause", async () => {
   const session = { id: "s", keyId: "k", hasOwnKey: false, startedAt: 0, seenAt: 0 };
-  const streams = makeLiveStreams({ isAlive: async () => true });
+  const streams = createLiveStreams({ isAlive: async () => true });
   let changes = 0;
   const version = async () => String(++changes);
   const countChecks = (subject: string, restMs: number) => {

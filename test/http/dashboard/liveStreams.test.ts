@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import type { Session } from "../../../src/http/dashboard/frame/sessions.ts";
-import { makeLiveStreams } from "../../../src/http/dashboard/live/liveStreams.ts";
+import { createLiveStreams } from "../../../src/http/dashboard/live/liveStreams.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
@@ -14,7 +14,7 @@ test("a stream that nobody reads is ended, and buffers only a little", async () 
     changes += 1;
     return String(changes).padStart(VERSION_CHARS, "0");
   };
-  const streams = makeLiveStreams({ isAlive: async () => true });
+  const streams = createLiveStreams({ isAlive: async () => true });
   const session = { id: "session" } as unknown as Session;
   const watch = { session, workspaceId: "workspace", subject: "subject", version, restMs: 0, shown: "" };
   const [unread, read] = [streams.open(watch), streams.open({ ...watch, subject: "another" })];

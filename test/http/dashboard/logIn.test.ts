@@ -3,9 +3,9 @@ import { LOG_IN_LINK_MS, newLogInToken } from "../../../src/commands/apiKey/rede
 import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
 import { SESSION_IDLE_MS_MAX, SESSION_MS_MAX } from "../../../src/http/dashboard/frame/sessions.ts";
 import {
+  createLogInAttempts,
   FAILURES_MAX,
   FAILURES_PER_CLIENT_MAX,
-  makeLogInAttempts,
 } from "../../../src/http/dashboard/login/logInAttempts.ts";
 import { apiKeyId, newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
@@ -201,14 +201,14 @@ describe("log-ins that fail", () => {
 });
 
 test("one client that fails without end keeps nobody else out", async () => {
-  const attempts = makeLogInAttempts();
+  const attempts = createLogInAttempts();
   for (let nth = 0; nth < FAILURES_MAX + 10; nth += 1) await attempts.begin("192.0.2.1");
   expect(await attempts.begin("192.0.2.1")).toBeGreaterThan(0);
   expect(await attempts.begin("198.51.100.7")).toBeNull();
 });
 
 test("very many failing clients must all wait", async () => {
-  const attempts = makeLogInAttempts();
+  const attempts = createLogInAttempts();
   for (let nth = 0; nth < FAILURES_MAX; nth += 1)
     expect(await attempts.begin(`192.0.${nth >> 8}.${nth & 255}`)).toBeNull();
   expect(await attempts.begin("198.51.100.7")).toBeGreaterThan(0);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createDependencies } from "../../../src/commands/createDependencies.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.ts";
-import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { type SendEmailBody, sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
@@ -75,7 +75,7 @@ describe.each(await testStores())("one key that races on $name", (store) => {
 
   test("is one message where the last of the day is in one instance's hand", async () => {
     const tenant = await limited({ messagesPerDay: 40 });
-    const [one, two] = [makeDependencies(service.log), makeDependencies(service.log)];
+    const [one, two] = [createDependencies(service.log), createDependencies(service.log)];
     const sendNew = (instance: Dependencies) => sendAt(instance, tenant, newKey(), message());
     // It has a block of two, of which one is left.
     expect((await sendNew(one)).kind).toBe("accepted");
@@ -99,7 +99,7 @@ describe.each(await testStores())("one key that races on $name", (store) => {
         expectOneMessage(await Promise.all(times(count, () => tenant.send(key, body()))));
         // No block is in hand so near the limit, so the log alone says what is used.
         if (limits.messagesPerDay === 1) {
-          expect(await used(makeDependencies(service.log), tenant)).toEqual(used1);
+          expect(await used(createDependencies(service.log), tenant)).toEqual(used1);
         }
         expect((await tenant.send(newKey(), body())).json.code).toBe(refusal);
         if (count > RACERS && round >= 3) break;
@@ -133,7 +133,7 @@ describe.each(await testStores())("one key that races on $name", (store) => {
     test("is one message for requests at several holders of the log", async () => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const tenant = await limited(limits);
-        const instances = times(3, () => makeDependencies(service.log));
+        const instances = times(3, () => createDependencies(service.log));
         const key = newKey();
         const outcomes = await Promise.all(
           times(RACERS, (index) => sendAt(instances[index % 3] as Dependencies, tenant, key, body())),
@@ -142,7 +142,7 @@ describe.each(await testStores())("one key that races on $name", (store) => {
         const receipts = outcomes.map((outcome) => "receipt" in outcome && JSON.stringify(outcome.receipt));
         expect(new Set(receipts).size).toBe(1);
         if (limits.messagesPerDay === 1) {
-          expect(await used(makeDependencies(service.log), tenant)).toEqual(used1);
+          expect(await used(createDependencies(service.log), tenant)).toEqual(used1);
         }
         for (const instance of instances) {
           expect(await sendAt(instance, tenant, newKey(), body())).toMatchObject({ code: refusal });
@@ -153,7 +153,7 @@ describe.each(await testStores())("one key that races on $name", (store) => {
     test("ends the same for requests with other content at several holders of the log", async () => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const tenant = await limited(limits);
-        const instances = times(3, () => makeDependencies(service.log));
+        const instances = times(3, () => createDependencies(service.log));
         const key = newKey();
         const outcomes = await Promise.all(
           times(RACERS, (index) =>

@@ -1,6 +1,6 @@
 import { afterEach, expect, setSystemTime, test } from "bun:test";
-import { makeLogInAttempts } from "../../../src/http/dashboard/login/logInAttempts.ts";
-import { makeRateLimits } from "../../../src/http/limits/rateLimits.ts";
+import { createLogInAttempts } from "../../../src/http/dashboard/login/logInAttempts.ts";
+import { createRateLimits } from "../../../src/http/limits/rateLimits.ts";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
 
 const ADDRESS = "192.0.2.1";
@@ -10,8 +10,8 @@ const FAILURES = 11;
 afterEach(() => void setSystemTime());
 
 test("a clock that goes back an hour keeps nobody waiting for longer than the window", async () => {
-  const limits = makeRateLimits(FAILURES - 1);
-  const logIns = makeLogInAttempts();
+  const limits = createRateLimits(FAILURES - 1);
+  const logIns = createLogInAttempts();
   const failOnce = async () => [await limits.countFailure(ADDRESS), await logIns.begin(ADDRESS)];
   for (let failure = 1; failure < FAILURES; failure += 1) expect(await failOnce()).toEqual([null, null]);
   setSystemTime(new Date(Date.now() - HOUR_MS));

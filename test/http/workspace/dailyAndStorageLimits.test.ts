@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
+import { createDependencies } from "../../../src/commands/createDependencies.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { setLimits } from "../../support/limits.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
@@ -106,7 +106,7 @@ describe.each(stores)("limits on $name", (store) => {
   test("the storage quota holds for instances that race", async () => {
     const { workspaceId } = await service.tenant({ sender: null });
     await setLimits(service.log, workspaceId, { storageBytes: 1_000 });
-    const ledgers = [makeDependencies(service.log), makeDependencies(service.log)].map(
+    const ledgers = [createDependencies(service.log), createDependencies(service.log)].map(
       ({ storage }) => storage,
     );
     const context = { at: Date.now(), correlationId: "test", actor: "test" };

@@ -20,7 +20,7 @@ interface FilterOptions {
 
 /**
  * The server's filter. It accepts only one kind, so we send the types if there are any, because they exclude the most;
- * as prefixes, because those need no escaping. {@link makeMatcher} does the rest.
+ * as prefixes, because those need no escaping. {@link createMatcher} does the rest.
  */
 export function serverFilter({ types, streamPrefixes }: LogFilter, options: FilterOptions): Filter {
   const { searchWindow: maxSearchWindow, onCheckpoint: checkpointReached } = options;
@@ -34,7 +34,7 @@ export function serverFilter({ types, streamPrefixes }: LogFilter, options: Filt
  * Whether the reader asked for an event. Events of the server's own match only if the filter names their type or their
  * stream; in such a stream, events of any type match.
  */
-export function makeMatcher({ types, streamPrefixes }: LogFilter) {
+export function createMatcher({ types, streamPrefixes }: LogFilter) {
   const wanted = types && new Set(types);
   const ofServer = streamPrefixes?.filter((prefix) => prefix.startsWith(SYSTEM_PREFIX)) ?? [];
   return ({ streamId, type }: { readonly streamId: string; readonly type: string }): boolean => {

@@ -9,7 +9,7 @@ import type { JsonObject } from "../../../kernel/text/json.ts";
 import type { LogBatch, LogFilter, Position, RecordedEvent } from "../../../ports/eventStore.ts";
 import { AttemptTimedOutError } from "../deadline.ts";
 import { checkpointText, positionText, vendorPosition } from "../positions.ts";
-import { makeMatcher, serverFilter } from "./logFilters.ts";
+import { createMatcher, serverFilter } from "./logFilters.ts";
 import { plainBytes } from "./readFormat.ts";
 
 /** One batch holds at most this many events and spans at most this much of the log. */
@@ -47,7 +47,7 @@ export interface LogSubscriptionOptions extends LogReading {
  */
 export class LogSubscription {
   private readonly source: AllStreamSubscription;
-  private readonly isWanted: ReturnType<typeof makeMatcher>;
+  private readonly isWanted: ReturnType<typeof createMatcher>;
   private failure: Error | null = null;
   private isAwake = false;
   private resume: () => void = () => {};
@@ -62,7 +62,7 @@ export class LogSubscription {
   ) {
     const { from, filter, searchWindow, signal } = options;
     this.position = from;
-    this.isWanted = makeMatcher(filter);
+    this.isWanted = createMatcher(filter);
     this.source = client.subscribeToAll(
       {
         fromPosition: vendorPosition(from),

@@ -16,7 +16,7 @@ interface FlashMessages {
   readonly forget: string;
 }
 
-export function makeFlashMessages(
+export function createFlashMessages(
   keys: InstanceKeys,
   { cookiePath, isSecure }: { readonly cookiePath: string; readonly isSecure: boolean },
 ): FlashMessages {

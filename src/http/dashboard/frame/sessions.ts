@@ -62,7 +62,7 @@ interface SessionOptions {
   readonly isSecure: boolean;
 }
 
-export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Sessions {
+export function createSessions({ deps, cookiePath, isSecure }: SessionOptions): Sessions {
   const { keys, clock } = deps;
   // Cookies ignore ports: two services on one host must not remove each other's.
   const name = `postledger_${keys.formToken("name of the cookie").slice(0, 8)}`;

@@ -50,7 +50,7 @@ interface LiveOptions {
 
 const encoder = new TextEncoder();
 
-export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
+export function createLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   const streams = new Set<Stream>();
   const share = new FairShareBudget(STREAMS_MAX);
   let timer: ReturnType<typeof setTimeout> | null = null;

@@ -18,7 +18,7 @@ interface LogInAttempts {
   succeed(client: string | null): Promise<void>;
 }
 
-export function makeLogInAttempts(): LogInAttempts {
+export function createLogInAttempts(): LogInAttempts {
   const clients = new RateLimiterMemory({ points: FAILURES_PER_CLIENT_MAX, duration: WINDOW_SECONDS });
   const all = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
   const keyOf = (client: string | null) => (client === null ? "unknown" : addressGroup(client));

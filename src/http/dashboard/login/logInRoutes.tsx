@@ -15,7 +15,7 @@ import { seeOther } from "../frame/flashMessages.ts";
 import { readForm } from "../frame/formBody.ts";
 import { htmlResponse } from "../frame/pageHeaders.ts";
 import type { Sessions } from "../frame/sessions.ts";
-import { makeLogInAttempts } from "./logInAttempts.ts";
+import { createLogInAttempts } from "./logInAttempts.ts";
 import { LogInPage } from "./logInPage.tsx";
 
 interface LogInOptions extends Pick<DashboardOptions, "deps" | "basePath" | "version" | "readiness"> {
@@ -61,9 +61,9 @@ interface Admitted {
   readonly hasOwnKey: boolean;
 }
 
-export function makeLogIn(options: LogInOptions): LogIn {
+export function createLogIn(options: LogInOptions): LogIn {
   const { sessions, assets, basePath, version, readiness } = options;
-  const attempts = makeLogInAttempts();
+  const attempts = createLogInAttempts();
   const home = `${basePath}${DASHBOARD_PATH}`;
   const page = async (next: string, status: number, told: { fault?: string; notice?: string }) => {
     const state = healthStatus(await readiness());

@@ -43,7 +43,7 @@ type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
 };
 
 /** Adds the caches that decisions read, and the quotas. */
-export function makeDependencies(given: Given): Dependencies {
+export function createDependencies(given: Given): Dependencies {
   const workspaces = aggregateCache(given.store, workspaceAggregate);
   return {
     outbox: null,

@@ -15,9 +15,9 @@ import {
 } from "../../server/requestContext.ts";
 import { TOKEN_FIELD } from "../components/form.tsx";
 import { Layout } from "../components/layout.tsx";
-import { makeLiveStreams } from "../live/liveStreams.ts";
+import { createLiveStreams } from "../live/liveStreams.ts";
 import { BarePage } from "../login/logInPage.tsx";
-import { makeLogIn } from "../login/logInRoutes.tsx";
+import { createLogIn } from "../login/logInRoutes.tsx";
 import { allDashboardRoutes } from "./allDashboardRoutes.ts";
 import { type Assets, loadAssets } from "./assets.ts";
 import type { DashboardOptions } from "./dashboardOptions.ts";
@@ -29,21 +29,21 @@ import {
   post,
   routeTable,
 } from "./dashboardRoute.ts";
-import { makeFlashMessages, noticeOf, seeOther } from "./flashMessages.ts";
+import { createFlashMessages, noticeOf, seeOther } from "./flashMessages.ts";
 import { readForm } from "./formBody.ts";
 import { sectionOf } from "./navigation.ts";
 import { htmlResponse } from "./pageHeaders.ts";
 import { NotBuiltYet, ProblemBody, problemTitle } from "./problemPage.tsx";
 import { isFromOwnPage } from "./sameOrigin.ts";
-import { type LoggedIn, makeSessions } from "./sessions.ts";
+import { createSessions, type LoggedIn } from "./sessions.ts";
 
 /** What pages are rendered with. */
 interface Frame extends DashboardOptions {
   readonly assets: Assets;
-  readonly sessions: ReturnType<typeof makeSessions>;
-  readonly notices: ReturnType<typeof makeFlashMessages>;
+  readonly sessions: ReturnType<typeof createSessions>;
+  readonly notices: ReturnType<typeof createFlashMessages>;
   readonly table: ReturnType<typeof routeTable>;
-  readonly logIn: ReturnType<typeof makeLogIn>;
+  readonly logIn: ReturnType<typeof createLogIn>;
   /** The address of the dashboard's first page. */
   readonly home: string;
 }
@@ -56,21 +56,21 @@ export interface Dashboard {
 }
 
 /** Builds the dashboard: pages for people, from the same commands and read models as the API. */
-export async function makeDashboard(options: DashboardOptions): Promise<Dashboard> {
+export async function createDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { deps, basePath, url } = options;
   const home = `${basePath}${DASHBOARD_PATH}`;
   const cookies = { cookiePath: home, isSecure: url.protocol === "https:" };
   const assets = await loadAssets();
-  const sessions = makeSessions({ deps, ...cookies });
-  const streams = makeLiveStreams({ isAlive: (session) => sessions.isAlive(session) });
+  const sessions = createSessions({ deps, ...cookies });
+  const streams = createLiveStreams({ isAlive: (session) => sessions.isAlive(session) });
   const frame: Frame = {
     ...options,
     assets,
     sessions,
     home,
-    notices: makeFlashMessages(deps.keys, cookies),
+    notices: createFlashMessages(deps.keys, cookies),
     table: routeTable([...allDashboardRoutes(options, streams), ...frameRoutes(options, sessions)]),
-    logIn: makeLogIn({ ...options, sessions, assets }),
+    logIn: createLogIn({ ...options, sessions, assets }),
   };
   const answer = async ({ request }: { request: Request }) => answerRequest(frame, request);
   const controller = new Elysia({ normalize: false })
