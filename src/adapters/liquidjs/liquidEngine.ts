@@ -5,6 +5,7 @@ import { BudgetedContext, BudgetedEmitter } from "./budgetedContext.ts";
 import { budgetedLiquid } from "./budgetedLiquid.ts";
 import { OutputTagParser } from "./outputTagParser.ts";
 import { BudgetError } from "./renderBudget.ts";
+import { resetWrittenZones } from "./timeZones.ts";
 import { usedVariables } from "./usedVariables.ts";
 
 /** The longest source, in UTF-16 units. */
@@ -41,6 +42,7 @@ function compile(liquid: Liquid, source: string): CompileResult {
   if ((source.match(/\{[{%]/g)?.length ?? 0) > TAGS_MAX) {
     return { kind: "invalid", reason: `has more than ${TAGS_MAX} tags and outputs` };
   }
+  resetWrittenZones();
   let templates: Template[];
   try {
     templates = new OutputTagParser(liquid).parse(source);

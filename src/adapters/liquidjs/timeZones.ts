@@ -1,11 +1,13 @@
 import { AssertionError, Tokenizer, TypeGuards } from "liquidjs";
 import { LRUCache } from "lru-cache";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
-import { ZONES_MAX } from "./renderBudget.ts";
+import { BudgetError, ZONES_MAX } from "./renderBudget.ts";
 
 /** No IANA name is longer. */
 const NAME_UNITS_MAX = 64;
-/** By lower-case name; each takes 55 kB. */
+/** IANA names by their lower-case form: those of every zone, and some 150 aliases as they are looked up. */
+const ianaNames = new Map(Intl.supportedValuesOf("timeZone").map((name) => [name.toLowerCase(), name]));
+/** By IANA name; each takes 55 kB. */
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: ZONES_MAX });
 
 /** How long the clocks of an IANA time zone are ahead of UTC at a time, in ms. Throws if there is no such zone. */
@@ -19,35 +21,53 @@ export function zoneOffsetMs(zone: string, at: Date): number {
 const OFFSET = /GMT([-+])(\d+):(\d+)(?::(\d+))?$/;
 
 function formatOf(zone: string): Intl.DateTimeFormat {
-  const key = zone.toLowerCase();
-  const known = formats.get(key);
+  const timeZone = ianaNameOf(zone);
+  const known = formats.get(timeZone);
   if (known) return known;
-  const made = newFormat(zone);
-  if (made === null) throw new AssertionError(`has an unknown time zone: ${zone.slice(0, NAME_UNITS_MAX)}`);
-  formats.set(key, made);
+  const made = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset" });
+  formats.set(timeZone, made);
   return made;
 }
 
-function newFormat(timeZone: string): Intl.DateTimeFormat | null {
+/** The name of a zone as IANA spells it. Throws if there is no such zone. */
+function ianaNameOf(zone: string): string {
+  const key = zone.length > NAME_UNITS_MAX ? "" : zone.toLowerCase();
+  const name = ianaNames.get(key) ?? aliasOf(key);
+  if (name === null) throw new AssertionError(`has an unknown time zone: ${zone.slice(0, NAME_UNITS_MAX)}`);
+  ianaNames.set(key, name);
+  return name;
+}
+
+function aliasOf(timeZone: string): string | null {
   // `Intl` also takes offsets such as +01:00, which are no zones.
-  if (timeZone.length > NAME_UNITS_MAX || !/^[a-z]/i.test(timeZone)) return null;
+  if (!/^[a-z]/.test(timeZone)) return null;
   try {
-    return new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset" });
+    return new Intl.DateTimeFormat("en-US", { timeZone }).resolvedOptions().timeZone;
   } catch {
     return null;
   }
 }
 
+/** The zones written into the template that is being parsed. Parsing is synchronous, so there is only one. */
+const writtenZones = new Set<string>();
+
+/** Starts counting the zones of another template. Call it before parsing one. */
+export function resetWrittenZones(): void {
+  writtenZones.clear();
+}
+
 /**
- * Refuses an unknown time zone that is written into a `date` filter when the template is parsed, so that its draft is
- * refused and not every send. liquidjs makes its tokenizers itself, so this replaces their method.
+ * Refuses an unknown time zone that is written into a `date` filter when the template is parsed, and more zones than a
+ * render may use, so that the draft is refused and not every send. liquidjs makes its tokenizers itself, so this
+ * replaces their method.
  */
 export function checkWrittenZones(): void {
   const { readFilter } = Tokenizer.prototype;
   Tokenizer.prototype.readFilter = function (this: Tokenizer) {
     const filter = readFilter.call(this);
     const zone = filter?.name === "date" ? filter.args[1] : undefined;
-    if (TypeGuards.isQuotedToken(zone)) formatOf(zone.content);
+    if (TypeGuards.isQuotedToken(zone)) writtenZones.add(ianaNameOf(zone.content));
+    if (writtenZones.size > ZONES_MAX) throw new BudgetError(`uses more than ${ZONES_MAX} time zones`);
     return filter;
   };
 }

@@ -175,6 +175,33 @@ describe("dates", () => {
     });
   });
 
+  test("name at most 50 time zones in one template", () => {
+    const naming = (names: string[]) =>
+      engine.compile(names.map((name) => `{{ 0 | date: '%R', '${name}' }}`).join(""), "text");
+    const names = Intl.supportedValuesOf("timeZone");
+    const spellings = names.slice(0, 50).flatMap((name) => [name, name.toLowerCase()]);
+    expect(naming(spellings)).toMatchObject({ kind: "compiled" });
+    expect(naming(names.slice(50, 100))).toMatchObject({ kind: "compiled" });
+    expect(naming(names.slice(0, 51))).toMatchObject({
+      kind: "invalid",
+      reason: expect.stringContaining("uses more than 50 time zones"),
+    });
+  });
+
+  test("check a time zone that a template names without formatting a time", () => {
+    const zones = [...Intl.supportedValuesOf("timeZone"), "us/eastern", "Asia/Calcutta"];
+    const compileAll = () =>
+      zones.map((zone) => engine.compile(`{{ 0 | date: '%R', '${zone}' }}`, "text").kind);
+    compileAll();
+    const formats = spyOn(Intl, "DateTimeFormat");
+    try {
+      expect(new Set(compileAll())).toEqual(new Set(["compiled"]));
+      expect(formats).not.toHaveBeenCalled();
+    } finally {
+      formats.mockRestore();
+    }
+  });
+
   test("have bounds", () => {
     expect(render("{{ at | date: f }}", { at: "2030-01-01", f: "%Y".repeat(101) }).kind).toBe("failed");
     expect(outputOf("{{ at | date: '%999999999d' }}", { at: "2030-01-01" })).toHaveLength(40);
