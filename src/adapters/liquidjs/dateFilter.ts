@@ -2,7 +2,7 @@ import type { Context } from "liquidjs";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { budgetOf } from "./budgetedContext.ts";
 import { BudgetError } from "./renderBudget.ts";
-import { zoneOffsetMs } from "./timeZones.ts";
+import { type Zone, zoneAt, zoneAtMidnight } from "./timeZones.ts";
 
 /** No sensible date format is longer. */
 const FORMAT_CHARACTERS_MAX = 200;
@@ -13,12 +13,6 @@ const MONTHS = "January February March April May June July August September Octo
 );
 const DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split(" ");
 const SHORT = 3;
-
-/** The zone of a printed date: its name, and how far its clocks are ahead of UTC at that time. */
-interface Zone {
-  readonly name: string;
-  readonly offsetMs: number;
-}
 
 const UTC: Zone = { name: "UTC", offsetMs: 0 };
 
@@ -112,7 +106,7 @@ function validDate(at: number): Date | null {
   return Number.isNaN(date.getTime()) ? null : date;
 }
 
-/** A day without a time: in another zone than UTC it would become the day before or after. */
+/** A day without a time: it begins at midnight in each zone, so it is the same day everywhere. */
 function isDay(value: unknown): boolean {
   return typeof value === "string" && /^\d{4}-\d{2}-\d{2}$/.test(value);
 }
@@ -135,10 +129,9 @@ export function dateFilter(
   }
   if (at === null || wanted === "") return value;
   if (name === undefined || name === null) return strftime(at, UTC, wanted);
-  const zone = String(name);
-  budgetOf(this.context).payZone(zone);
-  const offsetMs = zoneOffsetMs(zone, at);
-  if (isDay(value)) return strftime(at, UTC, wanted);
-  const local = validDate(at.getTime() + offsetMs);
-  return local === null ? value : strftime(local, { name: zone, offsetMs }, wanted);
+  budgetOf(this.context).payZone(String(name));
+  if (isDay(value)) return strftime(at, zoneAtMidnight(String(name), at), wanted);
+  const zone = zoneAt(String(name), at);
+  const local = validDate(at.getTime() + zone.offsetMs);
+  return local === null ? value : strftime(local, zone, wanted);
 }

@@ -1,6 +1,6 @@
 import { AssertionError, Tokenizer, TypeGuards } from "liquidjs";
 import { LRUCache } from "lru-cache";
-import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
+import { DAY_MS, type EpochMs, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { BudgetError, ZONES_MAX } from "./renderBudget.ts";
 
 /** No IANA name is longer. */
@@ -10,9 +10,32 @@ const ianaNames = new Map(Intl.supportedValuesOf("timeZone").map((name) => [name
 /** By IANA name; each takes 55 kB. */
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: ZONES_MAX });
 
-/** How long the clocks of an IANA time zone are ahead of UTC at a time, in ms. Throws if there is no such zone. */
-export function zoneOffsetMs(zone: string, at: Date): number {
-  const [, sign, hours, minutes, seconds = 0] = OFFSET.exec(formatOf(zone).format(at)) ?? [];
+/** The zone of a printed date: its IANA name, and how far its clocks are ahead of UTC at that time. */
+export interface Zone {
+  readonly name: string;
+  readonly offsetMs: number;
+}
+
+/** The time zone `name`, in any case, at a time. Throws if there is no such zone. */
+export function zoneAt(name: string, at: Date): Zone {
+  const ianaName = ianaNameOf(name);
+  return { name: ianaName, offsetMs: offsetMsAt(ianaName, at.getTime()) };
+}
+
+/**
+ * The time zone `name` at its own midnight of the day that begins at `midnight` in UTC. If its clocks show midnight
+ * twice, the first counts; if they skip it, the offset from before. Throws if there is no such zone.
+ */
+export function zoneAtMidnight(name: string, midnight: Date): Zone {
+  const ianaName = ianaNameOf(name);
+  const at = midnight.getTime();
+  const offsetBefore = offsetMsAt(ianaName, at - DAY_MS);
+  const offsetThen = offsetMsAt(ianaName, at - offsetBefore);
+  return { name: ianaName, offsetMs: offsetMsAt(ianaName, at - offsetThen) };
+}
+
+function offsetMsAt(ianaName: string, at: EpochMs): number {
+  const [, sign, hours, minutes, seconds = 0] = OFFSET.exec(formatOf(ianaName).format(at)) ?? [];
   const ms = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * MINUTE_MS + Number(seconds) * SECOND_MS;
   return sign === "-" ? -ms : ms;
 }
@@ -20,8 +43,7 @@ export function zoneOffsetMs(zone: string, at: Date): number {
 /** At the end of a formatted time. Before standard time, offsets have seconds. */
 const OFFSET = /GMT([-+])(\d+):(\d+)(?::(\d+))?$/;
 
-function formatOf(zone: string): Intl.DateTimeFormat {
-  const timeZone = ianaNameOf(zone);
+function formatOf(timeZone: string): Intl.DateTimeFormat {
   const known = formats.get(timeZone);
   if (known) return known;
   const made = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset" });

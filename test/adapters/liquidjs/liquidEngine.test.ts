@@ -132,11 +132,21 @@ describe("dates", () => {
     ["2030-03-31T00:59:00Z", "Europe/Berlin", "2030-03-31 01:59 +0100 Europe/Berlin 1901149140"],
     ["2030-03-31T01:00:00Z", "Europe/Berlin", "2030-03-31 03:00 +0200 Europe/Berlin 1901149200"],
     ["2030-01-01T02:00:00Z", "America/St_Johns", "2029-12-31 22:30 -0330 America/St_Johns 1893463200"],
-    ["2030-01-01T02:00:00Z", "asia/kolkata", "2030-01-01 07:30 +0530 asia/kolkata 1893463200"],
+    ["2030-01-01T02:00:00Z", "asia/kolkata", "2030-01-01 07:30 +0530 Asia/Kolkata 1893463200"],
     ["1880-01-01T00:00:00Z", "Europe/Berlin", "1880-01-01 00:53 +0053 Europe/Berlin -2840140800"],
     ["2030-01-01T02:00:00+02:00", "Etc/UTC", "2030-01-01 00:00 +0000 Etc/UTC 1893456000"],
-    // A day is the same everywhere.
-    ["2030-01-01", "America/New_York", "2030-01-01 00:00 +0000 UTC 1893456000"],
+    ["2030-01-31T10:00:00", "us/eastern", "2030-01-31 05:00 -0500 US/Eastern 1896084000"],
+    // A day is the same everywhere, and begins at midnight there.
+    ["2030-01-01", "America/New_York", "2030-01-01 00:00 -0500 America/New_York 1893474000"],
+    ["2030-03-31", "Europe/Berlin", "2030-03-31 00:00 +0100 Europe/Berlin 1901142000"],
+    ["2030-04-01", "Europe/Berlin", "2030-04-01 00:00 +0200 Europe/Berlin 1901224800"],
+    ["2030-10-27", "Europe/Berlin", "2030-10-27 00:00 +0200 Europe/Berlin 1919282400"],
+    ["2030-10-28", "Europe/Berlin", "2030-10-28 00:00 +0100 Europe/Berlin 1919372400"],
+    ["2030-01-01", "Pacific/Kiritimati", "2030-01-01 00:00 +1400 Pacific/Kiritimati 1893405600"],
+    // Clocks went from 00:00 to 01:00, and from 01:00 back to 00:00.
+    ["2018-11-04", "America/Sao_Paulo", "2018-11-04 00:00 -0300 America/Sao_Paulo 1541300400"],
+    ["2018-11-05", "America/Sao_Paulo", "2018-11-05 00:00 -0200 America/Sao_Paulo 1541383200"],
+    ["2018-11-04", "America/Havana", "2018-11-04 00:00 -0400 America/Havana 1541304000"],
   ])("are printed in a time zone: %s in %s", (at, zone, expected) => {
     expect(outputOf("{{ at | date: '%F %R %z %Z %s', zone }}", { at, zone })).toBe(expected);
     expect(outputOf(`{{ at | date: '%F %R %z %Z %s', "${zone}" }}`, { at })).toBe(expected);
