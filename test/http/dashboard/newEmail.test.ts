@@ -53,11 +53,16 @@ describe("a new message in the dashboard", () => {
     expect(await read(location)).toMatchObject({ html: "<h1>Hi</h1>", text: expect.stringMatching(/hi/i) });
   });
 
-  test("takes the longest html, however a form encodes it", async () => {
-    const html = "<".repeat(500_000);
-    const { location } = await fixture.visitor.post(PATH, { ...fields(), html });
-    expect((await read(location)).html).toBe(html);
-  });
+  test.each(["<", "\u{1F600}"])(
+    "takes the longest html and text, however a form encodes %p",
+    async (character) => {
+      const longest = { html: character.repeat(500_000), text: character.repeat(200_000) };
+      const { status, location } = await fixture.visitor.post(PATH, { ...fields(), ...longest });
+      expect(status).toBe(303);
+      const { html, text } = await read(location);
+      expect(html === longest.html && text === longest.text).toBe(true);
+    },
+  );
 
   test("is refused beside the wrong field, and keeps what was typed", async () => {
     for (const [wrong, field, why] of [

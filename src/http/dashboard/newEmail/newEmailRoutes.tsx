@@ -6,6 +6,7 @@ import {
 } from "../../../domain/email/contentLimits.ts";
 import { newId } from "../../../kernel/ids.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
+import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -17,8 +18,13 @@ import { nonceOf, sendFromForm } from "./sendFromForm.ts";
 
 const PATH = "/messages/new";
 const SCOPE = "email:send";
-/** Room for the longest html and text, of which a form may take three bytes for each character. */
-const FORM_BYTES_MAX = 3 * (HTML_CHARACTERS_MAX + TEXT_CHARACTERS_MAX);
+/** The most bytes that a form takes for one character: an emoji has four bytes, each sent as `%XX`. */
+const CHARACTER_BYTES_MAX = 12;
+/** Room for the longest html and text, however they are encoded, and the other fields; no more than the API takes. */
+const FORM_BYTES_MAX = Math.min(
+  CHARACTER_BYTES_MAX * (HTML_CHARACTERS_MAX + TEXT_CHARACTERS_MAX) + SMALL_BODY_BYTES_MAX,
+  BODY_BYTES_MAX,
+);
 
 /** Writes a message and sends it. */
 export function newEmailRoutes(options: DashboardOptions): readonly DashboardRoute[] {
