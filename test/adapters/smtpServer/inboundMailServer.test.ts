@@ -8,6 +8,8 @@ import { certificateAuthority } from "../../support/stores/certificates.ts";
 import { until } from "../../support/until.ts";
 
 const ADDRESS = "known@bounce.example";
+/** Only Linux has all of 127.0.0.0/8 without setting it up, so that one machine can be several clients. */
+const withSeveralClients = test.skipIf(process.platform !== "linux");
 const GRACE_MS = 1_000;
 const OPTIONS = {
   ...{ host: "127.0.0.1", port: 0, name: "mail.example", onTrouble: () => {} },
@@ -184,7 +186,7 @@ describe("the server for returned mail", () => {
     await until(() => clients.every(({ isClosed }) => isClosed), "all connections to be closed");
   });
 
-  test("takes another client's mail however many connections one opens at once", async () => {
+  withSeveralClients("takes another client's mail however many connections one opens at once", async () => {
     // All of them before the server has greeted the first.
     const sockets = Array.from({ length: 100 }, () => connect(server.port, "127.0.0.1"));
     for (const socket of sockets) socket.on("error", () => {});
@@ -232,7 +234,7 @@ test("with a certificate the server offers STARTTLS, and discards commands sent 
   await server.close(GRACE_MS);
 });
 
-test("the connections in all and from one client are bounded as the options say", async () => {
+withSeveralClients("the connections in all and from one client are bounded as the options say", async () => {
   const server = await openInboundMailServer(
     { ...OPTIONS, tls: null, connectionsMax: 3, connectionsPerClientMax: 2 },
     { refusalOf: () => null, receive: async () => ({ code: 250, text: "2.0.0 taken" }) },
