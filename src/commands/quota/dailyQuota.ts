@@ -42,7 +42,7 @@ interface DailyQuotaOptions {
   readonly clock: Clock;
   readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
-  /** Called by the instance that reaches it, once for each workspace and day. */
+  /** Called at most once for each workspace and day, when this instance reserves messages or finds none left. */
   readonly onNearDailyLimit?: (near: NearDailyLimit) => void;
   /** After this long without use a block goes back to the log. */
   readonly idleMs?: number;
@@ -102,11 +102,13 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
   };
 }
 
-/** Units that are returned and reserved again reach the share a second time. */
+/** Limits the warnings of this process to one for each workspace and day. */
 function warnOncePerDay(warn: (near: NearDailyLimit) => void): (near: NearDailyLimit) => void {
   const warned = new Set<string>();
   let lastDay = "";
   return (near) => {
+    // A send that began before midnight can come after the first of the new day. Its day is over.
+    if (near.day < lastDay) return;
     if (near.day > lastDay) warned.clear();
     lastDay = near.day;
     if (warned.has(near.workspaceId)) return;

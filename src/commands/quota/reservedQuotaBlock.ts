@@ -1,7 +1,7 @@
 import { emailStream } from "../../domain/email/events.ts";
 import {
+  isNearLimit,
   type QuotaReservation,
-  reachesWarningShare,
   reserveBlock,
   returnUnused,
 } from "../../domain/quota/decisions.ts";
@@ -29,7 +29,7 @@ interface ReservedQuotaBlockOptions {
   readonly stream: string;
   readonly workspaceId: string;
   readonly instance: string;
-  /** Called when a reservation of this instance brings the day near the limit. */
+  /** Called each time this instance asks the log for units and the day is near its limit. */
   readonly onNearLimit: (limit: number) => void;
 }
 
@@ -160,13 +160,8 @@ export class ReservedQuotaBlock {
       this.left += taken.count;
       this.limit = limit;
     }
-    if (taken.kind !== "none") this.warnNearLimit(limit, taken.kind === "block" ? taken.count : 1);
+    if (this.known !== null && isNearLimit(this.known.state, limit)) this.options.onNearLimit(limit);
     return taken.kind;
-  }
-
-  private warnNearLimit(limit: number, count: number): void {
-    if (this.known !== null && reachesWarningShare(this.known.state, { count, limit }))
-      this.options.onNearLimit(limit);
   }
 
   private async isAccepted(messageId: string): Promise<boolean> {

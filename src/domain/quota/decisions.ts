@@ -10,13 +10,9 @@ const BLOCKS_OF_REST = 16;
 /** From this share of the daily limit on, operators are warned. */
 export const WARNING_SHARE = 0.8;
 
-/** Whether a reservation of `count` has brought the day's sum to the share at which operators are warned. */
-export function reachesWarningShare(
-  { reserved }: Pick<Quota, "reserved">,
-  { count, limit }: { readonly count: number; readonly limit: number },
-): boolean {
-  const share = limit * WARNING_SHARE;
-  return reserved >= share && reserved - count < share;
+/** Whether the day's reservations have reached the share at which operators are warned. */
+export function isNearLimit({ reserved }: Pick<Quota, "reserved">, limit: number): boolean {
+  return reserved > 0 && reserved >= limit * WARNING_SHARE;
 }
 
 interface BlockRequest {

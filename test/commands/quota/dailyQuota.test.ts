@@ -70,7 +70,7 @@ describe("the daily limit", () => {
     expect(await usedInLog()).toBe(1_000);
   });
 
-  test("is warned of once a day, by the instance that brings it to 80 %", async () => {
+  test("is warned of once a day by each instance that reserves from 80 % on", async () => {
     const warned: NearDailyLimit[] = [];
     const instances = [instance(undefined, warned), instance(undefined, warned)];
     const take = async (count: number) => {
@@ -80,10 +80,55 @@ describe("the daily limit", () => {
     expect(warned).toEqual([]);
     await take(100);
     const near = { workspaceId, limit: 1_000, day: utcDay(rfc3339(clock.now())) };
-    expect(warned).toEqual([near]);
+    expect(warned).toEqual([near, near]);
+    await take(100);
+    expect(warned).toHaveLength(2);
     clock.advance(DAY_MS);
     await take(450);
-    expect(warned.slice(1)).toEqual([{ ...near, day: utcDay(rfc3339(clock.now())) }]);
+    expect(warned.slice(2)).toEqual([{ ...near, day: utcDay(rfc3339(clock.now())) }]);
+  });
+
+  test("is warned of by an instance that starts when 80 % is used already", async () => {
+    await takeConcurrently(instance(), 900);
+    const warned: NearDailyLimit[] = [];
+    await takeConcurrently(instance(undefined, warned), 1);
+    expect(warned).toHaveLength(1);
+  });
+
+  test.each([
+    { messagesPerDay: 600, taken: 1 },
+    { messagesPerDay: 400, taken: 0 },
+  ])("is warned of when it is lowered to $messagesPerDay after 500 messages", async (lowered) => {
+    const { messagesPerDay, taken } = lowered;
+    const warned: NearDailyLimit[] = [];
+    const quota = instance(undefined, warned);
+    await takeConcurrently(quota, 500);
+    expect(warned).toEqual([]);
+    await setLimits({ store }, workspaceId, { messagesPerDay });
+    quota.forget();
+    expect(await takeConcurrently(quota, 1)).toBe(taken);
+    expect(warned).toMatchObject([{ limit: messagesPerDay }]);
+  });
+
+  test("is not warned of where it is 0 from the start", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 0 });
+    const warned: NearDailyLimit[] = [];
+    expect(await takeConcurrently(instance(undefined, warned), 1)).toBe(0);
+    expect(warned).toEqual([]);
+  });
+
+  test("is warned of once a day, also when a late send of the day before comes in between", async () => {
+    const warned: NearDailyLimit[] = [];
+    const quota = instance(undefined, warned);
+    const yesterday = clock.now();
+    await takeConcurrently(quota, 900, yesterday);
+    clock.advance(DAY_MS);
+    await takeConcurrently(quota, 900);
+    const days = [yesterday, clock.now()].map((at) => utcDay(rfc3339(at)));
+    expect(warned.map(({ day }) => day)).toEqual(days);
+    await takeConcurrently(quota, 50, yesterday);
+    await takeConcurrently(quota, 50);
+    expect(warned).toHaveLength(2);
   });
 
   test("is warned of once, also when messages are returned and taken again", async () => {
