@@ -32,12 +32,12 @@ import {
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveriesController.ts";
 import { workspaceController } from "../http/workspace/workspaceController.ts";
 import { lazy } from "../kernel/lazy.ts";
+import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
 import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
-import { isLoopbackUrl } from "./config/isLoopback.ts";
 import { openDashboard } from "./openDashboard.ts";
 import { readinessOf } from "./status/readiness.ts";
 import { readModelBuild } from "./status/readModelBuildProgress.ts";

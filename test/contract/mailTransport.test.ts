@@ -796,6 +796,7 @@ describe("parseSmtpUrl", () => {
     ],
     ["smtps://mail.example.com", { host: "mail.example.com", port: 465, ...remote, implicitTls: true }],
     ["smtp://localhost:1025", { host: "localhost", port: 1025, ...local }],
+    ["smtp://LocalHost:1025", { host: "LocalHost", port: 1025, ...local }],
     ["smtp://127.9.8.7", { host: "127.9.8.7", port: 587, ...local }],
     ["smtp://[::1]:25", { host: "::1", port: 25, ...local }],
     ["smtp://[::1]:25?tls=required", { host: "::1", port: 25, ...local, starttls: "required" as const }],

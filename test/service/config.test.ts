@@ -365,7 +365,7 @@ describe("settings", () => {
   test("SMTP_URL must be given where HOST is not loopback", () => {
     expect(errorsOf({ HOST: "0.0.0.0" })).toEqual([expect.stringContaining("SMTP_URL must be set")]);
     expect(errorsOf({ HOST: "0.0.0.0", SMTP_URL: "smtp://relay.example:587" })).toEqual([]);
-    for (const HOST of ["127.0.0.2", "::1", "localhost"]) expect(errorsOf({ HOST })).toEqual([]);
+    for (const HOST of ["127.0.0.2", "::1", "localhost", "LocalHost"]) expect(errorsOf({ HOST })).toEqual([]);
   });
 
   test("BOOTSTRAP is off where HOST is not loopback, unless it is asked for", () => {

@@ -1,4 +1,5 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { isIPv6 } from "node:net";
+import { isLoopback } from "../../kernel/network/isLoopback.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
@@ -59,11 +60,6 @@ function portOf(url: URL, fallback: number): number {
   const port = wholeNumber(url.port, { min: 1 });
   if (port !== null) return port;
   throw malformed("its port is 0");
-}
-
-/** Whether mail to the host can never leave this machine: 127.0.0.0/8, ::1 and `localhost`. */
-function isLoopback(host: string): boolean {
-  return (isIPv4(host) && host.startsWith("127.")) || host === "::1" || host.toLowerCase() === "localhost";
 }
 
 function credentialsOf(url: URL): SmtpRelay["credentials"] {

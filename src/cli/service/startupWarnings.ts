@@ -1,11 +1,11 @@
 import { join } from "node:path";
+import { isLoopback, isLoopbackUrl } from "../../kernel/network/isLoopback.ts";
 import {
   BOOTSTRAP_KEY_REMEDY,
   bootstrapKeyDetail,
   WORKSPACE_REMEDY,
 } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
-import { isLoopback, isLoopbackUrl } from "../../service/config/isLoopback.ts";
 import type { RunningApp } from "../../service/startApp.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {

@@ -1,8 +1,12 @@
-import { isIPv4 } from "node:net";
+import ipaddr from "ipaddr.js";
 
-/** Whether a host is this machine and no other. */
+/** Whether a host is this machine and no other: 127.0.0.0/8, ::1 or `localhost`, in any case. */
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
+  return (
+    host.toLowerCase() === "localhost" ||
+    host === "::1" ||
+    (ipaddr.IPv4.isValidFourPartDecimal(host) && host.startsWith("127."))
+  );
 }
 
 /** A host as written in a URL: IPv6 in brackets. */

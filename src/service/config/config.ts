@@ -1,5 +1,6 @@
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
+import { isLoopbackUrl } from "../../kernel/network/isLoopback.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import { ConfigError } from "./configError.ts";
@@ -7,7 +8,6 @@ import { type ContentStoreConfig, readContentStoreConfig } from "./contentStoreC
 import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
 import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
-import { isLoopbackUrl } from "./isLoopback.ts";
 import { type MasterKeyConfig, readMasterKeyConfig } from "./masterKeyConfig.ts";
 import { type MetricsConfig, readMetricsConfig } from "./metricsConfig.ts";
 import { type RelayConfig, readRelayConfig } from "./relayConfig.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { hostInUrl } from "../../kernel/network/isLoopback.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
-import { hostInUrl } from "./isLoopback.ts";
 
 /** The range of a port setting. */
 export const PORTS = { min: 1, max: 65_535 } as const;

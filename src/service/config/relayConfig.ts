@@ -1,10 +1,10 @@
 import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
 import type { SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
+import { isLoopback } from "../../kernel/network/isLoopback.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
-import { isLoopback } from "./isLoopback.ts";
 
 const RELAYS_MAX = 10;
 const OUTBOX = "outbox:";

@@ -1,8 +1,8 @@
 import { BODY_BYTES_IN_FLIGHT_MIN } from "../../http/body/bodyLimits.ts";
 import { type AddressRange, parseAddressRange } from "../../kernel/network/clientIp.ts";
+import { hostInUrl, isLoopback } from "../../kernel/network/isLoopback.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
-import { hostInUrl, isLoopback } from "./isLoopback.ts";
 
 const BODY_BYTES_IN_FLIGHT_DEFAULT = 64 * 1_024 * 1_024;
 
