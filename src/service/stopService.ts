@@ -44,6 +44,7 @@ interface StopOptions {
 export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: StopOptions): Promise<void> {
   const { listeners, deps, store, lock, readers } = parts;
   let isDrained = false;
+  let areJobsStopped = false;
   const drain = async () => {
     await parts.control.close();
     parts.dashboard.stop();
@@ -56,12 +57,12 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
   };
   const stopJobs = async () => {
     deps.htmlToText.close();
-    await deps.quota.stop();
-    await Promise.all(parts.maintenance.map((one) => one.stop()));
-    await parts.readModels.stop();
+    const jobs = [deps.quota, ...parts.maintenance, parts.readModels];
+    await Promise.all(jobs.map((job) => job.stop()));
+    areJobsStopped = true;
   };
-  // What outlives the drain time may still write and send until the process ends, so the lock stays until then.
-  const isIdle = () => isDrained && parts.isIdle();
+  // What outlives its step may still write and send until the process ends, so the lock stays until then.
+  const isIdle = () => isDrained && areJobsStopped && parts.isIdle();
   const close = async () => {
     readers.close();
     await store.close();
