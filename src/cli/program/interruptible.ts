@@ -1,8 +1,9 @@
-import { handledStopSignals, statusOf } from "../service/stopSignals.ts";
+import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
 
 /**
  * Runs a command that Ctrl-C, SIGTERM and SIGHUP end cleanly: the work's signal aborts, `left` says what remains, and the
- * exit status is what shells use for a signal. A second signal ends the process at once.
+ * exit status is what shells use for a signal. A signal that comes later than {@link stopSignals} ignores ends the
+ * process at once.
  */
 export async function interruptible(
   left: string,
@@ -10,14 +11,16 @@ export async function interruptible(
 ): Promise<number> {
   const interrupted = new AbortController();
   let status = 0;
-  const listeners = handledStopSignals().map((name) => {
-    const listener = () => {
-      status = statusOf(name);
+  const receive = stopSignals({
+    nowMs: () => performance.now(),
+    drain(signal) {
+      status = statusOf(signal);
       interrupted.abort();
-    };
-    process.once(name, listener);
-    return () => process.removeListener(name, listener);
+    },
+    endAtOnce: (signal) => process.exit(statusOf(signal)),
   });
+  const signals = handledStopSignals();
+  for (const signal of signals) process.on(signal, receive);
   try {
     return await work(interrupted.signal);
   } catch (error) {
@@ -25,6 +28,6 @@ export async function interruptible(
     process.stderr.write(`postledger: interrupted; ${left}\n`);
     return status;
   } finally {
-    for (const remove of listeners) remove();
+    for (const signal of signals) process.removeListener(signal, receive);
   }
 }
