@@ -11,7 +11,9 @@ interface Claiming<Claim> {
 
 /**
  * Claims an item. If the outcome of the append is unknown, it releases the claim before it throws: nothing was sent
- * under it, but an expired lease would count as an attempt that may have been made.
+ * under it, but an expired lease would count as an attempt that may have been made. It can still miss the claim on
+ * EventStoreDB, where no call waits for an append that the server still holds. If that lands after the read, nobody
+ * releases it: the lease expires.
  */
 export async function claimOrRelease<Claim>(
   context: Persistence & { readonly store: EventStore },
