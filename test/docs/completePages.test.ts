@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import manifest from "../../package.json";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
+import { RELAY_REPLY_READINGS } from "../../src/domain/email/smtpReplyRules.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
 import { SEARCH_WORDS } from "../../src/http/dashboard/email/emailSearch.ts";
 import { emailOperations } from "../../src/http/email/emailOperations.ts";
@@ -94,6 +95,21 @@ test("every metric has its row, and no other has one", () => {
 test("every type of webhook event has its row, and no other has one", () => {
   const described = firstColumnOf("docs/receiving-webhooks.md", /^Event types/);
   expect(described.toSorted()).toEqual([...WEBHOOK_EVENT_TYPES].toSorted());
+});
+
+test("every reason that is not the relay's has its row, and no other has one", () => {
+  const source = ["domain/email/classifyMailOutcome", "domain/email/decisions", "domain/email/state"]
+    .concat("commands/email/send/acceptEmail")
+    .map((name) => readFileSync(join(ROOT, `src/${name}.ts`), "utf8"))
+    .join("\n");
+  const places = /reason: "\w+"|^ {2}why: .*|^type Held = .*|^export const \w+ = "\w+";/gm;
+  const literals = (source.match(places) ?? []).flatMap((place) => place.match(/(?<=")\w+(?=")/g) ?? []);
+  // A lease is released as "suppressed" for the reason suppressed_since.
+  const ofRelay = new Set([...Object.keys(RELAY_REPLY_READINGS), "suppressed"]);
+  const reasons = new Set(literals.filter((reason) => !ofRelay.has(reason)));
+  const described = firstColumnOf("docs/receiving-webhooks.md", /^Reasons of the service itself/);
+  expect(reasons.size).toBeGreaterThan(10);
+  expect(described.filter((word) => word !== "reason").toSorted()).toEqual([...reasons].toSorted());
 });
 
 test("every header of a webhook has its row, and no other has one", () => {
