@@ -28,6 +28,21 @@ describe("a new message in the dashboard", () => {
     expect(html).not.toContain("No sender that may send was found");
   });
 
+  test("has a sender that may send behind many newer ones that may not", async () => {
+    const tenant = await fixture.service.tenant();
+    for (let nth = 0; nth < 26; nth += 1)
+      await tenant.call("POST", "/api/v1/senders", { body: { domain: `unverified${nth}.example` } });
+    const { html } = await (await logIn(fixture.service.url, tenant.apiKey)).get(PATH);
+    expect(html).toMatch(new RegExp(`<input id="from"[^>]* value="${SENDER}"`));
+    expect(html).not.toContain("No sender that may send was found");
+  });
+
+  test("says so where no sender may send", async () => {
+    const tenant = await fixture.service.tenant({ sender: null });
+    const { html } = await (await logIn(fixture.service.url, tenant.apiKey)).get(PATH);
+    expect(html).toContain("No sender that may send was found");
+  });
+
   test("is not offered to a key that may not send", async () => {
     const { apiKey } = await fixture.tenant.withKey({ scopes: ["email:read"] });
     expect((await (await logIn(fixture.service.url, apiKey)).get("/messages")).html).not.toContain(PATH);
