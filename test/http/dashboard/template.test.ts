@@ -3,8 +3,10 @@ import { templateStream } from "../../../src/domain/template/events.ts";
 import { lineDiff, ROWS_SHOWN_MAX } from "../../../src/http/dashboard/template/lineDiff.ts";
 import { logIn } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
+import { setLimits } from "../../support/limits.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
 import { SENDER } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -242,8 +244,8 @@ describe("templates in the dashboard", () => {
     );
     expect(published.json).toMatchObject({ text: "Dear Ana", template_id: id, template_version_id: version });
     const invalid = await fixture.visitor.post(at, { ...fields, to: "nobody", "sample-name": "" });
-    expect(invalid.status).toBe(422);
-    expect(invalid.html).toContain('id="sample-name-fault"');
+    expect(invalid.status).toBe(400);
+    expect(invalid.html).toMatch(/id="to-fault">[^<]*must be one bare address/);
     const unsendable = await fixture.visitor.post(at, {
       ...fields,
       nonce: crypto.randomUUID(),
@@ -253,6 +255,24 @@ describe("templates in the dashboard", () => {
     const other = await fixture.visitor.post(at, { ...fields, to: "another@example.com" });
     expect(other.html).toContain("This form has sent another message before: submit it again");
     expect(other.html).not.toContain(`value="${nonce}"`);
+  });
+
+  test("have a test send that says from when it is not refused any more", async () => {
+    const { service } = fixture;
+    const tenant = await service.tenant();
+    const visitor = await logIn(service.url, tenant.apiKey);
+    const id = await create("Order", tenant);
+    const body = { subject: "Order", text: "Thank you." };
+    const version = (await tenant.call("POST", `${PATH}/${id}/versions`, { body })).json.id;
+    const send = () =>
+      visitor.post(`/templates/${id}/versions/${version}/test-send`, {
+        nonce: crypto.randomUUID(),
+        from: SENDER,
+        to: "colleague@example.com",
+      });
+    await setLimits(service.log, tenant.workspaceId, { messagesPerDay: 1 });
+    await until(async () => (await send()).status === 429, "the refusal for the day's limit");
+    expect((await send()).html).toMatch(/class="refusal"[^>]*>[^<]* You can in \d/);
   });
 
   test("are offered for a test send where their versions are listed", async () => {

@@ -15,19 +15,20 @@ export interface FormFaults {
 const NOT_OF_FORMS: ReadonlySet<string> = new Set(["NOT_FOUND", "UNAUTHORIZED"]);
 
 /**
- * Translates a refusal into faults of the submitted form. `fieldOf` maps a member of the API's body to its field.
- * Rethrows errors that are not about the form.
+ * Translates a refusal into faults of the submitted form. `fieldOf` maps a member of the API's body, and the part of
+ * it that is wrong if it is an object, to its field. Rethrows errors that are not about the form.
  */
 export function formFaults(
   error: unknown,
-  fieldOf: (member: string) => string | null = (member) => member,
+  fieldOf: (member: string, part: string) => string | null = (member) => member,
 ): FormFaults {
   if (!(error instanceof Problem) || NOT_OF_FORMS.has(error.code)) throw error;
   const { errors = [], retryAfterSeconds } = error.options;
   const fields: Record<string, string> = {};
   const others: string[] = [];
   for (const { pointer, message } of errors) {
-    const field = fieldOf(pointer.split("/")[1] ?? "");
+    const [, member = "", part = ""] = pointer.split("/");
+    const field = fieldOf(member, part);
     if (field === null || field === "") others.push(message);
     else fields[field] ??= `It ${message}.`;
   }

@@ -6,17 +6,17 @@ import type { TemplateLocation, VersionView } from "../../../commands/template/r
 import { renderVersion } from "../../../commands/template/renderForSend.ts";
 import { newId } from "../../../kernel/ids.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
-import { Problem } from "../../server/problem.ts";
+import { Problem, refusedFor } from "../../server/problem.ts";
 import { existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
-import { sentence } from "../frame/formFaults.ts";
+import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { nonceOf, sendFromForm } from "../newEmail/sendFromForm.ts";
 import { usableAddresses } from "../sender/usableAddresses.ts";
-import { draftFields, type FieldFaults, fieldFaults, NO_FAULTS } from "./draftForm.ts";
+import { draftFields, SAMPLE_PREFIX } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
 import { sampleValues } from "./sampleValues.ts";
 import { templateLocationOf } from "./templateRoutes.tsx";
@@ -28,14 +28,15 @@ const scope = "email:send";
 export function testSendRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const path = "/templates/:id/versions/:version/test-send";
   return [
-    get(path, scope, (context) => testSendPage(options, context, { nonce: newId(), faults: NO_FAULTS })),
+    get(path, scope, (context) => testSendPage(options, context, { nonce: newId(), faults: null })),
     post(path, scope, (context) => testSend(options, context)),
   ];
 }
 
 interface TestSendForm {
   readonly nonce: string;
-  readonly faults: FieldFaults;
+  /** Null if it was not submitted yet. */
+  readonly faults: FormFaults | null;
 }
 
 /** The version of a form. Its content is for keys that may see templates. */
@@ -57,10 +58,11 @@ async function testSendPage(
   const template = await existingTemplate(deps, location);
   const at = `/templates/${location.templateId}/versions/${version.id}`;
   const { samples } = draftFields(context.form);
+  const fieldFaults = new Map(Object.entries(faults?.fields ?? {}));
   return {
     title: `Test send of version ${version.number}`,
     above: aboveVersions(location.templateId, template),
-    ...(faults.size === 0 ? {} : { status: 422 }),
+    ...(faults === null ? {} : { status: faults.status }),
     body: (
       <>
         <Heading title={`Test send of version ${version.number}`} />
@@ -70,7 +72,7 @@ async function testSendPage(
         <EntryForm
           context={context}
           action={`${at}/test-send`}
-          refusal={faults.get("draft")}
+          refusal={faults?.whole}
           verb="Send it"
           cancelTo={at}
         >
@@ -82,7 +84,7 @@ async function testSendPage(
             value={context.form.has("from") ? fieldOf(context.form, "from") : (addresses[0] ?? "")}
             suggestions={addresses}
             hint="A verified sender of this workspace, or an address of a verified domain."
-            fault={faults.get("from")}
+            fault={fieldFaults.get("from")}
             isRequired
           />
           <Field
@@ -90,11 +92,11 @@ async function testSendPage(
             label="To"
             type="email"
             value={fieldOf(context.form, "to")}
-            fault={faults.get("to")}
+            fault={fieldFaults.get("to")}
             isRequired
           />
           {source.variables.map((definition) => (
-            <SampleField definition={definition} samples={samples} faults={faults} />
+            <SampleField definition={definition} samples={samples} faults={fieldFaults} />
           ))}
         </EntryForm>
       </>
@@ -107,17 +109,19 @@ async function testSend(options: DashboardOptions, context: PageContext): Promis
   const nonce = nonceOf(context);
   const view = await versionOf(deps, context);
   const body = sendBody(deps, templateLocationOf(context), view, context.form);
-  if (body instanceof Map) return testSendPage(options, context, { nonce, faults: body });
+  if (body instanceof Problem)
+    return testSendPage(options, context, { nonce, faults: formFaults(body, formFieldOf) });
   const outcome = await sendFromForm(deps, context, { body, keyPrefix: `test:${view.version.id}:` });
   if (outcome.kind === "accepted")
     return context.seeOther(`/messages/${outcome.id}`, "This is the test message.");
-  const { errors = [] } = outcome.problem.options;
-  const faults =
-    errors.length > 0 ? sendFaults(errors) : new Map([["draft", sentence(outcome.problem.message)]]);
+  const faults = formFaults(outcome.problem, formFieldOf);
   return testSendPage(options, context, { nonce: outcome.nonce, faults });
 }
 
-/** The body of the send: a published version by its ids; a draft, which no send can name, as rendered. */
+/**
+ * The body of the send: a published version by its ids; a draft, which no send can name, as rendered. A `Problem` if the
+ * values do not suit the draft.
+ */
 function sendBody(
   deps: Dependencies,
   { templateId }: TemplateLocation,
@@ -129,17 +133,13 @@ function sendBody(
   if (version.publishedAt !== null)
     return { ...addresses, template_id: templateId, template_version_id: version.id, variables };
   const output = renderVersion(compileVersion(deps.templateEngine, source), variables);
-  if (output.kind === "invalidData") return sendFaults(output.faults);
+  if (output.kind === "invalidData") return refusedFor("INVALID_TEMPLATE_DATA", output.faults);
   const { subject, html, text } = output;
   return { ...addresses, subject, ...omitUndefined({ html, text }) };
 }
 
-/** Assigns the faults of a send to the fields of the form. */
-function sendFaults(faults: Parameters<typeof fieldFaults>[1]): FieldFaults {
-  const isAddress = (pointer: string) => pointer === "/from" || pointer === "/to";
-  const addresses = faults.flatMap(({ pointer, message }) =>
-    isAddress(pointer) ? [[pointer.slice(1), sentence(message)] as const] : [],
-  );
-  const others = faults.filter(({ pointer }) => !isAddress(pointer));
-  return new Map([...fieldFaults({ variables: [] }, others), ...addresses]);
+/** The form's field for a part of the API's body; null if the form has none. */
+function formFieldOf(member: string, part: string): string | null {
+  if (member === "variables" && part !== "") return SAMPLE_PREFIX + part;
+  return member === "from" || member === "to" ? member : null;
 }
