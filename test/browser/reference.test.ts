@@ -47,8 +47,8 @@ describeInBrowser("the reference", (browser) => {
     await page.keyboard.press("/");
     await page.keyboard.type("idempotency conflict");
     const results = page.locator(".search li a");
-    await page.getByRole("status").getByText("1 result", { exact: true }).waitFor();
-    expect(await results.allTextContents()).toEqual(["Send an emailPOST"]);
+    await page.getByRole("status").getByText("2 results", { exact: true }).waitFor();
+    expect(await results.allTextContents()).toEqual(["Send an emailPOST", "Send up to 100 emailsPOST"]);
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/docs#sendEmail$/);
     await page.getByRole("searchbox").fill("bounces");

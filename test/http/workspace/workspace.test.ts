@@ -206,21 +206,21 @@ describe.each(await testStores())("the workspace on $name", (store) => {
     );
 
     test.each([
-      [["limits", crypto.randomUUID(), "--messages-per-day", "5"], "there is no workspace"],
-      [["limits", "any", "--messages-per-day", "-1"], "takes default or a whole number from 0 to"],
-      [["limits", "any", "--messages-per-day", "1.5"], "takes default or a whole number from 0 to"],
-      [["limits", "any", "--messages-per-day", "1e3"], "takes default or a whole number from 0 to"],
-      [["limits", "any", "--attachment-retention-hours", "0"], "a whole number from 1 to 8760"],
-      [["limits", "any", "--key-requests-per-second", "1000001"], "a whole number from 0 to 1000000"],
-      [["limits", "any", "--archive-attachments", "yes"], "takes on, off or default"],
-      [["pause"], "missing required argument 'id'"],
-      [["pause", crypto.randomUUID()], "there is no workspace"],
-      [["resume", crypto.randomUUID()], "there is no workspace"],
+      [["limits", crypto.randomUUID(), "--messages-per-day", "5"], 1, "there is no workspace"],
+      [["limits", "any", "--messages-per-day", "-1"], 2, "takes default or a whole number from 0 to"],
+      [["limits", "any", "--messages-per-day", "1.5"], 2, "takes default or a whole number from 0 to"],
+      [["limits", "any", "--messages-per-day", "1e3"], 2, "takes default or a whole number from 0 to"],
+      [["limits", "any", "--attachment-retention-hours", "0"], 2, "a whole number from 1 to 8760"],
+      [["limits", "any", "--key-requests-per-second", "1000001"], 2, "a whole number from 0 to 1000000"],
+      [["limits", "any", "--archive-attachments", "yes"], 2, "takes on, off or default"],
+      [["pause"], 1, "name one of the workspaces"],
+      [["pause", crypto.randomUUID()], 1, "there is no workspace"],
+      [["resume", crypto.randomUUID()], 1, "there is no workspace"],
     ] as const)(
       "refuses workspace %p",
-      async (words, expectedError) => {
+      async (words, status, expectedError) => {
         const refused = await command("workspace", ...words);
-        expect(refused.status).toBe(expectedError === "there is no workspace" ? 1 : 2);
+        expect(refused.status).toBe(status);
         expect(refused.trouble).toContain(expectedError);
       },
       COMMAND_MS_MAX,
