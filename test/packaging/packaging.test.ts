@@ -5,6 +5,7 @@ import { join } from "node:path";
 import manifest from "../../package.json";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
+import { startTestApp } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 120_000;
@@ -85,6 +86,25 @@ describe("the containers", () => {
     for (const [, { ports = [] }] of await services())
       for (const port of ports) expect(port).toStartWith("127.0.0.1:");
   });
+
+  const healthy = "are healthy while the service at path %p is ready";
+  test.each(["", "/mail", "/mail/"])(
+    healthy,
+    async (path) => {
+      const dockerfile = await readFile(join(ROOT, "Dockerfile"), "utf8");
+      const [, command = "[]"] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+      const [program, ...args]: string[] = JSON.parse(command);
+      expect(program).toBe("bun");
+      const BASE_URL = `http://127.0.0.1${path}`;
+      const service = await startTestApp({ env: { BASE_URL } });
+      const env = { ...process.env, PORT: service.app.url.port, BASE_URL };
+      const check = () => Bun.spawn([process.execPath, ...args], { env, stderr: "ignore" }).exited;
+      await until(async () => (await check()) === 0, "the container to be healthy", START_MS);
+      await service.remove();
+      expect(await check()).toBe(1);
+    },
+    START_MS,
+  );
 
   test("hold the service read-only, of the runtime that it is tested with, without tools and secrets", async () => {
     const [, service] = (await services()).find(([name]) => name === "postledger") ?? [];
