@@ -1,16 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { logIn } from "../../support/dashboard.ts";
+import { logIn, visitorOf } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
 import { SENDER } from "../../support/tenants.ts";
 
 const PATH = "/messages/new";
+const mailIn = (html: string) => /name="mail" value="([^"]+)"/.exec(html)?.[1] ?? "";
 const nonceIn = (html: string) => /name="nonce" value="([^"]+)"/.exec(html)?.[1] ?? "";
 
 describe("a new message in the dashboard", () => {
   const fixture = dashboardFixture(sqliteStore);
   const fields = () => ({
     nonce: crypto.randomUUID(),
+    mail: "live",
     from: SENDER,
     to: "ana@example.com",
     subject: "Hello",
@@ -91,6 +93,29 @@ describe("a new message in the dashboard", () => {
       expect(html).toMatch(new RegExp(`id="${field}-fault">[^<]*${why}`));
       if (field !== "text") expect(html).toContain("Typed.");
     }
+  });
+
+  test("is not sent live by a form of test mail whose session was switched meanwhile", async () => {
+    const tenant = await fixture.service.tenant();
+    const visitor = await logIn(fixture.service.url, tenant.apiKey);
+    const { headers } = await visitor.post("/mail", { show: "test" });
+    const tester = visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
+    const opened = (await tester.get(PATH)).html;
+    expect(opened).toContain("No relay gets it");
+    const form = { ...fields(), mail: mailIn(opened), nonce: nonceIn(opened) };
+    for (const wrong of [{}, { text: "" }]) {
+      const { status, html } = await visitor.post(PATH, { ...form, ...wrong });
+      expect(status).toBe(409);
+      expect(html).toContain("You now see live mail: submit it again to send it live.");
+      expect(html).toContain('value="ana@example.com"');
+      expect(nonceIn(html)).not.toBe(form.nonce);
+      expect(mailIn(html)).toBe("live");
+    }
+    const toTest = await tester.post(PATH, fields());
+    expect(toTest.status).toBe(409);
+    expect(toTest.html).toContain("You now see test mail: submit it again to send it as test mail.");
+    expect((await tester.post(PATH, form)).status).toBe(303);
+    expect((await tenant.call("GET", "/api/v1/emails")).json.data).toEqual([]);
   });
 
   test("can be followed by another one from the same form, as after the browser's Back", async () => {

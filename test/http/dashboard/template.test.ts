@@ -228,7 +228,7 @@ describe("templates in the dashboard", () => {
     const { html } = await fixture.visitor.get(at);
     expect(html).toMatch(new RegExp(`<input id="from"[^>]* value="${SENDER}"`));
     const [, nonce = ""] = /name="nonce" value="([^"]+)"/.exec(html) ?? [];
-    const fields = { nonce, from: SENDER, to: "colleague@example.com", "sample-name": "Ana" };
+    const fields = { nonce, mail: "live", from: SENDER, to: "colleague@example.com", "sample-name": "Ana" };
     const sent = [await fixture.visitor.post(at, fields), await fixture.visitor.post(at, fields)];
     expect(sent[0]?.location).toStartWith("/dashboard/messages/");
     expect(sent[1]?.location).toBe(sent[0]?.location ?? null);
@@ -252,6 +252,9 @@ describe("templates in the dashboard", () => {
       from: "x@other.example",
     });
     expect(unsendable.status).toBe(422);
+    const switched = await fixture.visitor.post(at, { ...fields, mail: "test", "sample-name": "" });
+    expect(switched.status).toBe(409);
+    expect(switched.html).toContain("You now see live mail: submit it again to send it live.");
     const other = await fixture.visitor.post(at, { ...fields, to: "another@example.com" });
     expect(other.html).toContain("This form has sent another message before: submit it again");
     expect(other.html).not.toContain(`value="${nonce}"`);
@@ -267,6 +270,7 @@ describe("templates in the dashboard", () => {
     const send = () =>
       visitor.post(`/templates/${id}/versions/${version}/test-send`, {
         nonce: crypto.randomUUID(),
+        mail: "live",
         from: SENDER,
         to: "colleague@example.com",
       });

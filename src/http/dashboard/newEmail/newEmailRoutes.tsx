@@ -14,7 +14,8 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { usableAddresses } from "../sender/usableAddresses.ts";
-import { nonceOf, sendFromForm } from "./sendFromForm.ts";
+import { SendFormState } from "./sendFormState.tsx";
+import { mailSwitchRefusal, nonceOf, sendFromForm } from "./sendFromForm.ts";
 
 const PATH = "/messages/new";
 const SCOPE = "email:send";
@@ -73,7 +74,7 @@ async function newEmailPage(
           verb="Send it"
           cancelTo="/messages"
         >
-          <input type="hidden" name="nonce" value={nonce} />
+          <SendFormState context={context} nonce={nonce} />
           <Field
             name="from"
             label="From"
@@ -119,6 +120,9 @@ async function newEmailPage(
 
 async function sendNewEmail(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
   const { form } = context;
+  const switched = mailSwitchRefusal(context);
+  if (switched !== null)
+    return newEmailPage(options, context, { nonce: switched.nonce, faults: formFaults(switched.problem) });
   if (fieldOf(form, "text") === "" && fieldOf(form, "html") === "") {
     const faults = { status: 422, fields: { text: "Write a text, or HTML." }, whole: null };
     return newEmailPage(options, context, { nonce: nonceOf(context), faults });

@@ -26,10 +26,30 @@ export function nonceOf({ form }: PageContext): string {
   return nonce;
 }
 
-/** The outcome: the id of the accepted message, or why it was refused and the nonce for the form's next try. */
+/** Why a form was refused, and the nonce for its next try. */
+interface RefusedForm {
+  readonly kind: "refused";
+  readonly problem: Problem;
+  readonly nonce: string;
+}
+
+/** The outcome. `isReplay`: the same form had sent the message before. */
 type FormSendOutcome =
-  | { readonly kind: "accepted"; readonly id: string }
-  | { readonly kind: "refused"; readonly problem: Problem; readonly nonce: string };
+  | { readonly kind: "accepted"; readonly id: string; readonly isReplay: boolean }
+  | RefusedForm;
+
+/**
+ * The refusal of a form that was opened while the session showed the other kind of mail, live or test; else null. Check
+ * it first: the answer shows the form as one of the session's kind.
+ */
+export function mailSwitchRefusal({ form, mail }: PageContext): RefusedForm | null {
+  if (form.get("mail") === mail) return null;
+  const detail =
+    mail === "live"
+      ? "you now see live mail: submit it again to send it live"
+      : "you now see test mail: submit it again to send it as test mail";
+  return { kind: "refused", problem: new Problem("IDEMPOTENCY_CONFLICT", { detail }), nonce: newId() };
+}
 
 /** Sends a message with every check of the API. */
 export async function sendFromForm(
@@ -40,7 +60,8 @@ export async function sendFromForm(
   const nonce = nonceOf(context);
   try {
     const outcome = await send(deps, context, form.body, form.keyPrefix + nonce);
-    if (outcome.kind === "accepted") return { kind: "accepted", id: outcome.receipt.id };
+    if (outcome.kind === "accepted")
+      return { kind: "accepted", id: outcome.receipt.id, isReplay: outcome.replayed };
     if (outcome.kind === "refused")
       return { kind: "refused", problem: sendProblem(outcome, deps.clock.now()), nonce };
     const detail = "this form has sent another message before: submit it again to send this one too";

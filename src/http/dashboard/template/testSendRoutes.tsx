@@ -14,7 +14,8 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
-import { nonceOf, sendFromForm } from "../newEmail/sendFromForm.ts";
+import { SendFormState } from "../newEmail/sendFormState.tsx";
+import { mailSwitchRefusal, nonceOf, sendFromForm } from "../newEmail/sendFromForm.ts";
 import { usableAddresses } from "../sender/usableAddresses.ts";
 import { draftFields, SAMPLE_PREFIX } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
@@ -76,7 +77,7 @@ async function testSendPage(
           verb="Send it"
           cancelTo={at}
         >
-          <input type="hidden" name="nonce" value={nonce} />
+          <SendFormState context={context} nonce={nonce} />
           <Field
             name="from"
             label="From"
@@ -106,6 +107,9 @@ async function testSendPage(
 
 async function testSend(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
   const { deps } = options;
+  const switched = mailSwitchRefusal(context);
+  if (switched !== null)
+    return testSendPage(options, context, { nonce: switched.nonce, faults: formFaults(switched.problem) });
   const nonce = nonceOf(context);
   const view = await versionOf(deps, context);
   const body = sendBody(deps, templateLocationOf(context), view, context.form);
