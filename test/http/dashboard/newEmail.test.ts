@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { logIn, visitorOf } from "../../support/dashboard.ts";
+import { logIn, type Visitor, visitorOf } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
 import { SENDER } from "../../support/tenants.ts";
 
 const PATH = "/messages/new";
 const mailIn = (html: string) => /name="mail" value="([^"]+)"/.exec(html)?.[1] ?? "";
+const cookiesIn = (headers: Headers, { cookie }: Visitor) =>
+  [cookie, ...headers.getSetCookie().map((set) => set.split(";")[0])].join("; ");
 const nonceIn = (html: string) => /name="nonce" value="([^"]+)"/.exec(html)?.[1] ?? "";
 
 describe("a new message in the dashboard", () => {
@@ -55,7 +57,11 @@ describe("a new message in the dashboard", () => {
     const form = { ...fields(), nonce: nonceIn(html) };
     const first = await fixture.visitor.post(PATH, form);
     expect(first.status).toBe(303);
-    expect((await fixture.visitor.post(PATH, form)).location).toBe(first.location);
+    const again = await fixture.visitor.post(PATH, form);
+    expect(again.location).toBe(first.location);
+    const cookie = cookiesIn(again.headers, fixture.visitor);
+    const page = await fixture.visitor.get(first.location?.replace("/dashboard", "") ?? "", { cookie });
+    expect(page.html).toContain("This form had sent this message already.");
     expect(await read(first.location)).toMatchObject({
       from: SENDER,
       to: "ana@example.com",
@@ -116,6 +122,22 @@ describe("a new message in the dashboard", () => {
     expect(toTest.html).toContain("You now see test mail: submit it again to send it as test mail.");
     expect((await tester.post(PATH, form)).status).toBe(303);
     expect((await tenant.call("GET", "/api/v1/emails")).json.data).toEqual([]);
+  });
+
+  test("is sent once by a key that may not read it, which sees its id on the form", async () => {
+    const { apiKey } = await fixture.tenant.withKey({ scopes: ["email:send"] });
+    const visitor = await logIn(fixture.service.url, apiKey);
+    const { html } = await visitor.get(PATH);
+    expect(html).not.toContain('href="/dashboard/messages"');
+    const form = { ...fields(), nonce: nonceIn(html) };
+    for (const notice of ["The message was accepted.", "This form had sent this message already."]) {
+      const { status, location, headers } = await visitor.post(PATH, form);
+      expect([status, location]).toEqual([303, `/dashboard${PATH}`]);
+      const shown = await visitor.get(PATH, { cookie: cookiesIn(headers, visitor) });
+      expect(shown.status).toBe(200);
+      const [, id = ""] = new RegExp(`${notice} Its id is ([^.]+)\\.`).exec(shown.html) ?? [];
+      expect(await read(id)).toMatchObject({ id, to: "ana@example.com" });
+    }
   });
 
   test("can be followed by another one from the same form, as after the browser's Back", async () => {

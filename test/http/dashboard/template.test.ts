@@ -279,6 +279,17 @@ describe("templates in the dashboard", () => {
     expect((await send()).html).toMatch(/class="refusal"[^>]*>[^<]* You can in \d/);
   });
 
+  test("stay on the screen after a test send by a key that may not read messages", async () => {
+    const { apiKey } = await fixture.tenant.withKey({ scopes: ["email:send", "template:manage"] });
+    const visitor = await logIn(fixture.service.url, apiKey);
+    const id = await create();
+    const at = `/templates/${id}/versions/${await draft(id)}`;
+    const fields = { nonce: crypto.randomUUID(), mail: "live", from: SENDER, to: "colleague@example.com" };
+    const { status, location } = await visitor.post(`${at}/test-send`, fields);
+    expect([status, location]).toEqual([303, `/dashboard${at}`]);
+    expect((await visitor.get(at)).status).toBe(200);
+  });
+
   test("are offered for a test send where their versions are listed", async () => {
     const id = await create();
     expect((await fixture.visitor.get(`/templates/${id}`)).html).not.toContain("test-send");

@@ -15,7 +15,7 @@ import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { usableAddresses } from "../sender/usableAddresses.ts";
 import { SendFormState } from "./sendFormState.tsx";
-import { mailSwitchRefusal, nonceOf, sendFromForm } from "./sendFromForm.ts";
+import { mailSwitchRefusal, nonceOf, sendFromForm, toAcceptedMessage } from "./sendFromForm.ts";
 
 const PATH = "/messages/new";
 const SCOPE = "email:send";
@@ -46,12 +46,13 @@ async function newEmailPage(
   context: PageContext,
   { nonce, faults }: NewEmailForm,
 ): Promise<Page> {
+  const above = context.may("email:read") ? { path: "/messages", title: "Messages" } : null;
   const addresses = await usableAddresses(options, context);
   const entered = (name: string) => fieldOf(context.form, name);
   const faultOf = (name: string) => faults?.fields[name];
   return {
     title: "New message",
-    above: [{ path: "/messages", title: "Messages" }],
+    ...(above === null ? {} : { above: [above] }),
     ...(faults === null ? {} : { status: faults.status }),
     body: (
       <>
@@ -72,7 +73,7 @@ async function newEmailPage(
           action={PATH}
           refusal={faults?.whole}
           verb="Send it"
-          cancelTo="/messages"
+          cancelTo={above?.path ?? "/"}
         >
           <SendFormState context={context} nonce={nonce} />
           <Field
@@ -128,8 +129,7 @@ async function sendNewEmail(options: DashboardOptions, context: PageContext): Pr
     return newEmailPage(options, context, { nonce: nonceOf(context), faults });
   }
   const outcome = await sendFromForm(options.deps, context, { body: bodyOf(context), keyPrefix: "new:" });
-  if (outcome.kind === "accepted")
-    return context.seeOther(`/messages/${outcome.id}`, "The message was accepted.");
+  if (outcome.kind === "accepted") return toAcceptedMessage(context, outcome, PATH);
   return newEmailPage(options, context, { nonce: outcome.nonce, faults: formFaults(outcome.problem) });
 }
 

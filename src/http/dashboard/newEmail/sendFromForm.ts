@@ -33,10 +33,22 @@ interface RefusedForm {
   readonly nonce: string;
 }
 
-/** The outcome. `isReplay`: the same form had sent the message before. */
-type FormSendOutcome =
-  | { readonly kind: "accepted"; readonly id: string; readonly isReplay: boolean }
-  | RefusedForm;
+interface AcceptedForm {
+  readonly kind: "accepted";
+  readonly id: string;
+  /** The same form had sent the message before. */
+  readonly isReplay: boolean;
+}
+
+type FormSendOutcome = AcceptedForm | RefusedForm;
+
+/** Redirects to the accepted message; to `otherwiseTo`, with the message's id, if the key may not read it. */
+export function toAcceptedMessage(context: PageContext, { id, isReplay }: AcceptedForm, otherwiseTo: string) {
+  const notice = isReplay ? "This form had sent this message already." : "The message was accepted.";
+  return context.may("email:read")
+    ? context.seeOther(`/messages/${id}`, notice)
+    : context.seeOther(otherwiseTo, `${notice} Its id is ${id}.`);
+}
 
 /**
  * The refusal of a form that was opened while the session showed the other kind of mail, live or test; else null. Check

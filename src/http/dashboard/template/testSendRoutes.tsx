@@ -15,7 +15,7 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { SendFormState } from "../newEmail/sendFormState.tsx";
-import { mailSwitchRefusal, nonceOf, sendFromForm } from "../newEmail/sendFromForm.ts";
+import { mailSwitchRefusal, nonceOf, sendFromForm, toAcceptedMessage } from "../newEmail/sendFromForm.ts";
 import { usableAddresses } from "../sender/usableAddresses.ts";
 import { draftFields, SAMPLE_PREFIX } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
@@ -112,12 +112,17 @@ async function testSend(options: DashboardOptions, context: PageContext): Promis
     return testSendPage(options, context, { nonce: switched.nonce, faults: formFaults(switched.problem) });
   const nonce = nonceOf(context);
   const view = await versionOf(deps, context);
-  const body = sendBody(deps, templateLocationOf(context), view, context.form);
+  const location = templateLocationOf(context);
+  const body = sendBody(deps, location, view, context.form);
   if (body instanceof Problem)
     return testSendPage(options, context, { nonce, faults: formFaults(body, formFieldOf) });
   const outcome = await sendFromForm(deps, context, { body, keyPrefix: `test:${view.version.id}:` });
   if (outcome.kind === "accepted")
-    return context.seeOther(`/messages/${outcome.id}`, "This is the test message.");
+    return toAcceptedMessage(
+      context,
+      outcome,
+      `/templates/${location.templateId}/versions/${view.version.id}`,
+    );
   const faults = formFaults(outcome.problem, formFieldOf);
   return testSendPage(options, context, { nonce: outcome.nonce, faults });
 }
