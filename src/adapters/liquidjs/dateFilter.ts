@@ -2,7 +2,7 @@ import type { Context } from "liquidjs";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { budgetOf } from "./budgetedContext.ts";
 import { BudgetError } from "./renderBudget.ts";
-import { type Zone, zoneAt, zoneAtMidnight } from "./timeZones.ts";
+import { MIDNIGHT_LOOK_UPS, type Zone, zoneAt, zoneAtMidnight } from "./timeZones.ts";
 
 /** No sensible date format is longer. */
 const FORMAT_CHARACTERS_MAX = 200;
@@ -129,7 +129,7 @@ export function dateFilter(
   }
   if (at === null || wanted === "") return value;
   if (name === undefined || name === null) return strftime(at, UTC, wanted);
-  budgetOf(this.context).payZone(String(name));
+  budgetOf(this.context).payZone(String(name), isDay(value) ? MIDNIGHT_LOOK_UPS : 1);
   if (isDay(value)) return strftime(at, zoneAtMidnight(String(name), at), wanted);
   const zone = zoneAt(String(name), at);
   const local = validDate(at.getTime() + zone.offsetMs);

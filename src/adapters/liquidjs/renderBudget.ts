@@ -57,11 +57,11 @@ export class RenderBudget {
     this.#spend(weight(value, WORK_MAX));
   }
 
-  /** Pays for looking up the offset of a time zone. Call it before doing so. */
-  payZone(name: string): void {
+  /** Pays for looking up offsets of a time zone. Call it before doing so. */
+  payZone(name: string, lookUps: number): void {
     this.#zones.add(name.toLowerCase());
     if (this.#zones.size > ZONES_MAX) throw new BudgetError(`uses more than ${ZONES_MAX} time zones`);
-    this.#spend(ZONE_WORK);
+    this.#spend(lookUps * ZONE_WORK);
   }
 
   /** Pays for searching `pattern`, or a path or value, in every place of `value`. */

@@ -22,6 +22,9 @@ export function zoneAt(name: string, at: Date): Zone {
   return { name: ianaName, offsetMs: offsetMsAt(ianaName, at.getTime()) };
 }
 
+/** How many offsets `zoneAtMidnight` looks up. */
+export const MIDNIGHT_LOOK_UPS = 3;
+
 /**
  * The time zone `name` at its own midnight of the day that begins at `midnight` in UTC. If its clocks show midnight
  * twice, the first counts; if they skip it, the offset from before. Throws if there is no such zone.

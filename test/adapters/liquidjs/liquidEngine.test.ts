@@ -185,6 +185,16 @@ describe("dates", () => {
     });
   });
 
+  test("cost three times as much in a zone if they are days without a time", () => {
+    const source = "{% for i in list %}{{ at | date: '%R', 'Europe/Berlin' }}{% endfor %}";
+    const list = Array.from({ length: 6_000 }, () => 0);
+    expect(render(source, { list, at: "2030-01-01T00:00:00Z" })).toMatchObject({ kind: "rendered" });
+    expect(render(source, { list, at: "2030-01-01" })).toMatchObject({
+      kind: "failed",
+      reason: expect.stringContaining("takes too much work"),
+    });
+  });
+
   test("name at most 50 time zones in one template", () => {
     const naming = (names: string[]) =>
       engine.compile(names.map((name) => `{{ 0 | date: '%R', '${name}' }}`).join(""), "text");
