@@ -136,7 +136,7 @@ describe.each(await testStores())("messages on $name", (store) => {
 
   test("show the webhook calls of their end even after very many attempts", async () => {
     const own = await service.tenant();
-    const urls = Array.from({ length: 10 }, (_, index) => `https://hook${index}.example.com/`);
+    const urls = Array.from({ length: 21 }, (_, index) => `https://hook${index}.example.com/`);
     await service.addEndpoints(own.workspaceId, urls);
     const { json } = await own.send(newKey(), message());
     const nextAttemptAt = new Date().toISOString();
@@ -155,7 +155,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     const ownVisitor = await logIn(service.url, own.apiKey);
     const shown = async () => (await ownVisitor.get(`/messages/${json.id}`)).html;
     await until(
-      async () => (await shown()).includes("email.failed to hook9.example.com"),
+      async () => (await shown()).includes("email.failed to hook20.example.com"),
       "the webhook calls of the failure",
     );
   });

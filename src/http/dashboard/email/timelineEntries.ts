@@ -5,10 +5,11 @@ import {
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { HistoryEvent } from "../../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { streamPages } from "../../../commands/transact.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { type EmailEvent, emailStream } from "../../../domain/email/events.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
-import { isPublished } from "../../../domain/webhookEventTypes.ts";
+import { isDelay, isPublished } from "../../../domain/webhookEventTypes.ts";
 import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
@@ -42,11 +43,10 @@ export interface TimelineEntry {
   readonly event: EmailEvent | null;
 }
 
-/** Webhook calls to look up: the message's events times its workspace's endpoints. */
+/** Webhook calls to look up, the latest: the message's events times its workspace's endpoints. */
 const DELIVERY_IDS_MAX = 2_000;
 /** Failed webhook calls to explain in one timeline, each by reading its history. */
 const EXPLAINED_MAX = 20;
-const PAGE_EVENTS = 500;
 /** Keys to name in one timeline; nearly always there is one. */
 const KEY_NAMES_MAX = 20;
 
@@ -84,19 +84,25 @@ export async function timelineOf(
   { deliveries, hasKeyNames }: Shown,
 ): Promise<readonly TimelineEntry[]> {
   const recorded = new Map<number, Recorded>();
-  for (const { revision, id: eventId, metadata } of await deps.store.read(emailStream(id), 0, PAGE_EVENTS))
-    recorded.set(revision, { id: eventId, actor: String(metadata.actor) });
+  for await (const page of streamPages(deps.store, emailStream(id)))
+    for (const { revision, id: eventId, metadata } of page)
+      recorded.set(revision, { id: eventId, actor: String(metadata.actor) });
   const names = hasKeyNames ? await keyNames(deps, [...recorded.values()]) : new Map();
   const own = events.map((event) => {
     const actor = actorText(recorded.get(event.sequence)?.actor ?? "", names);
     return { ...entryOf(event), actor };
   });
   const eventIds = events
-    .filter(({ event }) => isPublished(event))
+    .filter(({ event }) => isDelivered(event))
     .flatMap(({ sequence }) => recorded.get(sequence)?.id ?? []);
   const webhookCalls =
     deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
   return [...own, ...webhookCalls].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+}
+
+/** Whether endpoints receive this event. Of deferrals, only real delays are published. */
+function isDelivered(event: EmailEvent): boolean {
+  return isPublished(event) && (event.type !== "EmailDeferred" || isDelay(event.data.reason));
 }
 
 /** The names of the keys among the actors, by id. */
@@ -120,7 +126,7 @@ async function webhookEntries(
   const { endpoints } = await deps.webhooks.get(workspaceId);
   const ids = eventIds
     .flatMap((eventId) => [...endpoints.keys()].map((endpointId) => webhookDeliveryId(eventId, endpointId)))
-    .slice(0, DELIVERY_IDS_MAX);
+    .slice(-DELIVERY_IDS_MAX);
   if (ids.length === 0) return [];
   const rows = await scheduledRead(deliveries, (db) => webhookDeliveriesOf(db, workspaceId, ids));
   const unsuccessful = rows.filter(
