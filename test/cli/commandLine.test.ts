@@ -338,6 +338,11 @@ describe("a name that a tenant has given", () => {
       );
       const { out } = await run("audit", "log", "--workspace", workspace, "--action", "api_key.issued");
       expect(out.split("\n")).toEqual([expect.stringContaining(`  ${shown} ${id}  `), ""]);
+      expect((await run("audit", "log", "--workspace", workspace, "--actor", id)).out).toBe("no entries\n");
+      expect(await run("audit", "log", "--workspace", workspace, "--actor", "shop")).toMatchObject({
+        exitCode: 2,
+        err: expect.stringContaining("--actor takes the id of an API key or command_line, "),
+      });
       expect((await run("api-key", "list", "--json")).json).toMatchObject([{ name }]);
       const refused = await run("api-key", "create", "--name", "sh\u200bop");
       expect(refused).toMatchObject({

@@ -4,7 +4,9 @@ import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queri
 import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { withSenderName } from "../../http/audit/auditLogController.ts";
+import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -38,11 +40,20 @@ function entriesMax(text: string | undefined): number {
   throw new UsageError(`--limit takes a whole number from 1 to ${ENTRIES_MAX}`);
 }
 
+/** Refuses what cannot have acted, because it would find nothing. */
+function checkActor(actor: string | undefined): void {
+  if (actor === undefined || isApiKeyId(actor) || (AUDIT_ACTORS as readonly string[]).includes(actor)) return;
+  throw new UsageError(
+    `--actor takes the id of an API key or ${AUDIT_ACTORS.join(", ")}, not ${actor}: \`${POSTLEDGER} api-key list\` shows the ids`,
+  );
+}
+
 function argumentsOf({ option }: Invocation): AuditLogArguments {
   const workspaceId = option("workspace") ?? null;
   const since = option("since");
   const action = option("action");
   const actor = option("actor");
+  checkActor(actor);
   const at = since === undefined ? null : parseTime(since, Date.now());
   if (since !== undefined && at === null) {
     throw new UsageError(`--since ${since} is not a time: RFC 3339, a date, or how long ago: 90m, 2h, 7d`);
