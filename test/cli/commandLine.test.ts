@@ -425,6 +425,9 @@ describe("keys and senders on the command line", () => {
         "shop.example is no sender of the workspace, so the key can send only from",
       );
       expect(warned.err).not.toContain("ops@acme.example");
+      const repeated = ["--sender", "ann@acme.test", "--sender", "ops@acme.example,shop.example"];
+      const twice = (await run("api-key", "create", ...of, ...repeated, "--json")).json;
+      expect(twice.missing_senders).toEqual(["ann@acme.test", "shop.example"]);
       const second = (await run("api-key", "rotate", first.json.id, "--overlap-seconds", "0", "--json")).json;
       expect(second).toMatchObject({ rotated_from: first.json.id, key: expect.stringMatching(/^pl_/) });
       const third = (await run("api-key", "rotate", second.id, "--json")).json;
@@ -437,6 +440,7 @@ describe("keys and senders on the command line", () => {
         [first.json.id]: { status: "expired", scopes: ["email:send"], ...limits },
         [second.id]: { status: "active", scopes: ["email:send"], ...limits },
         [third.id]: { status: "active", expires_at: null, scopes: ["email:send"], ...limits },
+        [twice.id]: { senders: ["ann@acme.test", "ops@acme.example", "shop.example"] },
       });
       const revoked = await run("api-key", "revoke", first.json.id, "--with-children", "--json");
       expect(revoked.json).toEqual({ id: first.json.id, revoked: true, children: [second.id, third.id] });

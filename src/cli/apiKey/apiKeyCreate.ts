@@ -8,7 +8,7 @@ import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, UsageError } from "../program/command.ts";
+import { type Command, LIST_VALUE, UsageError } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
@@ -42,21 +42,20 @@ function senderOf(text: string): string {
   return canonical;
 }
 
-/** A line for each sender that the workspace lacks. It may be added later, so this is no error. */
-async function missingSenders(deps: Dependencies, workspaceId: string, senders: readonly string[]) {
+/** The senders that the workspace lacks, with a line about each. They may be added later, so this is no error. */
+async function findMissingSenders(deps: Dependencies, workspaceId: string, senders: readonly string[]) {
   const isAdded = async (name: string) =>
     (await deps.senders.get(deps.keys.hashAddress(workspaceId, name))) !== null;
-  const lines: string[] = [];
+  const missing: { readonly sender: string; readonly line: string }[] = [];
   for (const sender of senders) {
     const isAddress = sender.includes("@");
     const domain = isAddress ? sender.slice(sender.lastIndexOf("@")) : `@${sender}`;
     if ((isAddress && (await isAdded(sender))) || (await isAdded(domain))) continue;
     const effect = isAddress ? "cannot send from it" : "can send only from addresses there that are";
-    lines.push(
-      `${sender} is no sender of the workspace, so the key ${effect}; ${POSTLEDGER} sender add ${sender} --workspace ${workspaceId} adds it`,
-    );
+    const line = `${sender} is no sender of the workspace, so the key ${effect}; ${POSTLEDGER} sender add ${sender} --workspace ${workspaceId} adds it`;
+    missing.push({ sender, line });
   }
-  return lines;
+  return missing;
 }
 
 function clientRangeOf(text: string): string {
@@ -80,7 +79,7 @@ export const apiKeyCreate: Command = {
     { name: "name", value: "<text>", help: "what it is for (default: unnamed)" },
     {
       name: "scopes",
-      value: "<list>",
+      value: LIST_VALUE,
       help: `what it may do, separated by commas: ${SCOPES.join(", ")} (default: all of them; with --test ${TEST_SCOPES.join(", ")})`,
     },
     {
@@ -90,12 +89,12 @@ export const apiKeyCreate: Command = {
     },
     {
       name: "sender",
-      value: "<list>",
+      value: LIST_VALUE,
       help: "addresses and domains that it may send from, separated by commas (default: all of the workspace)",
     },
     {
       name: "client-range",
-      value: "<list>",
+      value: LIST_VALUE,
       help: "IP addresses, or ranges such as 10.0.0.0/8, that it is accepted from, separated by commas (default: everywhere)",
     },
     {
@@ -123,15 +122,18 @@ export const apiKeyCreate: Command = {
     const { issued, missing } = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       return {
-        missing: await missingSenders(deps, workspaceId, issue.senders ?? []),
+        missing: await findMissingSenders(deps, workspaceId, issue.senders ?? []),
         issued: await issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli")),
       };
     });
     invariant(issued, "a workspace is never removed");
-    invocation.print({ ...issued, scopes: issue.scopes, test: isTest }, [issued.key]);
+    const missingSenders = missing.map(({ sender }) => sender);
+    invocation.print({ ...issued, scopes: issue.scopes, test: isTest, missing_senders: missingSenders }, [
+      issued.key,
+    ]);
     if (invocation.json) return;
     // On standard error, because scripts take the key from standard output.
-    for (const line of missing) process.stderr.write(`${line}\n`);
+    for (const { line } of missing) process.stderr.write(`${line}\n`);
     if (invocation.option("scopes") === undefined) {
       process.stderr.write(
         `it has ${isTest ? "every scope that a test key can hold" : "every scope"}, since --scopes was not given: ${issue.scopes.join(", ")}\n`,

@@ -1,6 +1,9 @@
 import type { Config } from "../../service/config/config.ts";
 import type { ColouredLine } from "../output/terminalText.ts";
 
+/** The placeholder of an option that takes a list separated by commas, and may be given several times. */
+export const LIST_VALUE = "<list>";
+
 /** One option of a command: `--name value`, or just `--name` for a flag. */
 export interface Option {
   readonly name: string;

@@ -4,7 +4,14 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { Config } from "../../service/config/config.ts";
 import { coloured, hasColours } from "../output/terminalColour.ts";
 import { terminalText } from "../output/terminalText.ts";
-import { type Command, type Invocation, type Operand, type Option, UsageError } from "./command.ts";
+import {
+  type Command,
+  type Invocation,
+  LIST_VALUE,
+  type Operand,
+  type Option,
+  UsageError,
+} from "./command.ts";
 
 const COLUMNS_MAX = 100;
 const JSON_OPTION: Option = {
@@ -81,10 +88,16 @@ function flagsOf({ name, value }: Option): string {
   return value === null ? `--${name}` : `--${name} ${value}`;
 }
 
+/** The value of a list option that is given again adds to the list. */
+function joinRepeated(value: string, before: string | undefined): string {
+  return before === undefined ? value : `${before},${value}`;
+}
+
 function addOptions(parser: Parser, options: readonly Option[]): void {
   for (const option of options) {
     const help = option.isRequired ? `${option.help} (required)` : option.help;
-    parser.addOption(new CommanderOption(flagsOf(option), help));
+    const parsed = new CommanderOption(flagsOf(option), help);
+    parser.addOption(option.value === LIST_VALUE ? parsed.argParser(joinRepeated) : parsed);
   }
   parser.helpOption("-h, --help", "show this help");
 }
