@@ -4,6 +4,7 @@ import {
   type ObjectOptions,
   type SchemaOptions,
   type Static,
+  type TObject,
   type TProperties,
   type TSchema,
   type TUnsafe,
@@ -90,6 +91,11 @@ export function ListText(values: readonly string[], description: string) {
   const item = `(?:${values.join("|")})`;
   const described = { type: "array", minItems: 1, items: { type: "string", enum: values } };
   return Type.String({ pattern: `^${item}(?:,${item})*$`, description, [DESCRIBED_AS]: described });
+}
+
+/** The parameters of a query that {@link ListText} describes. */
+export function listParametersOf({ properties }: TObject): readonly string[] {
+  return Object.keys(properties).filter((name) => properties[name]?.[DESCRIBED_AS]?.type === "array");
 }
 
 /** A time in a query. The code that reads it checks it, and can say more precisely what is wrong. */

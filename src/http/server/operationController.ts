@@ -2,7 +2,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { type Context, Elysia } from "elysia";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Json } from "../../kernel/text/json.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
+import { listParametersOf, NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
 import type { ListSource } from "../lists/caughtUpReads.ts";
 import { cursorsOfList } from "../lists/cursorPaging.ts";
@@ -20,7 +20,7 @@ import { type Route, type RouteName, routes } from "./routes.ts";
 /** A request as Elysia passes it on its way to the handler. */
 interface Incoming {
   readonly request: Request;
-  readonly query: unknown;
+  readonly query: Record<string, unknown>;
   body: unknown;
 }
 
@@ -54,7 +54,17 @@ function hookOf(
     return readAndCheck(read, body, query);
   }
   const check = route.method === "GET" ? authorize(deps, route) : authorizeUnread(deps, route);
-  return async ({ request }) => check(request);
+  const lists = listParametersOf(query);
+  return async (incoming) => {
+    await check(incoming.request);
+    if (lists.length > 0) joinRepeated(incoming, lists);
+  };
+}
+
+/** Joins the values of list parameters that are given several times; Elysia took the last one. */
+function joinRepeated({ request, query }: Incoming, lists: readonly string[]): void {
+  const given = new URL(request.url).searchParams;
+  for (const name of lists) if (given.has(name)) query[name] = given.getAll(name).join(",");
 }
 
 /** What most controllers need. */

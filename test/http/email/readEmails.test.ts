@@ -400,6 +400,9 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect([...first.data, ...second.data].map(({ id }) => id)).toEqual([failedId, bouncedId]);
       for (const status of ["bounced,", "bounced, failed", "bounced,lost", ""])
         expectProblem(await own.call("GET", query({ status })), 400, "INVALID_REQUEST");
+      const repeated = await own.call("GET", "/api/v1/emails?status=sent&status=bounced");
+      expect(repeated.json.data.map(({ id }: { id: string }) => id)).toEqual([sentId, bouncedId]);
+      expectProblem(await own.call("GET", "/api/v1/emails?status=sent&status=lost"), 400, "INVALID_REQUEST");
       const key = newKey();
       await own.send(key, message());
       expect(await idsOf(own, { idempotency_key: key, status: "queued,sent" })).toHaveLength(1);
