@@ -57,6 +57,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
     /** A body that is valid so far, so that its faults cannot hide the fault of the id. */
     const bodies: Readonly<Record<string, object>> = {
       rescheduleEmail: { scheduled_at: new Date(Date.now() + 86_400_000).toISOString() },
+      renameTemplate: { name: "b" },
       draftTemplateVersion: { subject: "a", text: "b", variables: [] },
       previewTemplateVersion: { variables: {} },
       requestSenderVerification: { method: "dns" },

@@ -93,7 +93,8 @@ test(
 test(
   "a SIGTERM that does not drain is detected",
   async () => {
-    const report = await runCrash({ ...SHORT, sigterms: 1, plant: "no-drain" });
+    // On a busy machine a signal may find nothing in flight.
+    const report = await runCrash({ ...SHORT, sigterms: 3, plant: "no-drain" });
     expect(report.problems.join("\n")).toContain("on a claim of a process that ended by SIGTERM");
   },
   RUN_MS_MAX,

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { load, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";
+import type { TemplateState } from "../../../src/domain/template/state.ts";
 import {
+  CHANGES_MAX,
   TEMPLATE_BYTES_MAX,
   VERSION_BYTES_MAX,
   VERSIONS_MAX,
@@ -41,6 +43,18 @@ describe.each(await testStores())("templates on $name", (store) => {
   }
   const create = (caller: Caller = tenant, name = "Welcome") =>
     expectStatus(201, caller.call("POST", PATH, { body: { name } }));
+  /** Adds events to the log itself: so many requests would take their time. */
+  const addEvents = async (
+    id: string,
+    count: number,
+    event: (index: number, state: TemplateState) => TemplateEvent,
+  ) => {
+    const decide = (state: TemplateState) => {
+      const events = Array.from({ length: count }, (_, index) => event(index, state));
+      return { outcome: null, events };
+    };
+    await transact(service.log.store, templateAggregate.of(id), decide, systemCommandContext("test"));
+  };
   const tryDraft = (id: string, parts: Record<string, unknown> = {}, caller: Caller = tenant) =>
     caller.call("POST", `${PATH}/${id}/versions`, { body: { ...WELCOME, ...parts } });
   const draft = (id: string, parts?: Record<string, unknown>, caller?: Caller) =>
@@ -103,6 +117,16 @@ describe.each(await testStores())("templates on $name", (store) => {
 
     test("takes a name of 200 characters, emoji as well", async () => {
       expect((await create(tenant, "✉️".repeat(100))).name).toBe("✉️".repeat(100));
+    });
+
+    test("is renamed no more after too many changes", async () => {
+      const { id } = await create();
+      const renamed = (index: number): TemplateEvent => {
+        return { type: "TemplateRenamed", data: { name: `name ${index}`, at: rfc3339(Date.now()) } };
+      };
+      for (let events = 0; events < CHANGES_MAX; events += 1_000) await addEvents(id, 1_000, renamed);
+      const refused = await tenant.call("PATCH", `${PATH}/${id}`, { body: { name: "Another" } });
+      expectProblem(refused, 409, "TEMPLATE_LIMIT_REACHED");
     });
 
     test("is renamed, in lists too, and keeps everything else", async () => {
@@ -356,26 +380,19 @@ describe.each(await testStores())("templates on $name", (store) => {
       expectProblem(answer, 400, "INVALID_REQUEST", Array(20).fill("/html"));
     });
 
-    /** Adds versions to the log itself: so many requests would take their time. */
-    const addVersions = async (id: string, count: number, bytes: number) => {
-      const source = { ...WELCOME, variables: [] };
-      const decide = (state: Parameters<typeof templateAggregate.decider.evolve>[0]) => {
-        const from = (state?.versions.length ?? 0) + 1;
-        const events = Array.from({ length: count }, (_, index): TemplateEvent => {
-          const data = {
-            ...source,
-            versionId: newId(),
-            number: from + index,
-            bytes,
-            at: rfc3339(Date.now()),
-          };
-          return { type: "TemplateVersionDrafted", data };
-        });
-        return { outcome: null, events };
-      };
-      const aggregate = templateAggregate.of(id);
-      await transact(service.log.store, aggregate, decide, systemCommandContext("test"));
-    };
+    const addVersions = (id: string, count: number, bytes: number) =>
+      addEvents(id, count, (index, state): TemplateEvent => {
+        const number = (state?.versions.length ?? 0) + 1 + index;
+        const data = {
+          ...WELCOME,
+          variables: [],
+          versionId: newId(),
+          number,
+          bytes,
+          at: rfc3339(Date.now()),
+        };
+        return { type: "TemplateVersionDrafted", data };
+      });
 
     test("beyond the last of 1,000 is refused", async () => {
       const { id } = await create();
