@@ -70,7 +70,33 @@ export interface EmailRow {
 
 /** Messages of one mail owner, newest first. */
 export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
-  if (query.tag !== undefined) return listTagged(db, query, query.tag);
+  const { tag, statuses = [], recipientHash } = query;
+  if (tag !== undefined) return listTagged(db, query, tag);
+  const areRare = statuses.length > 1 && statuses.every((status) => RARE_STATUSES.includes(status));
+  return areRare && recipientHash === undefined ? listRare(db, query, statuses) : listByOneIndex(db, query);
+}
+
+/** Messages of several rare statuses: a page of each, merged as far as all these pages reach. */
+function listRare(db: ReadDatabase, query: EmailQuery, statuses: readonly string[]): RowPage<EmailRow> {
+  const pages = statuses.map((status) => listByOneIndex(db, { ...query, statuses: [status] }));
+  const numberOf = ({ id }: KeysetCursor) => Number(db.get(NUMBER_BY_ID, id)?.number);
+  const newestFirst = (one: KeysetCursor, other: KeysetCursor) => {
+    if (one.createdAt === other.createdAt) return numberOf(other) - numberOf(one);
+    return one.createdAt < other.createdAt ? 1 : -1;
+  };
+  const [end = null] = pages.flatMap(({ next }) => next ?? []).sort(newestFirst);
+  const merged = pages.flatMap(({ rows }) => rows).sort(newestFirst);
+  const known = end === null ? merged : merged.filter((row) => newestFirst(row, end) <= 0);
+  const rows = known.slice(0, query.limit);
+  const last = rows.at(-1);
+  return {
+    rows,
+    next: last && known.length > rows.length ? { id: last.id, createdAt: last.createdAt } : end,
+  };
+}
+
+/** Messages found by the index that suits the query best. */
+function listByOneIndex(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
   const { ownerId } = query;
   const { index, along } = indexFor(query);
   const wanted = [
@@ -89,6 +115,7 @@ export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRo
 /** While an attempt is in flight, the row still has the reason of the previous one. */
 const REASON = "iif(status = 'sending', NULL, reason) AS reason";
 const COLUMNS = `${CURSOR_COLUMNS}, status, updated_at AS updatedAt, attempts, ${REASON}`;
+const NUMBER_BY_ID = "SELECT rowid AS number FROM emails WHERE id = ?";
 const EMAIL_BY_ID = `SELECT ${COLUMNS} FROM emails WHERE id = ?`;
 
 /** Messages with a tag, found by the tag's index; the other filters look at the messages' own rows. */
@@ -129,8 +156,8 @@ function filtersOf(query: EmailQuery): readonly Condition[] {
 }
 
 /**
- * The index with the fewest unwanted rows. Several statuses are not read from the index by status, because it would have
- * to be sorted by time.
+ * The index with the fewest unwanted rows. Without a recipient, several statuses come here only if one of them is common:
+ * the index by status lacks those.
  */
 function indexFor({ ownerId, statuses, recipientHash }: EmailQuery) {
   if (recipientHash !== undefined) {
