@@ -129,9 +129,10 @@ export function dateFilter(
   }
   if (at === null || wanted === "") return value;
   if (name === undefined || name === null) return strftime(at, UTC, wanted);
-  budgetOf(this.context).payZone(String(name), isDay(value) ? MIDNIGHT_LOOK_UPS : 1);
-  if (isDay(value)) return strftime(at, zoneAtMidnight(String(name), at), wanted);
-  const zone = zoneAt(String(name), at);
+  const [zoneName, isWholeDay] = [String(name), isDay(value)];
+  budgetOf(this.context).payZone(zoneName, isWholeDay ? MIDNIGHT_LOOK_UPS : 1);
+  if (isWholeDay) return strftime(at, zoneAtMidnight(zoneName, at), wanted);
+  const zone = zoneAt(zoneName, at);
   const local = validDate(at.getTime() + zone.offsetMs);
   return local === null ? value : strftime(local, zone, wanted);
 }

@@ -5,8 +5,8 @@ import { BudgetError, ZONES_MAX } from "./renderBudget.ts";
 
 /** No IANA name is longer. */
 const NAME_UNITS_MAX = 64;
-/** IANA names by their lower-case form: those of every zone, and some 150 aliases as they are looked up. */
-const ianaNames = new Map(Intl.supportedValuesOf("timeZone").map((name) => [name.toLowerCase(), name]));
+/** What {@link ianaNames} returns. Listing the zones takes 2 ms, so no start waits for it. */
+let knownNames: Map<string, string> | undefined;
 /** By IANA name; each takes 55 kB. */
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: ZONES_MAX });
 
@@ -57,10 +57,17 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 /** The name of a zone as IANA spells it. Throws if there is no such zone. */
 function ianaNameOf(zone: string): string {
   const key = zone.length > NAME_UNITS_MAX ? "" : zone.toLowerCase();
-  const name = ianaNames.get(key) ?? aliasOf(key);
+  const names = ianaNames();
+  const name = names.get(key) ?? aliasOf(key);
   if (name === null) throw new AssertionError(`has an unknown time zone: ${zone.slice(0, NAME_UNITS_MAX)}`);
-  ianaNames.set(key, name);
+  names.set(key, name);
   return name;
+}
+
+/** IANA names by their lower-case form: those of every zone, and some 150 aliases as they are looked up. */
+function ianaNames(): Map<string, string> {
+  knownNames ??= new Map(Intl.supportedValuesOf("timeZone").map((name) => [name.toLowerCase(), name]));
+  return knownNames;
 }
 
 function aliasOf(timeZone: string): string | null {

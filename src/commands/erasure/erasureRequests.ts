@@ -22,7 +22,8 @@ const ERASURES_PER_DAY_MAX = 1_000;
 
 /**
  * Requests the erasure of everything that the context's workspace now holds about a person. The event has only a keyed
- * hash of the address, and the reference that the request is filed under. Returns the request's id. Throws `ChangeRateError` after too many requests.
+ * hash of the address, and the reference that the request is filed under. Returns the request's id. Throws
+ * `ChangeRateError` after too many requests.
  */
 export async function requestPersonErasure(
   deps: Pick<Dependencies, "store" | "keys">,

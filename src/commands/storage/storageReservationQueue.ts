@@ -27,10 +27,16 @@ export function directFilesOwner(emailId: string, contentEventId: string): strin
   return `${emailStream(emailId)}/${contentEventId}`;
 }
 
+/** The stream of a reservation's owner, and the content event of a request's direct files; null for an upload. */
+export function partsOfOwner(owner: string) {
+  const [stream = "", contentEventId = null] = owner.split("/");
+  return { stream, contentEventId };
+}
+
 /** The stream of the message that the direct files of `owner` belong to; null for an upload. */
 function messageOf(owner: string): string | null {
-  const end = owner.indexOf("/");
-  return end < 0 ? null : owner.slice(0, end);
+  const { stream, contentEventId } = partsOfOwner(owner);
+  return contentEventId === null ? null : stream;
 }
 
 type Decide = (state: Storage) => Decision<unknown, StorageEvent>;

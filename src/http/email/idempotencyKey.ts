@@ -34,14 +34,10 @@ export function checkedIdempotencyKey(given: unknown, pointer = HEADER): string 
   if (key.includes(BETWEEN_VALUES)) {
     throw refused("must be sent once, and hold no comma followed by a space", pointer);
   }
-  if (!isPrintable(key)) throw refused("must hold printable ASCII characters only", pointer);
+  if (!/^[\x20-\x7e]*$/.test(key)) throw refused("must hold printable ASCII characters only", pointer);
   if (key.length < 8 || key.length > 200)
     throw refused(`must have 8 to 200 characters, not ${key.length}`, pointer);
   return key;
-}
-
-function isPrintable(text: string): boolean {
-  return /^[\x20-\x7e]*$/.test(text);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type OverdueReservation, overdueReservations } from "../../../projections/storageReservations.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { partsOfOwner } from "../../commands/storage/storageReservationQueue.ts";
 import { ACCEPTANCE_REVISION, emailCodec } from "../../domain/email/events.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -48,11 +49,11 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
 
 /**
  * Whether the owner of a storage reservation exists: an upload exists if its stream does, and a request's direct files
- * exist if the message was accepted from that very request (`directFilesOwner`). Throws `StoreError`.
+ * exist if the message was accepted from that very request. Throws `StoreError`.
  */
 async function ownerExists(store: EventStore, owner: string): Promise<boolean> {
-  const [stream = "", contentEventId] = owner.split("/");
-  if (contentEventId === undefined) return (await store.lastRevision(stream)) !== null;
+  const { stream, contentEventId } = partsOfOwner(owner);
+  if (contentEventId === null) return (await store.lastRevision(stream)) !== null;
   const [event] = await store.read(stream, ACCEPTANCE_REVISION, 1);
   if (event === undefined) return false;
   const { data } = emailCodec.decode(event);

@@ -51,10 +51,10 @@ async function requestEntered(
   context: WorkspaceCommandContext,
 ): Promise<string> {
   const address = addressIn("/address", text);
-  if (reference === "") return requestPersonErasure(deps, address, context);
-  const [fault] = referenceFaults("/reference", reference);
+  const given = reference === "" ? null : reference;
+  const [fault] = referenceFaults("/reference", given);
   if (fault !== undefined) throw invalid(fault.pointer, fault.message);
-  return requestPersonErasure(deps, address, context, reference);
+  return requestPersonErasure(deps, address, context, given);
 }
 
 async function listPage(options: Options, context: PageContext): Promise<Page> {
