@@ -17,12 +17,15 @@ const INSTALLED = "node_modules";
 /** Where the pages say that something listens; here it is another port. */
 const SERVICE = "127.0.0.1:3000";
 const RECEIVER = "localhost:4000";
+/** Starts the receiver in the background. */
+const RECEIVER_START = "PORT=4000";
 const SUBMISSION = "127.0.0.1:2525";
 const METRICS = "127.0.0.1:9464";
 /** Who only looks may look again for so long, until what the page shows is there. */
 const RETRY_MS_MAX = 15_000;
 const RETRY_INTERVAL_MS = 50;
 const STOPPING_MS_MAX = 60_000;
+const RECEIVER_START_MS_MAX = 30_000;
 const ANSWER = /^answered (\d{3}) (.*)$/gm;
 
 /** A clone of the repository in which pages are followed, one after another, each from its beginning. */
@@ -60,6 +63,7 @@ class Follower {
   readonly faults: string[] = [];
   readonly #bindings: Bindings = new Map();
   #addresses: readonly (readonly [shown: string, here: string])[] = [];
+  #receiverPort = 0;
   #env: Record<string, string> = {};
 
   constructor(
@@ -72,10 +76,11 @@ class Follower {
   async prepare(): Promise<void> {
     const [port, receiverPort] = [await freePort(), await freePort()];
     const [submissionPort, metricsPort] = [await freePort(), await freePort()];
+    this.#receiverPort = receiverPort;
     this.#addresses = [
       [SERVICE, `127.0.0.1:${port}`],
       [RECEIVER, `localhost:${receiverPort}`],
-      ["PORT=4000", `PORT=${receiverPort}`],
+      [RECEIVER_START, `PORT=${receiverPort}`],
       [SUBMISSION, `127.0.0.1:${submissionPort}`],
       ["SUBMISSION_PORT=2525", `SUBMISSION_PORT=${submissionPort}`],
       [METRICS, `127.0.0.1:${metricsPort}`],
@@ -120,13 +125,26 @@ class Follower {
     for (;;) {
       const printed = await this.#bash(this.#here(block.text));
       const fault = this.#fileFaultOf(block, output, printed);
-      if (fault === null) return;
+      if (fault === null) {
+        if (block.text.includes(RECEIVER_START)) await this.#receiverListens();
+        return;
+      }
       if (Date.now() >= deadline) {
         this.faults.push(`${this.page.path}:${block.line}: ${fault}`);
         return;
       }
       await Bun.sleep(RETRY_INTERVAL_MS);
     }
+  }
+
+  /** A reader is slower than the receiver's start; the next block is not, and would lose its first webhook call. */
+  async #receiverListens(): Promise<void> {
+    const answers = () =>
+      fetch(`http://localhost:${this.#receiverPort}`).then(
+        () => true,
+        () => false,
+      );
+    await until(answers, "the receiver of the page to listen", RECEIVER_START_MS_MAX);
   }
 
   #here(text: string): string {
