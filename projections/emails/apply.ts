@@ -6,7 +6,7 @@ import {
   emailCodec,
 } from "../../src/domain/email/events.ts";
 import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
-import { mailOwnerId } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
+import { mailOwnerId } from "../../src/kernel/mail/mailOwnerId.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
 import { atOf, idOf } from "../projection.ts";

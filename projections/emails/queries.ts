@@ -1,5 +1,5 @@
 import type { AcceptedAs } from "../../src/domain/email/events.ts";
-import { mailOwnerIdsOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
+import { mailOwnerIdsOf } from "../../src/kernel/mail/mailOwnerId.ts";
 import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {

@@ -7,7 +7,7 @@ import {
   type ReadDatabaseFile,
   type ReadDatabases,
 } from "../ports/readDatabase.ts";
-import type { FollowEvent } from "./follow/followMessages.ts";
+import type { FollowEvent } from "./follow/followerThreadMessages.ts";
 
 interface ReadersOptions {
   readonly databases: ReadDatabases;

@@ -4,7 +4,7 @@ import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { contentCleanupCheckpointFile } from "../adapters/system/contentCleanupCheckpointFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import type { ServiceMembership } from "../commands/instance/serviceRegistry.ts";
+import type { ServiceMembership } from "../commands/instance/registerService.ts";
 import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
 import { newId } from "../kernel/ids.ts";
 import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
@@ -21,7 +21,7 @@ import { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import { RelayOutageReports } from "../reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../reactors/email/relayRefusalReports.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
-import { domainRecheck } from "../reactors/sender/domainRecheck.ts";
+import { domainRecheckWorker } from "../reactors/sender/domainRecheckWorker.ts";
 import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
 import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { WebhookDeliveryWorker } from "../reactors/webhookDelivery/webhookDeliveryWorker.ts";
@@ -199,7 +199,7 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
 }
 
 function domainRecheckOf(config: Config, logger: Logger, { deps, readers }: JobParts) {
-  return domainRecheck({
+  return domainRecheckWorker({
     deps,
     senders: readers.reader("senders"),
     dns: createDnsResolver(config.dnsServers),

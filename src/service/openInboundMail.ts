@@ -1,11 +1,10 @@
 import type { Logger } from "pino";
 import { threadedReturnedMailParser } from "../adapters/postalMime/threadedReturnedMailParser.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
+import { type ReturnAddress, returnAddress } from "../commands/email/feedback/inboundAddresses.ts";
 import {
-  type ReturnAddress,
   type ReturnedMailContext,
   receiveReturnedMail,
-  returnAddress,
 } from "../commands/email/feedback/receiveReturnedMail.ts";
 import { workerActor } from "../kernel/event/actor.ts";
 import { newId } from "../kernel/ids.ts";

@@ -17,7 +17,7 @@ import {
   joinUnregistered,
   registerService,
   type ServiceMembership,
-} from "../commands/instance/serviceRegistry.ts";
+} from "../commands/instance/registerService.ts";
 import type { NearDailyLimit } from "../commands/quota/dailyQuota.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { lazy } from "../kernel/lazy.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { recordLogCopy } from "../../src/commands/instance/recordLogCopy.ts";
+import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOrExport.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { sendSamples } from "../support/sampleMessages.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
@@ -23,7 +23,7 @@ describeInBrowser("the audit", (browser) => {
     await tenant.call("POST", "/api/v1/workspace/pause");
     await tenant.call("POST", "/api/v1/workspace/resume");
     const copy = { kind: "backup", place: "/var/backups/postledger-2026-11-22" } as const;
-    await recordLogCopy(service.log.store, copy, systemCommandContext("cli"));
+    await recordBackupOrExport(service.log.store, copy, systemCommandContext("cli"));
     const asked = await tenant.call("POST", "/api/v1/erasures", {
       body: { address: "ana.ruiz@example.org" },
     });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
 import { askRunningService } from "../../src/cli/service/askRunningService.ts";
-import { recordLogCopy } from "../../src/commands/instance/recordLogCopy.ts";
+import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOrExport.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { openLocalControl, serviceAddress } from "../../src/service/localControlServer.ts";
@@ -153,7 +153,7 @@ test(
     const recordBackup = (daysAgo: number) =>
       withLog(readConfig({ DATA_DIR: dataDir }), ({ log }) => {
         const context = { ...systemCommandContext("cli"), at: Date.now() - daysAgo * DAY_MS };
-        return recordLogCopy(log, { kind: "backup", place: "/backups/old" }, context);
+        return recordBackupOrExport(log, { kind: "backup", place: "/backups/old" }, context);
       });
     const action = expect.stringContaining("backup create --out");
     try {

@@ -6,7 +6,7 @@ import { listErasures, openErasures } from "../../projections/erasures.ts";
 import { projections } from "../../projections/index.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { suppressionAggregate } from "../../src/commands/aggregateDefinitions.ts";
-import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonsSuppression.ts";
+import { eraseSuppressedAddress } from "../../src/commands/erasure/eraseSuppressedAddress.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import type { WorkspaceCommandContext } from "../../src/kernel/event/commandContext.ts";
@@ -102,7 +102,7 @@ class World {
           await this.store.truncateBefore(stream, revision);
         },
       };
-      await erasePersonsSuppression(watched, recipient, "request", at(seconds));
+      await eraseSuppressedAddress(watched, recipient, "request", at(seconds));
       return;
     }
     const facts = { workspaceId: WORKSPACE, recipientHash: recipient, reason: "manual" };

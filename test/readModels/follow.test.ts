@@ -11,7 +11,11 @@ import {
   type ReadDatabaseFile,
   type ReadDatabases,
 } from "../../src/ports/readDatabase.ts";
-import { deliver, type FollowMessage, followRelay } from "../../src/readModels/follow/followMessages.ts";
+import {
+  deliver,
+  type FollowMessage,
+  followRelay,
+} from "../../src/readModels/follow/followerThreadMessages.ts";
 import { rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";

@@ -5,7 +5,7 @@ import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
-import type { FollowEvent } from "../../src/readModels/follow/followMessages.ts";
+import type { FollowEvent } from "../../src/readModels/follow/followerThreadMessages.ts";
 import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
 import type { ReadModelStorage } from "../../src/readModels/generations/generationFiles.ts";
 import { openReaders, type Readers } from "../../src/readModels/readModelReaders.ts";

@@ -7,7 +7,7 @@ import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreD
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { serviceIdFile } from "../../src/adapters/system/serviceIdFile.ts";
 import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
-import { registerService } from "../../src/commands/instance/serviceRegistry.ts";
+import { registerService } from "../../src/commands/instance/registerService.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";

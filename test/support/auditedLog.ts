@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { AuditSealer } from "../../src/commands/audit/auditSealer.ts";
 import { prepareContent } from "../../src/commands/email/content/storedContent.ts";
-import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonsSuppression.ts";
+import { eraseSuppressedAddress } from "../../src/commands/erasure/eraseSuppressedAddress.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { attachmentStream } from "../../src/domain/attachment/events.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
@@ -286,7 +286,7 @@ export class AuditedLog {
       actor: "worker:1",
       workspaceId: this.workspaceId,
     };
-    await erasePersonsSuppression(this.store, one.recipientHash, erasureId, context);
+    await eraseSuppressedAddress(this.store, one.recipientHash, erasureId, context);
   }
 
   private async upload(): Promise<void> {

@@ -13,7 +13,7 @@ import {
 import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/deliveryPolicy.ts";
 import { encryptRelayReply } from "../../src/domain/email/encryptRelayReply.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
+import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/feedbackDecision.ts";
 import { reschedule } from "../../src/domain/email/scheduledTime.ts";
 import { deliverFrom, type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";

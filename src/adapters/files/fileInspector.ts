@@ -1,18 +1,17 @@
+import { fairMutex } from "../../kernel/fairMutex.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import type {
   AttachmentInspector,
-  FileAllowances,
   InspectedFile,
   InspectionResult,
 } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
-import { extensionOfType, extensionsOf, type FileFormat, formatOf } from "./allowedFormats.ts";
+import { extensionOfType, type FileFormat, formatOf } from "./allowedFormats.ts";
 import { inspectArchive } from "./archiveInspection.ts";
-import { fairMutex } from "./fairMutex.ts";
-import { extensionOf, fileNameFault } from "./fileNameRules.ts";
+import { extensionOf } from "./fileNameRules.ts";
+import { CLEAN, inspectNameAndType, invalid } from "./nameAndTypeInspection.ts";
 import { inspectText, textOf } from "./textInspection.ts";
 
-const CLEAN: InspectionResult = { kind: "clean" };
 const MALWARE_NAME_CHARS_MAX = 100;
 /**
  * The formats found by `file-type` that a text can really have. It recognizes others by letters that a text may begin
@@ -28,9 +27,9 @@ export function fileInspector(options: { readonly scanner: MalwareScanner | null
     contentTypeOf: (filename, { archiveAttachments }) =>
       formatOf(extensionOf(filename), archiveAttachments)?.type ?? null,
     extensionOf: (contentType) => extensionOfType(contentType) ?? null,
-    inspectName: (file, allowances) => inspectName(file, allowances),
+    inspectName: inspectNameAndType,
     async inspect(file, allowances, owner) {
-      const named = inspectName(file, allowances);
+      const named = inspectNameAndType(file, allowances);
       if (named.kind !== "clean") return named;
       const format = formatOf(extensionOf(file.filename), allowances.archiveAttachments);
       const look = (document: boolean) => archives.run(owner, () => inspectArchive(file.bytes, document));
@@ -39,25 +38,6 @@ export function fileInspector(options: { readonly scanner: MalwareScanner | null
       return scan(file, options.scanner);
     },
   };
-}
-
-function invalid(member: keyof InspectedFile, reason: string): InspectionResult {
-  return { kind: "invalid", reason, member };
-}
-
-function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult {
-  const fault = fileNameFault(file.filename);
-  if (fault !== null) return invalid("filename", `the file name ${fault}`);
-  const extension = extensionOf(file.filename);
-  const format = formatOf(extension, allowances.archiveAttachments);
-  if (format === undefined) {
-    const what = extension === "" ? "files without an extension" : "files with this extension";
-    const accepted = extensionsOf(allowances.archiveAttachments).join(", ");
-    return { kind: "unsupported", reason: `${what} cannot be sent, but ${accepted} can`, member: "filename" };
-  }
-  // The type must match exactly: no parameters, no capitals.
-  if (file.contentType === format.type) return CLEAN;
-  return invalid("contentType", `the content type of a .${extension} file must be exactly ${format.type}`);
 }
 
 /** What is wrong with the content, as the rest of a sentence after "the file"; null if nothing is. */

@@ -12,13 +12,13 @@ import {
 } from "liquidjs";
 import { boundRanges } from "./boundedRanges.ts";
 import { BudgetedEmitter, budgetOf } from "./budgetedContext.ts";
-import { patchTokenGetPosition } from "./patchTokenGetPosition.ts";
+import { speedUpTokenPositions } from "./speedUpTokenPositions.ts";
 import { budgetedFilter, FILTERS, type FilterHandler } from "./templateFilters.ts";
 import { checkWrittenZones } from "./timeZones.ts";
 
 boundRanges();
 checkWrittenZones();
-patchTokenGetPosition();
+speedUpTokenPositions();
 
 type TagImplementation = Parameters<Liquid["registerTag"]>[1];
 

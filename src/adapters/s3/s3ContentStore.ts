@@ -15,8 +15,8 @@ import {
 } from "../../ports/contentStore.ts";
 import type { CallOptions } from "../../ports/eventStore.ts";
 import { foldersAmong, objectsBelow } from "./s3Listing.ts";
+import { PART_BYTES, type S3MultipartUpload, s3MultipartUpload } from "./s3MultipartUpload.ts";
 import { type S3Location, type S3Requests, s3Requests } from "./s3Requests.ts";
-import { PART_BYTES, type S3Upload, s3Upload } from "./s3Upload.ts";
 
 export interface S3ContentStoreOptions extends S3Location {
   /** How long a call may take, or each request of a call that makes many. */
@@ -193,7 +193,7 @@ function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
   const hasher = new Bun.CryptoHasher("sha256");
   let bytes = 0;
   let held: Uint8Array[] = [];
-  let upload: S3Upload | null = null;
+  let upload: S3MultipartUpload | null = null;
   const removeTemporaryObject = () => removeObject(bucket, temporary, deadline()).catch(() => {});
 
   const write = async (chunk: Uint8Array) => {
@@ -206,7 +206,7 @@ function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
     }
     const waiting = upload === null ? [...held, chunk] : [chunk];
     held = [];
-    upload ??= s3Upload(requests, temporary, deadline);
+    upload ??= s3MultipartUpload(requests, temporary, deadline);
     for (const part of waiting) await upload.write(part);
   };
   const finish = async () => {
@@ -250,7 +250,7 @@ interface Copy {
 async function copyObject(bucket: Bucket, { from, to, sha256, parts }: Copy): Promise<void> {
   const { requests, deadline } = bucket;
   const hasher = new Bun.CryptoHasher("sha256");
-  const upload = s3Upload(requests, to, deadline);
+  const upload = s3MultipartUpload(requests, to, deadline);
   const now = monotonicMs();
   for await (const chunk of await requests.stream(from, now + (deadline() - now) * (parts + 1))) {
     hasher.update(chunk);

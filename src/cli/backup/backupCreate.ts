@@ -7,7 +7,7 @@ import { createDirectoryAtomically } from "../../adapters/directory/createDirect
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
+import { recordBackupOrExport } from "../../commands/instance/recordBackupOrExport.ts";
 import { type Loaded, load } from "../../commands/transact.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import { invariant } from "../../kernel/assert.ts";
@@ -45,7 +45,7 @@ async function factsOf(config: Config, place: string, withKey: boolean): Promise
   const createdAt = rfc3339(Date.now());
   const { state } = await withLog(config, async ({ log }) => {
     if (withKey) await requireKeyOf(config, await load(log, instanceAggregate));
-    await recordLogCopy(log, { kind: "backup", place }, systemCommandContext("cli"));
+    await recordBackupOrExport(log, { kind: "backup", place }, systemCommandContext("cli"));
     return load(log, instanceAggregate);
   });
   invariant(state, "a log that is open has an instance");

@@ -1,6 +1,6 @@
 import { erasureAggregate } from "../../commands/aggregateDefinitions.ts";
 import { readErasure, requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
-import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/reference.ts";
+import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/erasureReference.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { freezeLog } from "../../commands/instance/freezeLog.ts";
-import { registeredServices } from "../../commands/instance/serviceRegistry.ts";
+import { registeredServices } from "../../commands/instance/registerService.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";

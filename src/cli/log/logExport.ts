@@ -7,7 +7,7 @@ import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyCon
 import { createDirectoryAtomically } from "../../adapters/directory/createDirectoryAtomically.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
+import { recordBackupOrExport } from "../../commands/instance/recordBackupOrExport.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
 import { exportLog } from "../../commands/log/exportLog.ts";
 import { load } from "../../commands/transact.ts";
@@ -42,7 +42,7 @@ interface Exported extends Written {
 /** Writes the whole log out, using a temporary database to keep streams apart. */
 async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<Written> {
   const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
-  await recordLogCopy(log, copy, systemCommandContext("cli"));
+  await recordBackupOrExport(log, copy, systemCommandContext("cli"));
   const { state } = await load(log, instanceAggregate);
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, frozenAt } = state;

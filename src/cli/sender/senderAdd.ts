@@ -1,6 +1,6 @@
+import { type DomainRecord, domainRecordOf } from "../../commands/sender/domainRecord.ts";
 import { type MailRecord, mailRecords } from "../../commands/sender/mailDnsRecords.ts";
 import { newSender } from "../../commands/sender/manageSender.ts";
-import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { dkimKeysFor } from "../../kernel/crypto/dkimKeys.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";

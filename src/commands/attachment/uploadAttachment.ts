@@ -9,8 +9,8 @@ import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentDeadline } from "../storage/contentAppendDeadline.ts";
 import { DiskFullError, hasDiskSpace } from "../storage/diskFullError.ts";
+import { staleContentGuard } from "../storage/staleContentGuard.ts";
 import { toNewEvents } from "../transact.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileFaults.ts";
@@ -53,7 +53,7 @@ export async function uploadAttachment(deps: Dependencies, given: UploadAttachme
   if (!hasDiskSpace(deps)) throw new DiskFullError();
   const id = newId();
   const folder = uploadFolder(workspaceId, id);
-  const requireInTime = contentDeadline(deps.clock);
+  const requireInTime = staleContentGuard(deps.clock);
   const kept = await keep(deps.content, folder, upload.chunks);
   if ("code" in kept) return { kind: "refused", ...kept };
   return record(deps, upload, { id, folder, requireInTime, ...kept });
@@ -67,7 +67,7 @@ interface Kept {
 interface KeptUpload extends Kept {
   readonly id: string;
   readonly folder: ContentFolder;
-  /** See {@link contentDeadline}. */
+  /** See {@link staleContentGuard}. */
   readonly requireInTime: () => void;
 }
 

@@ -9,7 +9,7 @@ import {
 import type { DecisionInput, DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "../../domain/email/encryptRelayReply.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
-import { type Feedback, recordFeedback } from "../../domain/email/feedback/recordFeedback.ts";
+import { type Feedback, recordFeedback } from "../../domain/email/feedback/feedbackDecision.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type Decision, decided } from "../../kernel/event/decider.ts";

@@ -1,79 +1,15 @@
 import { LRUCache } from "lru-cache";
-import { noteRecord } from "../../domain/sender/decisions.ts";
-import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { type EpochMs, HOUR_MS } from "../../kernel/time.ts";
 import type { DnsResolver } from "../../ports/dnsResolver.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { markVerified, transactSender } from "./manageSender.ts";
+import { type DomainRecord, domainRecordOf, lookUpRecord } from "./domainRecord.ts";
+import { markVerified } from "./manageSender.ts";
 import type { SenderView } from "./readSender.ts";
 
-const LOOKUP_MS_MAX = 5_000;
 /** Look-ups for one workspace within an hour, on each instance. */
 const LOOKUPS_MAX = 60;
 const WORKSPACES_MAX = 10_000;
-
-/** The TXT record that lets a workspace send from a domain. */
-export interface DomainRecord {
-  readonly name: string;
-  readonly value: string;
-}
-
-export function domainRecordOf(keys: InstanceKeys, workspaceId: string, domain: string): DomainRecord {
-  const proof = keys.domainProof(workspaceId, domain);
-  return { name: `_postledger.${domain}`, value: `postledger-verification=${proof}` };
-}
-
-/**
- * Whether some record is `value`. A record may come as several strings without a mark where it ends, so any run of them
- * counts: whoever published the parts has published the whole.
- */
-function holdsRecord(strings: readonly string[], value: string): boolean {
-  // Without empty strings no run is longer than the value, so the work is bounded.
-  const parts = strings.filter((text) => text !== "");
-  return parts.some((_, start) => {
-    let rest = value;
-    for (let index = start; rest !== ""; index += 1) {
-      const text = parts[index];
-      if (text === undefined || !rest.startsWith(text)) return false;
-      rest = rest.slice(text.length);
-    }
-    return true;
-  });
-}
-
-/** Whether the record is there, and the strings of all TXT records of its name. */
-type Published = { readonly isThere: boolean; readonly found: readonly string[] } | "failing";
-
-/** Whether the record is published now. Throws `DnsUnavailableError`. */
-async function lookUp(dns: DnsResolver, { name, value }: DomainRecord): Promise<Published> {
-  const strings = await dns.resolveTxt(name, LOOKUP_MS_MAX);
-  if (strings === "failing") return strings;
-  const found = strings === "none" ? [] : strings;
-  return { isThere: holdsRecord(found, value), found };
-}
-
-/**
- * Looks again for the record that verified a domain, and records a change. Disables nothing, because a zone may be broken
- * for a day. Throws `DnsUnavailableError`.
- */
-export async function recheckSenderDomain(
-  deps: Dependencies,
-  dns: DnsResolver,
-  id: string,
-  context: Omit<CommandContext, "workspaceId">,
-): Promise<{ readonly outcome: "missing" | "found" | "unchanged"; readonly workspaceId: string }> {
-  const sender = await deps.senders.get(id);
-  if (sender === null || sender.verifiedBy !== "dns") return { outcome: "unchanged", workspaceId: "" };
-  const { workspaceId, name } = sender;
-  const published = await lookUp(dns, domainRecordOf(deps.keys, workspaceId, name));
-  // A failing zone says nothing about the record.
-  if (published === "failing") return { outcome: "unchanged", workspaceId };
-  const { isThere } = published;
-  const of = { ...context, workspaceId };
-  const outcome = await transactSender(deps, id, (state) => noteRecord(state, isThere, context.at), of);
-  return { outcome, workspaceId };
-}
 
 type DomainOutcome =
   | { readonly kind: "verified" }
@@ -107,7 +43,7 @@ export function domainVerification(deps: Dependencies, dns: DnsResolver) {
     const againAt = countLookup(sender.workspaceId, context.at);
     if (againAt !== null) return { kind: "limited", againAt };
     const expected = domainRecordOf(deps.keys, sender.workspaceId, sender.name);
-    const published = await lookUp(dns, expected);
+    const published = await lookUpRecord(dns, expected);
     if (published === "failing") return { kind: "zoneFailing", expected };
     if (!published.isThere) return { kind: "recordMissing", expected, found: published.found };
     await markVerified(deps, id, "dns", context);

@@ -4,7 +4,7 @@ import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppre
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts";
-import { erasePersonsSuppression } from "../erasure/erasePersonsSuppression.ts";
+import { eraseSuppressedAddress } from "../erasure/eraseSuppressedAddress.ts";
 import { load, transact } from "../transact.ts";
 
 /** A recipient to suppress after a bounce or a complaint. */
@@ -50,5 +50,5 @@ async function keepErased(
   const { state: suppression } = await load(store, suppressionAggregate.of(recipientHash));
   // A suppression for another message was not written by us.
   if (suppression?.emailId === emailId)
-    await erasePersonsSuppression(store, recipientHash, erasureId, context);
+    await eraseSuppressedAddress(store, recipientHash, erasureId, context);
 }

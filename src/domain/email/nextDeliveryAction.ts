@@ -1,6 +1,7 @@
 import type { EpochMs } from "../../kernel/time.ts";
+import { expiresAt } from "./deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
-import { expiresAt, isDue } from "./retrySchedule.ts";
+import { isDue } from "./retrySchedule.ts";
 import { type EmailState, isTerminal } from "./state.ts";
 
 type NextDeliveryAction =

@@ -1,12 +1,8 @@
 import type { EpochMs } from "../../kernel/time.ts";
+import { expiresAt } from "./deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "./encryptRelayReply.ts";
-import { deliverFrom, type Email } from "./state.ts";
-
-/** When an undelivered message fails for good. */
-export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number): EpochMs {
-  return deliverFrom(email) + policy.lifetimeMs + pausedMs;
-}
+import type { Email } from "./state.ts";
 
 /** Up to this share of a delay is added at random, so messages deferred together are not retried together. */
 const JITTER_MAX = 0.2;

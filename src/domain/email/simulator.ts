@@ -1,5 +1,5 @@
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
-import type { Feedback } from "./feedback/recordFeedback.ts";
+import type { Feedback } from "./feedback/feedbackDecision.ts";
 
 /** Recipients at this domain are fictitious (RFC 6761 §6.2): mail to them never leaves the service. */
 const SIMULATOR_DOMAIN = "simulator.test";

@@ -1,7 +1,7 @@
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
-import { FEEDBACK_SOURCES } from "../../domain/email/feedback/recordFeedback.ts";
+import { FEEDBACK_SOURCES } from "../../domain/email/feedback/feedbackDecision.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, FreeText, Uuid } from "../body/commonSchemas.ts";

@@ -9,7 +9,7 @@ import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { scheduleFault } from "../../domain/email/scheduledTime.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
-import type { MailOwner } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import type { MailOwner } from "../../kernel/mail/mailOwnerId.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { addressIn } from "../body/commonFaults.ts";

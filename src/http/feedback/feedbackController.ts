@@ -7,8 +7,8 @@ import {
 } from "../../commands/email/feedback/recordEmailFeedback.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
+import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
 import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
-import type { FeedbackSource } from "../../domain/email/feedback/recordFeedback.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { domainRecordOf } from "../../commands/sender/domainRecord.ts";
 import type { SenderView } from "../../commands/sender/readSender.ts";
-import { domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { type Sender as SenderState, senderStatus } from "../../domain/sender/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";

@@ -8,7 +8,7 @@ import {
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
-import { mailOwnerOf } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";

@@ -5,8 +5,8 @@ import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailState } from "../../commands/email/readEmail.ts";
 import { clearErasedEmail, eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
-import { erasePersonsSuppression } from "../../commands/erasure/erasePersonsSuppression.ts";
 import { erasePersonsUpload } from "../../commands/erasure/erasePersonsUpload.ts";
+import { eraseSuppressedAddress } from "../../commands/erasure/eraseSuppressedAddress.ts";
 import {
   completePersonErasure,
   type ErasureView,
@@ -123,7 +123,7 @@ async function apply(erasing: Erasing): Promise<ErasureCounts> {
   // After the messages: the last of them may only just have bounced and suppressed its recipient.
   const { request, deps, context } = erasing;
   const uploads = await eraseUploads(erasing);
-  const hadSuppression = await erasePersonsSuppression(
+  const hadSuppression = await eraseSuppressedAddress(
     deps.store,
     request.erasure.recipientHash,
     request.id,

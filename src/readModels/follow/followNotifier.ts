@@ -1,4 +1,4 @@
-import type { FollowEvent, OnFollowEvent } from "./followMessages.ts";
+import type { FollowEvent, OnFollowEvent } from "./followerThreadMessages.ts";
 
 /** Tells a listener what the follower does. A listener that throws is a bug of our caller, which must surface. */
 export class FollowNotifier {

@@ -16,7 +16,7 @@ import {
 import { giveUpGenerations, isLogCutShort } from "../generations/logCutShort.ts";
 import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
-import type { OnFollowEvent } from "./followMessages.ts";
+import type { OnFollowEvent } from "./followerThreadMessages.ts";
 import { FollowNotifier } from "./followNotifier.ts";
 import { SharedSubscription } from "./sharedSubscription.ts";
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { FollowEvent } from "../../readModels/follow/followMessages.ts";
+import type { FollowEvent } from "../../readModels/follow/followerThreadMessages.ts";
 
 const LOG_CUT_SHORT =
   "the newest events of the log are gone: the read models had already seen later ones. What was accepted last is lost, and mail that was sent last may be sent again. Was the log replaced by an older copy, or the file events.db-wal removed?";

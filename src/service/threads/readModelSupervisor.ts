@@ -1,5 +1,5 @@
 import { settleWithin } from "../../kernel/sleep.ts";
-import { deliver, type FollowEvent } from "../../readModels/follow/followMessages.ts";
+import { deliver, type FollowEvent } from "../../readModels/follow/followerThreadMessages.ts";
 import type { FromThread, ThreadStart, ToThread } from "./readModelThread.ts";
 
 /** How long to wait before restarting a failed thread; doubles each time until one has lasted. */

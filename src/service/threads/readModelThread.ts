@@ -14,7 +14,7 @@ import {
   type FollowAnswer,
   type FollowMessage,
   followRelay,
-} from "../../readModels/follow/followMessages.ts";
+} from "../../readModels/follow/followerThreadMessages.ts";
 import { followReadModels } from "../../readModels/follow/followReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";

@@ -5,7 +5,7 @@ import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatab
 import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { eraseEmail } from "../../../src/commands/erasure/eraseEmailContent.ts";
-import { erasePersonsSuppression } from "../../../src/commands/erasure/erasePersonsSuppression.ts";
+import { eraseSuppressedAddress } from "../../../src/commands/erasure/eraseSuppressedAddress.ts";
 import {
   noteErasureApplied,
   readErasure,
@@ -77,7 +77,7 @@ test("a person who is erased while an export reads is to be erased where it is i
   const requests: string[] = [];
   const { store, remove } = await importWithWork("last", async () => {
     const id = await requestPersonErasure(world.deps, address, context());
-    await erasePersonsSuppression(log, recipientHash, id, context());
+    await eraseSuppressedAddress(log, recipientHash, id, context());
     await noteErasureApplied(
       log,
       id,

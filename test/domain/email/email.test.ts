@@ -10,6 +10,7 @@ import {
   resumeHeld,
   startDelivery,
 } from "../../../src/domain/email/decisions.ts";
+import { expiresAt } from "../../../src/domain/email/deliveryLifetime.ts";
 import {
   DELIVERY_POLICY,
   type DecisionInput,
@@ -19,7 +20,6 @@ import type { RecordedAttemptResult } from "../../../src/domain/email/encryptRel
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
 import { redactRelayReply } from "../../../src/domain/email/redactRelayReply.ts";
-import { expiresAt } from "../../../src/domain/email/retrySchedule.ts";
 import type { EmailState } from "../../../src/domain/email/state.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../../support/emailHistories.ts";

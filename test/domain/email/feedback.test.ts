@@ -5,7 +5,7 @@ import { eraseContent } from "../../../src/domain/email/contentRemoval.ts";
 import { expireLease, recordOutcome } from "../../../src/domain/email/decisions.ts";
 import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { type Feedback, recordFeedback } from "../../../src/domain/email/feedback/recordFeedback.ts";
+import { type Feedback, recordFeedback } from "../../../src/domain/email/feedback/feedbackDecision.ts";
 import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
 import { type Email, type EmailState, emailDecider, isTerminal } from "../../../src/domain/email/state.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";

@@ -4,7 +4,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
 import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
-import { registeredServices } from "../../../src/commands/instance/serviceRegistry.ts";
+import { registeredServices } from "../../../src/commands/instance/registerService.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { runJsonCommand, startJsonCommand } from "../../support/process/jsonCommand.ts";
 import type { CommandResult } from "../../support/process/runCommand.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { recordLogCopy } from "../../../src/commands/instance/recordLogCopy.ts";
+import { recordBackupOrExport } from "../../../src/commands/instance/recordBackupOrExport.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
@@ -141,7 +141,7 @@ describe.each(await testStores())("the audit in the dashboard on $name", (store)
   );
 
   test("copies of the log are listed; where they are is for the operator", async () => {
-    await recordLogCopy(
+    await recordBackupOrExport(
       fixture.service.log.store,
       { kind: "backup", place: "/var/backups/one" },
       systemCommandContext("cli"),

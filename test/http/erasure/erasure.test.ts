@@ -7,7 +7,7 @@ import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatab
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
-import { recordLogCopy } from "../../../src/commands/instance/recordLogCopy.ts";
+import { recordBackupOrExport } from "../../../src/commands/instance/recordBackupOrExport.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { recordOutcome } from "../../../src/domain/email/decisions.ts";
 import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
@@ -271,7 +271,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
         100,
       );
 
-      await recordLogCopy(
+      await recordBackupOrExport(
         service.log.store,
         { kind: "backup", place: "/backups/one" },
         systemCommandContext("test"),

@@ -1,49 +1,14 @@
+import type { FeedbackSource } from "../../../domain/email/feedback/feedbackDecision.ts";
 import { type ReturnedMail, readReturnedMail } from "../../../domain/email/feedback/readReturnedMail.ts";
-import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
-import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
-import { type ReturnPath, readReturnPath } from "../../../kernel/crypto/returnPath.ts";
 import { newRequestId } from "../../../kernel/ids.ts";
-import { domainOf } from "../../../kernel/text/emailAddress.ts";
-import type { EpochMs } from "../../../kernel/time.ts";
 import type { ReturnedMailParser } from "../../../ports/mail/returnedMailParser.ts";
+import { type InboundAddresses, type ReturnAddress, returnAddress } from "./inboundAddresses.ts";
 import { type FeedbackContext, type FeedbackReport, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
 /** Which addresses accept mail, and what reads it. */
-export interface ReturnedMailContext extends FeedbackContext {
-  readonly keys: InstanceKeys;
+export interface ReturnedMailContext extends Omit<FeedbackContext, "keys">, InboundAddresses {
   readonly parser: ReturnedMailParser;
-  /** The domain of envelope senders, in lower case. */
-  readonly domain: string;
-  /** The local part registered with providers for complaints, in lower case; null if there is none. */
-  readonly complaintLocalPart: string | null;
   readonly actor: string;
-  readonly now: () => EpochMs;
-}
-
-/** RFC 5321 §4.5.1: every server that accepts mail accepts it for this address. */
-const POSTMASTER = "postmaster";
-
-/** What an address of ours is for. */
-export type ReturnAddress =
-  | ({ readonly kind: "returnPath" } & ReturnPath)
-  | { readonly kind: "complaints" }
-  | { readonly kind: "postmaster" };
-
-/** What an address is for, in upper or lower case; null if it accepts no mail. */
-export function returnAddress(
-  context: Pick<ReturnedMailContext, "keys" | "domain" | "complaintLocalPart" | "now">,
-  address: string,
-): ReturnAddress | null {
-  const lower = address.toLowerCase();
-  // RFC 5321 §4.5.1 also permits it without a domain.
-  if (lower === POSTMASTER) return { kind: "postmaster" };
-  const at = lower.lastIndexOf("@");
-  if (at < 0 || domainOf(lower) !== context.domain) return null;
-  const localPart = lower.slice(0, at);
-  if (localPart === POSTMASTER) return { kind: "postmaster" };
-  if (localPart === context.complaintLocalPart) return { kind: "complaints" };
-  const path = readReturnPath(context.keys, localPart, context.now());
-  return path && { kind: "returnPath", ...path };
 }
 
 /** What a returned mail was read as, and for how many messages it was recorded. */

@@ -4,7 +4,7 @@ import {
   type FeedbackOutcome,
   type FeedbackSource,
   recordFeedback,
-} from "../../../domain/email/feedback/recordFeedback.ts";
+} from "../../../domain/email/feedback/feedbackDecision.ts";
 import { reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
 import { redactRelayReply } from "../../../domain/email/redactRelayReply.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";

@@ -1,5 +1,5 @@
 import { reasonOfReply } from "../smtpReplyRules.ts";
-import type { RecipientStatus } from "./deliveryStatus.ts";
+import type { RecipientStatus } from "./parseDeliveryStatus.ts";
 
 /** Where the report ends and the returned message begins. */
 const ORIGINAL_BELOW =

@@ -2,8 +2,8 @@ import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedM
 import { isAutomaticReply, isReportOfDelivery } from "./automaticReply.ts";
 import { type BounceReason, bounceReason } from "./bounceReason.ts";
 import { bounceText } from "./bounceText.ts";
-import { type ComplaintReport, complaintReport } from "./complaintReport.ts";
-import { deliveryStatus, type RecipientStatus } from "./deliveryStatus.ts";
+import { type ComplaintReport, parseComplaintReport } from "./parseComplaintReport.ts";
+import { parseDeliveryStatus, type RecipientStatus } from "./parseDeliveryStatus.ts";
 
 /** What a returned mail says about the message that it refers to. */
 export type ReturnedMail =
@@ -34,11 +34,11 @@ function fromStatus(status: RecipientStatus, words: RecipientStatus | null): Ret
 /** A report's delivery status, from its own part or from the readable text; null without one. */
 function statusOf({ parts, text }: ReturnedMailParts): RecipientStatus | null {
   for (const { contentType, content } of parts) {
-    const status = STATUS_TYPES.has(contentType) ? deliveryStatus(content) : null;
+    const status = STATUS_TYPES.has(contentType) ? parseDeliveryStatus(content) : null;
     if (status !== null) return status;
   }
   if (!MAILBOX_REPORT.test(text) || !STATUS_IN_TEXT.test(text)) return null;
-  return deliveryStatus(text);
+  return parseDeliveryStatus(text);
 }
 
 /**
@@ -47,7 +47,7 @@ function statusOf({ parts, text }: ReturnedMailParts): RecipientStatus | null {
  * and total.
  */
 export function readReturnedMail(mail: ReturnedMailParts): ReturnedMail {
-  const complaint = complaintReport(mail);
+  const complaint = parseComplaintReport(mail);
   if (complaint !== null) return { kind: "reported", ...complaint };
   const words = bounceText(headerOf(mail, "subject"), mail.text);
   const status = statusOf(mail);

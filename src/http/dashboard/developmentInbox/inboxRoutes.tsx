@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { mailOwnerId } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { catchUp, loadEmailRows } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";

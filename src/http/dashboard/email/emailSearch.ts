@@ -2,7 +2,7 @@ import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import type { MailOwner } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import type { MailOwner } from "../../../kernel/mail/mailOwnerId.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";

@@ -1,7 +1,7 @@
 import { type EmailQuery, type EmailRow, listEmails } from "../../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
-import type { MailOwner } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import type { MailOwner } from "../../../kernel/mail/mailOwnerId.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { pageOfEmails } from "../../email/emailHandlers.ts";

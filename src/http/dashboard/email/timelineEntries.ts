@@ -8,7 +8,7 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { streamPages } from "../../../commands/transact.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { type EmailEvent, emailStream } from "../../../domain/email/events.ts";
-import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
+import type { FeedbackSource } from "../../../domain/email/feedback/feedbackDecision.ts";
 import { isDelay, isPublished } from "../../../domain/webhookEventTypes.ts";
 import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";

@@ -13,7 +13,7 @@ import { truncateInBatches } from "./truncateInBatches.ts";
  * Erases the address and the note of a recipient's suppressions; whether the recipient is suppressed does not change.
  * Returns whether this request had anything to erase. Repeatable. Throws `StoreError`.
  */
-export async function erasePersonsSuppression(
+export async function eraseSuppressedAddress(
   store: EventStore,
   recipientHash: string,
   erasureId: string,

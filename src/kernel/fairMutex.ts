@@ -1,4 +1,4 @@
-import { RoundRobinQueue } from "../../kernel/roundRobinQueue.ts";
+import { RoundRobinQueue } from "./roundRobinQueue.ts";
 
 /** Runs one piece of work at a time, because several at once would slow everybody down. */
 interface FairMutex {

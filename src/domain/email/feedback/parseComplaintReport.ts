@@ -33,7 +33,7 @@ function mailFromOf(report: ReportFields | undefined, original: ReportFields | n
 }
 
 /** Reads a mail as an abuse report; null if it is none. */
-export function complaintReport(mail: ReturnedMailParts): ComplaintReport | null {
+export function parseComplaintReport(mail: ReturnedMailParts): ComplaintReport | null {
   const part = mail.parts.find(({ contentType }) => contentType === "message/feedback-report");
   const original = returnedHeaders(mail);
   if (part === undefined) {

@@ -22,7 +22,7 @@ function lineIndexOf(starts: readonly number[], at: number): number {
  * Looks the line and column of a token up. liquidjs counts the characters before each token, and analyzing a template
  * asks for the place of every variable in it: 250,000 characters of variables took minutes.
  */
-export function patchTokenGetPosition(): void {
+export function speedUpTokenPositions(): void {
   // Of the last source only: its tokens are asked for together.
   let last = { source: "", starts: lineStartsOf("") };
   Token.prototype.getPosition = function (this: Token) {

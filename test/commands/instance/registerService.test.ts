@@ -6,7 +6,7 @@ import {
   joinUnregistered,
   registeredServices,
   registerService,
-} from "../../../src/commands/instance/serviceRegistry.ts";
+} from "../../../src/commands/instance/registerService.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { SERVICES_STREAM } from "../../../src/domain/serviceRegistry/events.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";

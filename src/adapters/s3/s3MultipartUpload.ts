@@ -4,7 +4,7 @@ import type { S3Requests } from "./s3Requests.ts";
 export const PART_BYTES = 5 * 1_024 * 1_024;
 
 /** An object being uploaded part by part. */
-export interface S3Upload {
+export interface S3MultipartUpload {
   write(chunk: Uint8Array): Promise<void>;
   /** Creates the object from what was written. */
   end(): Promise<void>;
@@ -15,7 +15,11 @@ export interface S3Upload {
  * then behaves as if nothing were wrong, so we remember the first failure. It cannot abort an upload: to give one up,
  * end it and remove the object.
  */
-export function s3Upload({ client, within }: S3Requests, key: string, stepDeadline: () => number): S3Upload {
+export function s3MultipartUpload(
+  { client, within }: S3Requests,
+  key: string,
+  stepDeadline: () => number,
+): S3MultipartUpload {
   const sink = client.file(key).writer({ partSize: PART_BYTES, queueSize: 1, retry: 3 });
   let failure: unknown = null;
   const step = async (work: () => Promise<unknown>) => {

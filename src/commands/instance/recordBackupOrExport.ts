@@ -5,7 +5,7 @@ import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";
 
 /** Records, before a copy of the log is written, where it goes. Erasure reports list it. */
-export function recordLogCopy(
+export function recordBackupOrExport(
   store: EventStore,
   copy: { readonly kind: "backup" | "export"; readonly place: string },
   context: CommandContext,

@@ -49,7 +49,7 @@ function recipientStatus(fields: ReportFields): RecipientStatus | null {
 }
 
 /** The recipient's status in a delivery status notification (RFC 3464); null when it holds none. */
-export function deliveryStatus(report: string): RecipientStatus | null {
+export function parseDeliveryStatus(report: string): RecipientStatus | null {
   const statuses = reportFields(report).flatMap((fields) => recipientStatus(fields) ?? []);
   const rank = ({ action }: RecipientStatus) => WORST_FIRST.indexOf(action);
   return statuses.toSorted((one, other) => rank(one) - rank(other))[0] ?? null;

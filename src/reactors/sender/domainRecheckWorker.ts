@@ -1,6 +1,6 @@
 import { domainsVerifiedByRecord } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { recheckSenderDomain } from "../../commands/sender/verifySenderDomain.ts";
+import { recheckSenderDomain } from "../../commands/sender/recheckSenderDomain.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { DnsResolver } from "../../ports/dnsResolver.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -25,7 +25,7 @@ const PAGE_SENDERS = 100;
 const LOOKUP_SPACING_MS = 50;
 
 /** Periodically looks up the DNS records that domains were verified by. */
-export function domainRecheck(options: DomainRecheckOptions): PeriodicWorker {
+export function domainRecheckWorker(options: DomainRecheckOptions): PeriodicWorker {
   const { deps, senders, dns, worker, intervalMs, onChange, onTrouble } = options;
 
   const recheck = async (id: string): Promise<void> => {

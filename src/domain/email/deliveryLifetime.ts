@@ -1,0 +1,8 @@
+import type { EpochMs } from "../../kernel/time.ts";
+import type { DeliveryPolicy } from "./deliveryPolicy.ts";
+import { deliverFrom, type Email } from "./state.ts";
+
+/** When an undelivered message fails for good. */
+export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number): EpochMs {
+  return deliverFrom(email) + policy.lifetimeMs + pausedMs;
+}
