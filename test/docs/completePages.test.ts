@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import manifest from "../../package.json";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
-import { RELAY_REPLY_READINGS } from "../../src/domain/email/smtpReplyRules.ts";
+import { RELAY_REPLY_READINGS } from "../../src/domain/email/delivery/smtpReplyRules.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
 import { SEARCH_WORDS } from "../../src/http/dashboard/email/emailSearch.ts";
 import { emailOperations } from "../../src/http/email/emailOperations.ts";

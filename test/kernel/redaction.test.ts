@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { redactRelayReply } from "../../src/domain/email/redactRelayReply.ts";
+import { redactRelayReply } from "../../src/domain/email/delivery/redactRelayReply.ts";
 import { redactResponse } from "../../src/domain/webhookDelivery/redactResponse.ts";
 import { withoutAddresses, withoutTexts } from "../../src/kernel/text/redaction.ts";
 

@@ -20,7 +20,7 @@ import {
   webhookEndpoints,
   webhooksRevision,
 } from "../../projections/webhookEndpoints.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import {
   deliverFrom,

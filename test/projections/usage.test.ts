@@ -14,7 +14,7 @@ import {
 } from "../../projections/usage/queries.ts";
 import { ENDINGS, FEEDBACK_STATUSES } from "../../projections/usage/tables.ts";
 import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/usage/usageBuckets.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { emailDecider, isTerminal } from "../../src/domain/email/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";

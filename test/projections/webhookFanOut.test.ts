@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";

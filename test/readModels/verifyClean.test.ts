@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { projections } from "../../projections/index.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { webhooksStream } from "../../src/domain/webhook/events.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";

@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { classifyMailOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import { eraseContent } from "../../src/domain/email/contentRemoval.ts";
 import {
   cancel,
@@ -10,8 +9,9 @@ import {
   resumeHeld,
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
-import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/deliveryPolicy.ts";
-import { encryptRelayReply } from "../../src/domain/email/encryptRelayReply.ts";
+import { classifyMailOutcome } from "../../src/domain/email/delivery/classifyMailOutcome.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/delivery/deliveryPolicy.ts";
+import { encryptRelayReply } from "../../src/domain/email/delivery/encryptRelayReply.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/feedbackDecision.ts";
 import { reschedule } from "../../src/domain/email/scheduledTime.ts";

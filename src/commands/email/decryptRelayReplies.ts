@@ -1,4 +1,4 @@
-import { replyCodes } from "../../domain/email/encryptRelayReply.ts";
+import { replyCodes } from "../../domain/email/delivery/encryptRelayReply.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import type { HistoryEvent } from "./emailHistory.ts";

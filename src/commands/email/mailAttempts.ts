@@ -6,8 +6,8 @@ import {
   releaseLease,
   startDelivery,
 } from "../../domain/email/decisions.ts";
-import type { DecisionInput, DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
-import type { RecordedAttemptResult } from "../../domain/email/encryptRelayReply.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
+import type { RecordedAttemptResult } from "../../domain/email/delivery/encryptRelayReply.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../domain/email/feedback/feedbackDecision.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";

@@ -1,4 +1,4 @@
-import type { RecordedReply } from "../../domain/email/encryptRelayReply.ts";
+import type { RecordedReply } from "../../domain/email/delivery/encryptRelayReply.ts";
 import { suppress } from "../../domain/suppression/decisions.ts";
 import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppression/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";

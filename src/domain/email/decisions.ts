@@ -1,12 +1,12 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentRemoval.ts";
-import { expiresAt } from "./deliveryLifetime.ts";
-import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
-import type { RecordedAttemptResult } from "./encryptRelayReply.ts";
+import { expiresAt } from "./delivery/deliveryLifetime.ts";
+import type { DecisionInput, DeliveryPolicy } from "./delivery/deliveryPolicy.ts";
+import type { RecordedAttemptResult } from "./delivery/encryptRelayReply.ts";
+import { nextDeliveryAction } from "./delivery/nextDeliveryAction.ts";
+import { nextAttemptAt, retryAfter } from "./delivery/retrySchedule.ts";
 import type { EmailEvent } from "./events.ts";
-import { nextDeliveryAction } from "./nextDeliveryAction.ts";
-import { nextAttemptAt, retryAfter } from "./retrySchedule.ts";
 import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
 
 type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "notFound";

@@ -8,10 +8,10 @@ import {
 } from "../../commands/email/mailAttempts.ts";
 import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
 import { load } from "../../commands/transact.ts";
-import { type AttemptResult, classifyMailOutcome } from "../../domain/email/classifyMailOutcome.ts";
+import { type AttemptResult, classifyMailOutcome } from "../../domain/email/delivery/classifyMailOutcome.ts";
+import { nextDeliveryAction } from "../../domain/email/delivery/nextDeliveryAction.ts";
+import { isDue } from "../../domain/email/delivery/retrySchedule.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
-import { nextDeliveryAction } from "../../domain/email/nextDeliveryAction.ts";
-import { isDue } from "../../domain/email/retrySchedule.ts";
 import {
   type SimulatedEnd,
   simulatedEndOf,

@@ -2,7 +2,7 @@ import type { DueEmail } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailHistory } from "../../commands/email/emailHistory.ts";
 import type { ClaimedEmail } from "../../commands/email/mailAttempts.ts";
-import type { DecisionInput, DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
 import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { EpochMs } from "../../kernel/time.ts";

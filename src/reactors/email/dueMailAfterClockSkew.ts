@@ -6,8 +6,8 @@ import {
   type MailLane,
   type QueueCursor,
 } from "../../../projections/emails/mailQueue.ts";
-import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
-import { longestWaitMs } from "../../domain/email/retrySchedule.ts";
+import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
+import { longestWaitMs } from "../../domain/email/delivery/retrySchedule.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ReadRows } from "../worker/tryReadRows.ts";
 

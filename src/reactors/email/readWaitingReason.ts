@@ -1,8 +1,8 @@
 import { isHeld } from "../../../projections/emails/holdAfterRestore.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
-import { expiresAt } from "../../domain/email/deliveryLifetime.ts";
-import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
+import { expiresAt } from "../../domain/email/delivery/deliveryLifetime.ts";
+import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
 import { deliverFrom, isTerminal } from "../../domain/email/state.ts";
 import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";

@@ -1,9 +1,12 @@
 import { recordMailAttempt, releaseEmailLease } from "../../commands/email/mailAttempts.ts";
 import { suppressRecipient } from "../../commands/suppression/suppressRecipient.ts";
-import type { AttemptResult } from "../../domain/email/classifyMailOutcome.ts";
-import { encryptRelayReply, type RecordedAttemptResult } from "../../domain/email/encryptRelayReply.ts";
+import type { AttemptResult } from "../../domain/email/delivery/classifyMailOutcome.ts";
+import {
+  encryptRelayReply,
+  type RecordedAttemptResult,
+} from "../../domain/email/delivery/encryptRelayReply.ts";
+import { redactRelayReply } from "../../domain/email/delivery/redactRelayReply.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
-import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";

@@ -1,4 +1,4 @@
-import type { RefusalReason } from "../../domain/email/smtpReplyRules.ts";
+import type { RefusalReason } from "../../domain/email/delivery/smtpReplyRules.ts";
 import { HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 

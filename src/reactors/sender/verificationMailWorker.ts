@@ -12,7 +12,7 @@ import {
   verificationRequester,
 } from "../../commands/sender/verificationRequester.ts";
 import { load } from "../../commands/transact.ts";
-import { type AttemptResult, classifyMailOutcome } from "../../domain/email/classifyMailOutcome.ts";
+import { type AttemptResult, classifyMailOutcome } from "../../domain/email/delivery/classifyMailOutcome.ts";
 import {
   type ClaimedMail,
   claimVerificationMail,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
-import { enhancedCode } from "../../../src/domain/email/smtpReplyRules.ts";
+import { classifyMailOutcome } from "../../../src/domain/email/delivery/classifyMailOutcome.ts";
+import { enhancedCode } from "../../../src/domain/email/delivery/smtpReplyRules.ts";
 import type { MailOutcome, MailStage } from "../../../src/kernel/outcome/mailOutcome.ts";
 
 const refused = (stage: MailStage, reply: string): MailOutcome => {

@@ -10,16 +10,16 @@ import {
   resumeHeld,
   startDelivery,
 } from "../../../src/domain/email/decisions.ts";
-import { expiresAt } from "../../../src/domain/email/deliveryLifetime.ts";
+import { expiresAt } from "../../../src/domain/email/delivery/deliveryLifetime.ts";
 import {
   DELIVERY_POLICY,
   type DecisionInput,
   type DeliveryPolicy,
-} from "../../../src/domain/email/deliveryPolicy.ts";
-import type { RecordedAttemptResult } from "../../../src/domain/email/encryptRelayReply.ts";
+} from "../../../src/domain/email/delivery/deliveryPolicy.ts";
+import type { RecordedAttemptResult } from "../../../src/domain/email/delivery/encryptRelayReply.ts";
+import { nextDeliveryAction } from "../../../src/domain/email/delivery/nextDeliveryAction.ts";
+import { redactRelayReply } from "../../../src/domain/email/delivery/redactRelayReply.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
-import { redactRelayReply } from "../../../src/domain/email/redactRelayReply.ts";
 import type { EmailState } from "../../../src/domain/email/state.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../../support/emailHistories.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
-import { encryptRelayReply, replyCodes } from "../../../src/domain/email/encryptRelayReply.ts";
-import { relayIdOf } from "../../../src/domain/email/relayMessageId.ts";
+import { classifyMailOutcome } from "../../../src/domain/email/delivery/classifyMailOutcome.ts";
+import { encryptRelayReply, replyCodes } from "../../../src/domain/email/delivery/encryptRelayReply.ts";
+import { relayIdOf } from "../../../src/domain/email/delivery/relayMessageId.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 
 const ADDRESSES = ["orders@example.com", "ana.smithson@example.org", ""];

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
 import { eraseContent, expireContent } from "../../../src/domain/email/contentRemoval.ts";
 import { expire, expireLease, recordOutcome, startDelivery } from "../../../src/domain/email/decisions.ts";
-import { expiresAt } from "../../../src/domain/email/deliveryLifetime.ts";
-import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/deliveryPolicy.ts";
+import { classifyMailOutcome } from "../../../src/domain/email/delivery/classifyMailOutcome.ts";
+import { expiresAt } from "../../../src/domain/email/delivery/deliveryLifetime.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
+import { nextDeliveryAction } from "../../../src/domain/email/delivery/nextDeliveryAction.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
 import { type EmailState, emailDecider, isTerminal, RESUMED } from "../../../src/domain/email/state.ts";
 import { pausedMs } from "../../../src/domain/workspace/state.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../src/kernel/time.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
+import { nextDeliveryAction } from "../../../src/domain/email/delivery/nextDeliveryAction.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
 import { reschedule, scheduleFault } from "../../../src/domain/email/scheduledTime.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../../support/emailHistories.ts";

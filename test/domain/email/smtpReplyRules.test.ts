@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
-import { reasonOfReply } from "../../../src/domain/email/smtpReplyRules.ts";
+import { classifyMailOutcome } from "../../../src/domain/email/delivery/classifyMailOutcome.ts";
+import { reasonOfReply } from "../../../src/domain/email/delivery/smtpReplyRules.ts";
 import type { MailStage } from "../../../src/kernel/outcome/mailOutcome.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { type Email, emailDecider, isTerminal } from "../../../src/domain/email/state.ts";
 import { type WaitingFacts, waitingOf } from "../../../src/domain/email/waitingReason.ts";

@@ -10,7 +10,7 @@ import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { recordBackupOrExport } from "../../../src/commands/instance/recordBackupOrExport.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { recordOutcome } from "../../../src/domain/email/decisions.ts";
-import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import { erasureStream } from "../../../src/domain/erasure/events.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";

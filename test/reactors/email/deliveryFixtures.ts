@@ -7,7 +7,7 @@ import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
-import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import type { EmailState } from "../../../src/domain/email/state.ts";
 import type { SenderEvent } from "../../../src/domain/sender/events.ts";

@@ -10,7 +10,7 @@ import {
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
-import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
+import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import { type EpochMs, HOUR_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
 import { FairMailQueue, LOOK_STEPS_MAX } from "../../../src/reactors/email/fairMailQueue.ts";
 import { addressOf } from "../../support/addressOf.ts";

@@ -1,3 +1,4 @@
+import { redactRelayReply } from "../../../domain/email/delivery/redactRelayReply.ts";
 import type { BounceReason } from "../../../domain/email/feedback/bounceReason.ts";
 import {
   type Feedback,
@@ -6,7 +7,6 @@ import {
   recordFeedback,
 } from "../../../domain/email/feedback/feedbackDecision.ts";
 import { reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
-import { redactRelayReply } from "../../../domain/email/redactRelayReply.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { domainOf } from "../../../kernel/text/emailAddress.ts";

@@ -1,4 +1,4 @@
-import { RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "../smtpReplyRules.ts";
+import { RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "../delivery/smtpReplyRules.ts";
 
 /**
  * Whose fault a bounce is. `hard`: the address will never accept mail. `policy`: the fault is ours, our content's or the

@@ -1,4 +1,4 @@
-import { reasonOfReply } from "../smtpReplyRules.ts";
+import { reasonOfReply } from "../delivery/smtpReplyRules.ts";
 import type { RecipientStatus } from "./parseDeliveryStatus.ts";
 
 /** Where the report ends and the returned message begins. */

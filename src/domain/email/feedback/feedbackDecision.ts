@@ -1,6 +1,6 @@
 import { type Decision, decided } from "../../../kernel/event/decider.ts";
 import { withErasure } from "../contentRemoval.ts";
-import type { RecordedReply } from "../encryptRelayReply.ts";
+import type { RecordedReply } from "../delivery/encryptRelayReply.ts";
 import type { EmailEvent } from "../events.ts";
 import { type Email, type EmailState, isNews } from "../state.ts";
 

@@ -1,5 +1,5 @@
 import type { MailStage } from "../../../kernel/outcome/mailOutcome.ts";
-import { RELAY_REPLY_READINGS, type RefusalReason } from "../smtpReplyRules.ts";
+import { RELAY_REPLY_READINGS, type RefusalReason } from "../delivery/smtpReplyRules.ts";
 import type { BounceKind } from "./bounceReason.ts";
 
 /** What is reported about a message after a relay accepted it, as far as it matters here. */

@@ -1,4 +1,4 @@
-import type { RefusalReason } from "../../../domain/email/smtpReplyRules.ts";
+import type { RefusalReason } from "../../../domain/email/delivery/smtpReplyRules.ts";
 
 /** Why the other side refused a message, in words. */
 const REFUSALS: Readonly<Record<RefusalReason, string>> = {

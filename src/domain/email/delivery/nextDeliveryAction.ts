@@ -1,8 +1,8 @@
-import type { EpochMs } from "../../kernel/time.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
+import { type EmailState, isTerminal } from "../state.ts";
 import { expiresAt } from "./deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import { isDue } from "./retrySchedule.ts";
-import { type EmailState, isTerminal } from "./state.ts";
 
 type NextDeliveryAction =
   /** Claim it and deliver. */

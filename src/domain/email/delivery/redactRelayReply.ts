@@ -1,5 +1,5 @@
-import { addressForms, withoutAddresses, withoutTexts } from "../../kernel/text/redaction.ts";
-import { excerpt } from "../../kernel/text/textLength.ts";
+import { addressForms, withoutAddresses, withoutTexts } from "../../../kernel/text/redaction.ts";
+import { excerpt } from "../../../kernel/text/textLength.ts";
 
 /** How much of a relay's reply the log keeps, in characters. */
 const REPLY_CHARACTERS_MAX = 500;

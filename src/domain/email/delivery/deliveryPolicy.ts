@@ -1,4 +1,4 @@
-import { type EpochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
+import { type EpochMs, HOUR_MS, MINUTE_MS } from "../../../kernel/time.ts";
 
 /** The delivery rules that an operator can set. */
 export interface DeliveryPolicy {

@@ -1,6 +1,6 @@
-import { never } from "../../kernel/assert.ts";
-import { LOG_IN_CODES, type MailOutcome, RELAY_TROUBLE_CODES } from "../../kernel/outcome/mailOutcome.ts";
-import { suppressesRecipient } from "./feedback/suppressionRule.ts";
+import { never } from "../../../kernel/assert.ts";
+import { LOG_IN_CODES, type MailOutcome, RELAY_TROUBLE_CODES } from "../../../kernel/outcome/mailOutcome.ts";
+import { suppressesRecipient } from "../feedback/suppressionRule.ts";
 import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./smtpReplyRules.ts";
 
 /** What an outcome means for the message, the recipient and the relay. */

@@ -1,4 +1,4 @@
-import { LOG_IN_CODES } from "../../kernel/outcome/mailOutcome.ts";
+import { LOG_IN_CODES } from "../../../kernel/outcome/mailOutcome.ts";
 
 interface Reading {
   /**
