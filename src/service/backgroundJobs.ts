@@ -70,6 +70,12 @@ interface LogJobParts extends JobParts {
   readonly logId: string;
 }
 
+interface ServiceJobParts extends LogJobParts {
+  readonly membership: ServiceMembership;
+  /** Told of each message that the relay has accepted: how long after it was due. */
+  readonly onSent: (afterMs: number) => void;
+}
+
 /** The worker that claims mail and calls, and its predecessor, which is known to have ended. */
 interface Claiming {
   readonly worker: string;
@@ -80,7 +86,7 @@ interface Claiming {
 export function createBackgroundJobs(
   config: Config,
   logger: Logger,
-  { deps, readers, logId, membership }: LogJobParts & { readonly membership: ServiceMembership },
+  { deps, readers, logId, membership, onSent }: ServiceJobParts,
 ): BackgroundJobs {
   const relays = relayStates(config, deps.clock);
   const logChange = relayChangeLog(logger);
@@ -94,7 +100,7 @@ export function createBackgroundJobs(
   );
   const claiming = { worker: membership.serviceId, endedWorker: membership.predecessor };
   const mailing = { deps, readers, transport, relayOutageReports, ...claiming };
-  const delivery = mailDelivery(config, logger, mailing);
+  const delivery = mailDelivery(config, logger, { ...mailing, onSent });
   const verification = senderVerification(config, logger, mailing);
   const webhooks = webhookDelivery(config, logger, { deps, readers, ...claiming });
   const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
@@ -183,7 +189,11 @@ function staleReservationsOf(logger: Logger, { deps, readers }: JobParts) {
   });
 }
 
-function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: MailJobParts) {
+function mailDelivery(
+  config: Config,
+  logger: Logger,
+  { readers, ...mailing }: MailJobParts & Pick<ServiceJobParts, "onSent">,
+) {
   return new MailDeliveryWorker({
     ...mailing,
     refusalReports: new RelayRefusalReports(mailing.deps.clock, refusalLog(config, logger)),

@@ -23,6 +23,7 @@ import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { lazy } from "../kernel/lazy.ts";
 import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
+import { SECOND_MS } from "../kernel/time.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { unlessUnavailable } from "../ports/readDatabase.ts";
@@ -42,7 +43,8 @@ import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
-import { serviceMetrics } from "./metrics/serviceMetrics.ts";
+import { createHistogram } from "./metrics/histogram.ts";
+import { DELIVERY_SECONDS_BOUNDS, serviceMetrics } from "./metrics/serviceMetrics.ts";
 import { openInstanceFromConfig } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
 import { directoryError } from "./startupErrors.ts";
@@ -148,7 +150,10 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const onNearDailyLimit = dailyLimitLog(logger);
   const deps = depsOn(config, { store, content, keys: opened.keys, readers, onNearDailyLimit });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
-  const workers = createBackgroundJobs(config, logger, { deps, readers, logId: incarnation, membership });
+  const deliverySeconds = createHistogram(DELIVERY_SECONDS_BOUNDS);
+  const onSent = (afterMs: number) => deliverySeconds.observe(afterMs / SECOND_MS);
+  const jobParts = { deps, readers, logId: incarnation, membership, onSent };
+  const workers = createBackgroundJobs(config, logger, jobParts);
   const readModels = followLog(config, logger, { incarnation, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
   const held = heldDetail((await deps.instanceStatus.get()).instance);
@@ -169,7 +174,9 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
     webhookDeliveries: workers.webhooksInFlightCount(),
   });
   if (counts !== null)
-    listeners.metrics?.answer(serviceMetrics({ config, deps, readers, counts, readiness, inFlight }));
+    listeners.metrics?.answer(
+      serviceMetrics({ config, deps, readers, counts, deliverySeconds, readiness, inFlight }),
+    );
   const { delivery } = workers;
   const { url } = listeners;
   const status = serviceStatus({ ...listeners, config, deps, readers, delivery, logId, inFlight });

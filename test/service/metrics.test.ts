@@ -5,8 +5,9 @@ import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { eventAndRequestCounts } from "../../src/service/metrics/eventAndRequestCounts.ts";
+import { createHistogram } from "../../src/service/metrics/histogram.ts";
 import { openMetricsListener } from "../../src/service/metrics/metricsListener.ts";
-import { prometheusText } from "../../src/service/metrics/prometheusText.ts";
+import { histogram, prometheusText } from "../../src/service/metrics/prometheusText.ts";
 import { newEvent } from "../contract/eventStore.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
@@ -47,6 +48,54 @@ test("metrics count what was accepted, what became of it, and what was answered"
   expect(await metricValue('postledger_http_responses_total{status="400"}')).toBe(1);
   // The read models follow.
   await until(async () => (await metricValue("postledger_messages_due")) === 0, "no message to be due");
+});
+
+test("metrics count how long mail took from when it was due until the relay had accepted it", async () => {
+  const counted = await startTestApp({ env: { METRICS_PORT: "0", DELIVERY: "on" } });
+  const value = (sample: string) => metricValue(`postledger_delivery_seconds_${sample}`, counted);
+  const bucket = (le: string) => value(`bucket{le="${le}"}`);
+  try {
+    expect(await Promise.all([bucket("0.1"), bucket("+Inf"), value("sum"), value("count")])).toEqual([
+      0, 0, 0, 0,
+    ]);
+    const send = async (to: string) =>
+      (await counted.send(newKey(), message({ from: BOOTSTRAP_SENDER, to }))).json.id;
+    const ended = async (id: string, status: string) => {
+      const read = async () => (await counted.call("GET", `/api/v1/emails/${id}`)).json;
+      await until(async () => (await read()).status === status, `the message to be ${status}`);
+    };
+    // Does not go to the relay.
+    await ended(await send("delivered@simulator.test"), "delivered");
+    for (const to of ["ana@example.net", "bo@example.net"]) await ended(await send(to), "sent");
+    await until(async () => (await value("count")) === 2, "both to be observed");
+    expect(await bucket("+Inf")).toBe(2);
+    expect(await value("sum")).toBeGreaterThan(0);
+    const { text } = await fetchMetrics("/metrics", {}, counted);
+    expect(text).toContain("# TYPE postledger_delivery_seconds histogram\n");
+    const inOrder = [...text.matchAll(/^postledger_delivery_seconds_bucket\{le="(.+)"\} (\d+)$/gm)];
+    expect(inOrder.map(([, le]) => le).join()).toBe(
+      "0.1,0.25,0.5,1,2.5,5,10,30,60,120,300,600,1800,3600,+Inf",
+    );
+    const counts = inOrder.map(([, , count]) => Number(count));
+    expect(counts).toEqual(counts.toSorted((one, other) => one - other));
+  } finally {
+    await counted.remove();
+  }
+});
+
+test("a histogram counts a value in each bucket whose bound it does not exceed", () => {
+  const seconds = createHistogram([1, 60]);
+  for (const value of [0.5, 1, 1.5, 61]) seconds.observe(value);
+  expect(prometheusText([histogram("x", "y", seconds)])).toBe(
+    `# HELP x y
+# TYPE x histogram
+x_bucket{le="1"} 2
+x_bucket{le="60"} 3
+x_bucket{le="+Inf"} 4
+x_sum 64
+x_count 4
+`,
+  );
 });
 
 test("metrics count the webhook deliveries that are due and in flight", async () => {
@@ -102,7 +151,7 @@ test("metrics say how the service is, in the format of Prometheus", async () => 
     expect(await metricValue(`postledger_check_ok{check="${check}"}`)).toBe(1);
   expect(await metricValue('postledger_read_model_caught_up{name="emails"}')).not.toBeNull();
   expect(await metricValue("postledger_disk_free_bytes")).toBeGreaterThan(0);
-  const comment = /^# (?:HELP [a-z\d_]+ .+|TYPE [a-z\d_]+ (?:counter|gauge))$/;
+  const comment = /^# (?:HELP [a-z\d_]+ .+|TYPE [a-z\d_]+ (?:counter|gauge|histogram))$/;
   const sample = /^[a-z\d_]+(?:\{[a-z_]+="[^"]*"\})? [\d.e+]+$/;
   const invalidLines = text
     .trimEnd()

@@ -18,7 +18,7 @@ import {
   simulatedFeedback,
   simulatedOutcome,
 } from "../../domain/email/simulator.ts";
-import type { Email, EmailState } from "../../domain/email/state.ts";
+import { deliverFrom, type Email, type EmailState } from "../../domain/email/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
@@ -53,6 +53,8 @@ export type DeliveryReport =
       readonly relayFault: RelayFault | null;
       /** Set when it failed for a reason the operator can fix. */
       readonly refusal: Refusal | null;
+      /** How long after it was due the relay accepted it; null if it did not. */
+      readonly sentAfterMs: number | null;
     }
   /** Our clock has gone back since the message was found due, or nothing may be claimed now. */
   | { readonly kind: "notYet" }
@@ -178,6 +180,8 @@ async function handOver(
   invariant(session && state, "what does not stay inside is claimed with a session alone");
   const message = mailMessage(due.id, state, content, returnPathOf(context, on));
   const result = classifyMailOutcome(await session.send(message, deadline));
+  // The clock may have been set back meanwhile.
+  const afterMs = Math.max(0, context.clock.now() - deliverFrom(state));
   const { relay } = session;
   const recorded = {
     ...recordedResultOf(context, on, result, content),
@@ -187,7 +191,8 @@ async function handOver(
   await recordResult(context, on, outcome);
   const relayFault = relayFaultOf(context, result);
   const refusal = refusalFor(due.id, result);
-  return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal };
+  const sentAfterMs = result.kind === "sent" ? afterMs : null;
+  return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal, sentAfterMs };
 }
 
 /** As decided at acceptance: a message that was then to be simulated never leaves. */

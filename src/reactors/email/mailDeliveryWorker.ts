@@ -41,6 +41,8 @@ interface MailDeliveryWorkerOptions
   readonly relayOutageReports: RelayOutageReports;
   /** Told of mail that the relay permanently refuses because of our setup. */
   readonly refusalReports: RelayRefusalReports;
+  /** Told of each message that the relay has accepted: how long after it was due. */
+  readonly onSent: (afterMs: number) => void;
 }
 
 /** Concurrent deliveries of simulated mail. */
@@ -221,6 +223,7 @@ export class MailDeliveryWorker {
   private learn(due: DueEmail, permit: RelayPermit, report: DeliveryReport): number | null {
     if (report.kind === "attempted") {
       if (report.refusal !== null) this.options.refusalReports.refused(report.refusal);
+      if (report.sentAfterMs !== null) this.options.onSent(report.sentAfterMs);
       if (report.relayFault === null) permit.success();
       else permit.fault(report.relayFault);
     }

@@ -11,11 +11,16 @@ import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
+import type { Histogram } from "./histogram.ts";
 import { processMetrics } from "./processMetrics.ts";
-import { counter, gauge, type Metric, prometheusText } from "./prometheusText.ts";
+import { counter, gauge, histogram, type Metric, prometheusText } from "./prometheusText.ts";
 
 /** Counting of due messages and webhook deliveries stops here; more are shown as this many. */
 const DUE_MAX = 10_000;
+/** From a quick relay to mail that was retried for an hour; whatever took longer is in one range. */
+export const DELIVERY_SECONDS_BOUNDS = [
+  0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600,
+] as const;
 /** How long the store may take to name the head of the log. */
 const HEAD_MS_MAX = 1_000;
 
@@ -24,6 +29,8 @@ interface MetricsOptions {
   readonly deps: Dependencies;
   readonly readers: Readers;
   readonly counts: EventAndRequestCounts;
+  /** How long each message took from when it was due until the relay had accepted it. */
+  readonly deliverySeconds: Histogram;
   readonly readiness: () => Promise<Readonly<Record<string, Check>>>;
   inFlight(): {
     readonly requests: number;
@@ -44,6 +51,11 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
       ...stateMetrics(options, checks),
       behindMetric(options, head),
       ...countMetrics(options.counts),
+      histogram(
+        "postledger_delivery_seconds",
+        "Seconds from when a message was due until the relay accepted it, of those that this process delivered.",
+        options.deliverySeconds,
+      ),
     ]);
   };
 }

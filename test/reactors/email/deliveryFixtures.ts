@@ -183,6 +183,8 @@ export interface Instance extends Pick<TestInstance, "storage"> {
   readonly deps: Dependencies;
   /** The reports about the relay. */
   readonly reports: readonly RelayReport[];
+  /** How long after it was due the relay accepted each message. */
+  readonly sentAfterMs: readonly number[];
   readonly failures: { readonly error: unknown; readonly id: string }[];
   /** Waits until its read model holds the log as it is now. */
   caughtUp(): Promise<void>;
@@ -369,6 +371,7 @@ async function startInstance(
 ): Promise<Instance> {
   const failures: Instance["failures"][number][] = [];
   const reports: RelayReport[] = [];
+  const sentAfterMs: number[] = [];
   const deliveries: MailDeliveryWorker[] = [];
   const instance = await startTestInstance({
     store: deps.store,
@@ -377,6 +380,7 @@ async function startInstance(
       const delivery = new MailDeliveryWorker({
         relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
         refusalReports: new RelayRefusalReports(deps.clock, () => {}),
+        onSent: (afterMs) => sentAfterMs.push(afterMs),
         isCaughtUp: () => true,
         deps,
         transport,
@@ -395,7 +399,7 @@ async function startInstance(
   });
   const [delivery] = deliveries;
   if (delivery === undefined) throw new Error("the instance has no delivery");
-  return { ...instance, delivery, deps, failures, reports };
+  return { ...instance, delivery, deps, failures, reports, sentAfterMs };
 }
 
 /** Appends an event to a message's stream as if another instance had. */

@@ -79,6 +79,24 @@ describe("a message", () => {
     expect(instance.failures).toEqual([]);
   });
 
+  test("that is sent at last is observed once, with the time since it was due", async () => {
+    const dueAt = world.clock.now() + DAY_MS;
+    const id = await world.accept("order-1001", { scheduledAt: dueAt });
+    world.relay.answer = (_, nth) => (nth === 1 ? refused("rcpt", "450 4.2.0 busy") : ACCEPTED);
+    const instance = await world.start();
+    await instance.caughtUp();
+    world.pass(DAY_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await instance.caughtUp();
+    await world.settle();
+    expect(instance.sentAfterMs).toEqual([]);
+    world.pass(5 * MINUTE_MS);
+    const attempts = ["EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent"] as const;
+    await world.untilEvents(id, ...attempts);
+    await world.settle();
+    expect(instance.sentAfterMs).toEqual([5 * MINUTE_MS]);
+  });
+
   test("that is accepted while workers are idle is delivered at once", async () => {
     await world.start();
     const id = await world.accept("order-1001");
