@@ -41,8 +41,10 @@ const DOUBLINGS_MAX = Math.ceil(Math.log2(REST_MS_MAX / REST_MS_MIN));
 /** Replies that mean the relay accepts no mail, or none of ours. */
 const RELAY_FAULT_CODES: readonly number[] = [...RELAY_TROUBLE_CODES, ...LOG_IN_CODES];
 
-/** A relay and its circuit breaker. */
+/** A relay, its circuit breaker, and how much of it is in use. */
 class GuardedRelay {
+  /** Sessions that are open or waited for. */
+  private sessions = 0;
   private faults = 0;
   private restUntil = Number.NEGATIVE_INFINITY;
   private isTried = false;
@@ -59,8 +61,22 @@ class GuardedRelay {
     return !this.isTried && this.context.clock.monotonicMs() >= this.restUntil;
   }
 
-  begin(): void {
+  /** Whether one more message would wait for a connection, behind those that have one or wait for their turn. */
+  get isFull(): boolean {
+    return this.sessions >= this.relay.transport.sessionsMax;
+  }
+
+  async session(signal: AbortSignal): Promise<SessionResult> {
     if (this.faults > 0) this.isTried = true;
+    this.sessions += 1;
+    const result = await this.relay.transport.session(signal);
+    if (result.kind === "broken") this.sessions -= 1;
+    return result;
+  }
+
+  release(session: MailSession): void {
+    session.release();
+    this.sessions -= 1;
   }
 
   succeeded(): void {
@@ -100,6 +116,7 @@ interface Opened {
 /**
  * Mail to several relays: to those of the lowest order by weight, and on to the next if one is unreachable, breaks off
  * before it has the message, or refuses the log-in. A message that a relay may already have never goes to another one.
+ * A relay that is full leaves its share to others of its order: a slow one would otherwise hold up every worker.
  */
 export function relayFailover(
   relays: readonly FailoverRelay[],
@@ -116,7 +133,10 @@ export function relayFailover(
       draw: random() ** (1 / guarded.relay.weight),
     }));
     return draws
-      .sort((a, b) => a.guarded.relay.order - b.guarded.relay.order || b.draw - a.draw)
+      .sort(
+        ({ guarded: a, draw }, { guarded: b, draw: other }) =>
+          a.relay.order - b.relay.order || Number(a.isFull) - Number(b.isFull) || other - draw,
+      )
       .map(({ guarded }) => guarded);
   };
 
@@ -124,8 +144,7 @@ export function relayFailover(
     let last: SessionResult = { kind: "broken", trouble: "unreachable", reason: "no relay accepts mail now" };
     for (const guarded of inOrder(tried)) {
       tried.add(guarded);
-      guarded.begin();
-      const result = await guarded.relay.transport.session(signal);
+      const result = await guarded.session(signal);
       if (result.kind === "session") return { guarded, session: result.session };
       last = { ...result, reason: `${guarded.relay.name}: ${result.reason}` };
       if (signal.aborted) {
@@ -139,7 +158,7 @@ export function relayFailover(
 
   return {
     name: "smtp",
-    sessionsMax: Math.max(...relays.map(({ transport }) => transport.sessionsMax)),
+    sessionsMax: sessionsMaxOf(relays),
     async session(signal) {
       const tried = new Set<GuardedRelay>();
       const opened = await open(signal, tried);
@@ -150,6 +169,13 @@ export function relayFailover(
       await Promise.all(relays.map(({ transport }) => transport.close()));
     },
   };
+}
+
+/** The sessions of relays that share the mail, which are those of one order. */
+function sessionsMaxOf(relays: readonly FailoverRelay[]): number {
+  const ofOrder = Map.groupBy(relays, ({ order }) => order).values();
+  const sums = ofOrder.map((same) => same.reduce((sum, { transport }) => sum + transport.sessionsMax, 0));
+  return Math.max(...sums);
 }
 
 interface SessionContext {
@@ -180,7 +206,7 @@ class FailoverSession implements MailSession {
   }
 
   release(): void {
-    this.current.session.release();
+    this.current.guarded.release(this.current.session);
     this.current.guarded.undecided();
   }
 
@@ -190,7 +216,7 @@ class FailoverSession implements MailSession {
     const late = AbortSignal.timeout(timerMs(deadline - clock.now()));
     const opened = await open(late, tried);
     if ("kind" in opened) return false;
-    this.current.session.release();
+    this.current.guarded.release(this.current.session);
     this.current = opened;
     return true;
   }

@@ -33,6 +33,7 @@ interface Given {
   readonly port: number;
   readonly order?: number;
   readonly weight?: number;
+  readonly connectionsMax?: number;
 }
 
 /** A clock that stands still until it is moved. */
@@ -52,11 +53,14 @@ function failoverOver(
   random = Math.random,
 ): MailTransport {
   const transport = relayFailover(
-    relays.map(({ port, order = 1, weight = 1 }) => ({
+    relays.map(({ port, order = 1, weight = 1, connectionsMax = 5 }) => ({
       name: `127.0.0.1:${port}`,
       order,
       weight,
-      transport: createSmtpTransport(parseSmtpUrl(`smtp://127.0.0.1:${port}`), systemClock),
+      transport: createSmtpTransport(
+        { ...parseSmtpUrl(`smtp://127.0.0.1:${port}`), connectionsMax },
+        systemClock,
+      ),
     })),
     { clock, random, onChange: (change) => changes.push(change) },
   );
@@ -102,6 +106,26 @@ describe("several relays", () => {
     for (let count = 0; count < 60; count += 1) await send(transport);
     expect(heavy.record.messages.length).toBeGreaterThan(45);
     expect(light.record.messages.length).toBeGreaterThan(0);
+  });
+
+  test("one that is full leaves its share to another of its order, and gets it again", async () => {
+    const [small, large] = [await sinkWith(), await sinkWith()];
+    const relays = [{ port: small.port, connectionsMax: 2, weight: 99 }, { port: large.port }];
+    // Draws the heavier one.
+    const transport = failoverOver(relays, clockAt().clock, () => 0.5);
+    const held = [await transport.session(AbortSignal.timeout(10_000))];
+    held.push(await transport.session(AbortSignal.timeout(10_000)));
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${large.port}`]);
+    for (const result of held) if (result.kind === "session") result.session.release();
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${small.port}`]);
+  });
+
+  test("have as many sessions as those of one order together", async () => {
+    const port = await freePort();
+    const sessionsMax = (relays: readonly Omit<Given, "port">[]) =>
+      failoverOver(relays.map((relay) => ({ port, ...relay }))).sessionsMax;
+    expect(sessionsMax([{ connectionsMax: 2 }, { connectionsMax: 3 }])).toBe(5);
+    expect(sessionsMax([{ connectionsMax: 2 }, { connectionsMax: 3, order: 2 }])).toBe(3);
   });
 
   test("one that cannot be reached hands over to the next, rests, and is then retried with one message", async () => {
