@@ -27,7 +27,7 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
   ],
   throttled: [
     "the relay asks for slower sending",
-    "set SMTP_MESSAGES_PER_SECOND_MAX and SMTP_CONNECTIONS_MAX to what it permits, or ask its operator to permit more",
+    "set SMTP_MESSAGES_PER_SECOND_MAX and SMTP_CONNECTIONS_MAX, or ?messages_per_second= and ?connections_max= in its URL, to what it permits, or ask its operator to permit more",
   ],
   unavailable: [
     "the relay takes no mail now",

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.ts";
+import { openRelays } from "../../src/service/adapters/openMailTransport.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { ConfigError } from "../../src/service/config/configError.ts";
 import { runJsonCommand } from "../support/process/jsonCommand.ts";
@@ -121,6 +122,18 @@ describe("settings", () => {
     });
   });
 
+  test("limit each relay as its URL says, and otherwise as all of them", () => {
+    const config = readConfig({
+      SMTP_CONNECTIONS_MAX: "3",
+      SMTP_URL: "smtp://a.example?connections_max=1&messages_per_second=14 smtp://b.example",
+    });
+    expect(config.mailRoute).toMatchObject({ relays: [{ connectionsMax: 1, messagesPerSecondMax: 14 }, {}] });
+    expect(openRelays(config).map(({ transport }) => transport.sessionsMax)).toEqual([1, 3]);
+    expect(errorsOf({ SMTP_URL: "smtp://a.example?messages_per_second=-1" })).toEqual([
+      expect.stringContaining("messages_per_second is not a whole number from 0 to 100000"),
+    ]);
+  });
+
   test("bound the connections with returned mail, as before unless they say otherwise", () => {
     const open = { INBOUND_PORT: "25", RETURN_PATH_DOMAIN: "bounce.example.com" };
     const bounds = { connectionsMax: 50, connectionsPerClientMax: 10 };
@@ -158,6 +171,10 @@ describe("settings", () => {
     ["SMTP_URL", "smtp://a.example?order=x"],
     ["SMTP_URL", "smtp://a.example?dkim=on"],
     ["SMTP_URL", "smtp://a.example?ehlo_name=mail"],
+    ["SMTP_URL", "smtp://a.example?connections_max=0"],
+    ["SMTP_URL", "smtp://a.example smtp://b.example?connections_max=1001"],
+    ["SMTP_URL", "smtp://a.example?messages_per_second=0.5"],
+    ["SMTP_URL", "smtp://a.example?messages_per_second=1&messages_per_second=2"],
     ["SMTP_EHLO_NAME", "mail"],
     ["SMTP_EHLO_NAME", "mail.example.com\r\nRSET"],
     ["SMTP_URL", Array.from({ length: 11 }, () => "smtp://a.example").join(" ")],

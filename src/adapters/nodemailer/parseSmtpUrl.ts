@@ -3,6 +3,7 @@ import { isLoopback } from "../../kernel/network/isLoopback.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { SMTP_LIMIT_RANGES } from "./smtpLimits.ts";
 import type { SmtpRelay } from "./smtpOptions.ts";
 
 /** The submission ports of RFC 6409 and RFC 8314. */
@@ -12,8 +13,8 @@ const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
  * Reads `smtp://user:pass@host:port` or `smtps://…`, with percent-encoded credentials. STARTTLS is required for
  * `smtp:` except on loopback, where it is used if offered and the certificate is not verified. `?tls=required`
  * requires it on loopback too; `?tls=none` disables it (for a relay in the same private network). `?return_path=off`
- * is for relays that replace our envelope sender with their own; `?ehlo_name=` is the name in EHLO. Throws an Error that
- * never contains the password.
+ * is for relays that replace our envelope sender with their own; `?ehlo_name=` is the name in EHLO. `?connections_max=`
+ * and `?messages_per_second=` limit the use of this relay. Throws an Error that never contains the password.
  */
 export function parseSmtpUrl(text: string): SmtpRelay {
   const url = URL.parse(text);
@@ -87,12 +88,20 @@ const NAMES = [
   "ehlo_name",
   "order",
   "weight",
+  "connections_max",
+  "messages_per_second",
   "provider",
   "configuration_set",
 ] as const;
 const PARAMETERS =
-  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, provider=postmark, and provider=ses with configuration_set";
-const NUMBER_MAX = 99;
+  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, connections_max=1 to 1000, messages_per_second=0 to 100000, provider=postmark, and provider=ses with configuration_set";
+/** Each number and its range, by the member that holds it. */
+const NUMBERS = {
+  order: { parameter: "order", min: 1, max: 99 },
+  weight: { parameter: "weight", min: 1, max: 99 },
+  connectionsMax: { parameter: "connections_max", ...SMTP_LIMIT_RANGES.connectionsMax },
+  messagesPerSecondMax: { parameter: "messages_per_second", ...SMTP_LIMIT_RANGES.messagesPerSecondMax },
+} as const;
 
 /** Quotes a wrong text, unless it may be part of a password with a `?` in it. */
 function quoted(text: string): string {
@@ -141,14 +150,15 @@ function choiceOf<const Choice extends string>(
   throw malformed(`${name}${quoted(value)} is unknown; ${PARAMETERS}`);
 }
 
-/** Order and weight, if given. */
-function numbersOf(url: URL): Pick<SmtpRelay, "order" | "weight"> {
-  const given = (["order", "weight"] as const).flatMap((name) => {
-    const text = parameterOf(url, name);
+/** The numbers that are given. */
+function numbersOf(url: URL): Pick<SmtpRelay, keyof typeof NUMBERS> {
+  const given = Object.entries(NUMBERS).flatMap(([member, { parameter, ...range }]) => {
+    const text = parameterOf(url, parameter);
     if (text === null) return [];
-    const value = wholeNumber(text, { min: 1, max: NUMBER_MAX });
-    if (value === null) throw malformed(`${name} is not a whole number from 1 to ${NUMBER_MAX}`);
-    return [[name, value] as const];
+    const value = wholeNumber(text, range);
+    if (value === null)
+      throw malformed(`${parameter} is not a whole number from ${range.min} to ${range.max}`);
+    return [[member, value] as const];
   });
   return Object.fromEntries(given);
 }

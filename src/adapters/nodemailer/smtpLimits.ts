@@ -21,6 +21,12 @@ export interface SmtpLimits {
   readonly finalReplyTimeoutMs: number;
 }
 
+/** The ranges of the limits that an operator sets, for all relays or in the URL of one. */
+export const SMTP_LIMIT_RANGES = {
+  connectionsMax: { min: 1, max: 1_000 },
+  messagesPerSecondMax: { min: 0, max: 100_000 },
+} as const;
+
 export const SMTP_LIMITS_DEFAULT: SmtpLimits = {
   connectionsMax: 5,
   messagesPerConnectionMax: 100,

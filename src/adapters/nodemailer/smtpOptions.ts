@@ -7,8 +7,8 @@ export type RelayProvider =
   /** SES sends events through a configuration set (`configuration_set` in the URL). */
   | { readonly name: "ses"; readonly configurationSet: string };
 
-/** A relay and how to reach it. */
-export interface SmtpRelay {
+/** A relay, how to reach it, and the limits that its URL names. */
+export interface SmtpRelay extends Partial<Pick<SmtpLimits, "connectionsMax" | "messagesPerSecondMax">> {
   /** Host name or IP address, without brackets. */
   readonly host: string;
   readonly port: number;

@@ -58,7 +58,7 @@ function relayTransport(
     : relayFailover(relays, { clock: systemClock, random: Math.random, onChange });
 }
 
-/** One transport for each relay in SMTP_URL. */
+/** One transport for each relay in SMTP_URL. The limits in its URL count for it in place of those for all relays. */
 export function openRelays(config: Config): readonly FailoverRelay[] {
   const shared = {
     connectionsMax: config.smtpConnectionsMax,
@@ -70,7 +70,7 @@ export function openRelays(config: Config): readonly FailoverRelay[] {
     name: relayName(relay),
     order: relay.order ?? 1,
     weight: relay.weight ?? 1,
-    transport: createSmtpTransport({ ...relay, ...shared }, systemClock),
+    transport: createSmtpTransport({ ...shared, ...relay }, systemClock),
   }));
 }
 

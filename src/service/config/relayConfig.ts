@@ -1,4 +1,5 @@
 import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
+import { SMTP_LIMIT_RANGES } from "../../adapters/nodemailer/smtpLimits.ts";
 import type { SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
 import { isLoopback } from "../../kernel/network/isLoopback.ts";
@@ -26,13 +27,17 @@ export function readRelayConfig(reader: EnvironmentReader, host: string) {
     mailRoute: mailRoute(reader, url, host, ehloName),
     /** Whether mail goes into files because SMTP_URL is not set. */
     isOutboxByDefault: url === null,
-    smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, { min: 1, max: 1_000 }),
+    smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, SMTP_LIMIT_RANGES.connectionsMax),
     smtpMessagesPerConnectionMax: reader.integer("SMTP_MESSAGES_PER_CONNECTION_MAX", 100, {
       min: 1,
       max: 1_000_000,
     }),
     /** 0: no limit. */
-    smtpMessagesPerSecondMax: reader.integer("SMTP_MESSAGES_PER_SECOND_MAX", 0, { min: 0, max: 100_000 }),
+    smtpMessagesPerSecondMax: reader.integer(
+      "SMTP_MESSAGES_PER_SECOND_MAX",
+      0,
+      SMTP_LIMIT_RANGES.messagesPerSecondMax,
+    ),
     /** Whether mail and webhook calls leave this instance at all. */
     deliveryEnabled: reader.flag("DELIVERY", true),
     deliveryPolicy: deliveryPolicy(reader),

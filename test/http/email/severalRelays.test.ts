@@ -4,6 +4,34 @@ import { sqliteStore } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
+test("a relay is used within the limits in its URL, whatever holds for all relays", async () => {
+  const times: number[] = [];
+  const sink = await startSmtpSink({
+    final: () => {
+      times.push(performance.now());
+      return undefined;
+    },
+  });
+  const service = await startService(sqliteStore, {
+    DELIVERY: "on",
+    SMTP_CONNECTIONS_MAX: "8",
+    SMTP_MESSAGES_PER_SECOND_MAX: "1000",
+    SMTP_URL: `smtp://127.0.0.1:${sink.port}?connections_max=2&messages_per_second=20`,
+  });
+  try {
+    const tenant = await service.tenant();
+    const messages = Array.from({ length: 12 }, () => message({ to: `${newKey()}@example.com` }));
+    await Promise.all(messages.map((one) => tenant.send(newKey(), one)));
+    await sink.until(() => times.length === messages.length);
+    expect(sink.record.connectionsOpenMax).toBeLessThanOrEqual(2);
+    // Eleven turns of 50 ms. The first message may arrive late, the last one not early.
+    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(300);
+  } finally {
+    await service.remove();
+    await sink.close();
+  }
+});
+
 describe("a service with several relays", () => {
   let first: Sink;
   let second: Sink;
