@@ -5,7 +5,14 @@ import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { ParsedFile, ParsedMail, ParsedMailbox } from "../ports/submission/mailParser.ts";
 
 /** Fields that a mail may have only once (RFC 5322 §3.6): if there are two, nobody knows which one counts. */
-const ONCE: readonly string[] = ["from", "reply-to", "subject", "message-id", "x-idempotency-key"];
+const ONCE: readonly string[] = [
+  "from",
+  "reply-to",
+  "subject",
+  "message-id",
+  "x-idempotency-key",
+  "x-postledger-tags",
+];
 
 const EMPTY_TEXT = "\n";
 
@@ -23,12 +30,14 @@ export function sendRequestFromMail(mail: ParsedMail, formats: Formats): Omit<Se
   const from = onlyMailbox(mail, "from") ?? { name: "", address: "" };
   const replyTo = onlyMailbox(mail, "replyTo");
   const headers = mailHeaders(mail);
+  const tags = tagsOf(mail);
   return {
     from: from.address,
     ...(from.name === "" ? {} : { from_name: from.name }),
     ...(replyTo === null ? {} : { reply_to: replyTo.address }),
     ...(replyTo === null || replyTo.name === "" ? {} : { reply_to_name: replyTo.name }),
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    ...(tags.length === 0 ? {} : { tags }),
     ...(subject === "" ? {} : { subject }),
     ...(html === "" ? {} : { html }),
     // A mail may consist of attachments alone.
@@ -51,6 +60,17 @@ function comparable(address: string): string {
 /** The value of a field that occurs at most once; null if it is missing. */
 export function fieldOf({ headers }: ParsedMail, name: string): string | null {
   return headers.find((field) => field.name.toLowerCase() === name)?.value ?? null;
+}
+
+/** The tags in `X-Postledger-Tags`, which have commas between. An empty field has none. */
+function tagsOf(mail: ParsedMail): string[] {
+  const text = unfolded(fieldOf(mail, "x-postledger-tags") ?? "");
+  return text === "" ? [] : text.split(",").map((tag) => tag.trim());
+}
+
+/** The text of a field's value. The folding of a long line is not part of it. */
+function unfolded(value: string): string {
+  return value.replace(/[ \t]+/g, " ").trim();
 }
 
 function requireOnce({ headers }: ParsedMail): void {
@@ -108,8 +128,7 @@ function mailHeaders({ headers }: ParsedMail): Readonly<Record<string, string>> 
   const names = new Set<string>();
   for (const { name, value } of headers) {
     const lower = name.toLowerCase();
-    // The folding of a long line is not part of the value.
-    const text = value.replace(/[ \t]+/g, " ").trim();
+    const text = unfolded(value);
     if (!OWN.test(lower) || FOR_US.test(lower) || FOR_OTHERS.test(lower) || text === "") continue;
     if (names.has(lower)) {
       const message = "must occur once in the header";

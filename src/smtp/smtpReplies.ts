@@ -41,9 +41,17 @@ const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
 export function replyOf(problem: Problem): SmtpReply {
   const [code, enhanced] = CODES[problem.code] ?? CONTENT;
   // A pointer, which over HTTP names a member of the body, names a header field here. Mail has no templates.
-  const message = problem.message.replace(/^\//, "").replace(" without template_id", "");
+  const message = problem.message
+    .replace(/^\/tags(?:\/(\d+))?/, tagsField)
+    .replace(/^\//, "")
+    .replace(" without template_id", "");
   const text = `${message} (${problem.code})`;
   return reply(code, enhanced, text);
+}
+
+/** The field that sets the tags, with the number of the tag that is at fault, if it is one. */
+function tagsField(_: string, index?: string): string {
+  return `X-Postledger-Tags${index === undefined ? "" : `, tag ${Number(index) + 1}`}`;
 }
 
 /** A one-line reply in ASCII. */

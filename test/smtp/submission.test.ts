@@ -246,6 +246,29 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     client.destroy();
   });
 
+  describe("X-Postledger-Tags", () => {
+    const tagged = (value: string) => replyTo(mail({ "x-postledger-tags": value }));
+
+    test("sets the tags of the message, and is not sent to the recipient", async () => {
+      const reply = await tagged("welcome,\r\n  order  receipt , =?utf-8?Q?Gr=C3=BC=C3=9Fe?=");
+      const { tags, headers } = await read(idFromReply(reply));
+      expect({ tags, headers }).toEqual({ tags: ["welcome", "order receipt", "Grüße"], headers: null });
+      expect((await read(idFromReply(await tagged(" ")))).tags).toEqual([]);
+    });
+
+    test("is refused by its name for what is no tag over HTTP either", async () => {
+      const refusal = (fault: string) => `554 5.6.0 X-Postledger-Tags${fault} (INVALID_REQUEST)`;
+      expect(await tagged(`welcome, ${"x".repeat(65)}`)).toBe(
+        refusal(", tag 2: must have 1 to 64 characters"),
+      );
+      expect(await tagged("welcome,,receipt")).toStartWith("554 5.6.0 X-Postledger-Tags, tag 2: ");
+      expect(await tagged("welcome, welcome")).toBe(refusal(", tag 2: is there twice"));
+      expect(await tagged("a,b,c,d,e,f,g,h,i,j,k")).toMatch(/^554 5\.6\.0 X-Postledger-Tags: .*10/);
+      const twice = mail({ "X-Postledger-Tags": "welcome", "x-postledger-tags": "receipt" });
+      expect(await replyTo(twice)).toMatch(/^554 5\.6\.0 x-postledger-tags: must occur once/);
+    });
+  });
+
   test("a header that a send does not allow is refused", async () => {
     const refused = /^554 5\.6\.0 .*INVALID_REQUEST/;
     expect(await replyTo(mail({ References: "nothing" }))).toMatch(refused);
