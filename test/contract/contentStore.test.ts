@@ -509,14 +509,16 @@ describe("content on S3", () => {
 
   test("asks for encryption with every object that it writes, in a signed header, and with nothing else", async () => {
     const name = "x-amz-server-side-encryption";
-    const asked: [string, string | null, string | null][] = [];
+    const keyName = `${name}-aws-kms-key-id`;
+    const asked: (readonly (string | null)[])[] = [];
     const recorder = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
       async fetch(request) {
         const { pathname, search, searchParams } = new URL(request.url);
         const { method, headers } = request;
-        asked.push([method, headers.get(name), searchParams.get("X-Amz-SignedHeaders")]);
+        const signed = searchParams.get("X-Amz-SignedHeaders");
+        asked.push([method, signed, headers.get(name), headers.get(keyName)]);
         const body = method === "PUT" ? { body: await request.bytes() } : {};
         return fetch(`${server.endpoint}${pathname}${search}`, { method, headers, ...body });
       },
@@ -525,8 +527,13 @@ describe("content on S3", () => {
     const { bucket, accessKeyId, secretAccessKey } = server;
     const location = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "encrypted/" };
     const limits = { timeoutMs: 20_000, settleMs: 20 };
-    for (const serverSideEncryption of ["AES256", "aws:kms"] as const) {
-      const store = s3ContentStore({ ...location, endpoint, ...limits, serverSideEncryption });
+    const encryptions = [
+      { serverSideEncryption: "AES256", kmsKeyId: null },
+      { serverSideEncryption: "aws:kms", kmsKeyId: null },
+      { serverSideEncryption: "aws:kms", kmsKeyId: "arn:aws:kms:eu-central-1:111122223333:key/1234abcd" },
+    ] as const;
+    for (const encryption of encryptions) {
+      const store = s3ContentStore({ ...location, endpoint, ...limits, ...encryption });
       const [folder, to] = [newFolder(), newFolder()];
       await store.identity();
       const sha256 = await store.put(folder, bytesOf("x"));
@@ -539,8 +546,11 @@ describe("content on S3", () => {
       await store.removeOwner(folder);
       const written = asked.filter(([method]) => method === "PUT");
       expect(written.length).toBeGreaterThanOrEqual(3);
-      for (const entry of written) expect(entry).toEqual(["PUT", serverSideEncryption, `host;${name}`]);
-      for (const [method, value] of asked.splice(0)) if (method !== "PUT") expect(value).toBeNull();
+      const { serverSideEncryption, kmsKeyId } = encryption;
+      const signed = kmsKeyId === null ? `host;${name}` : `host;${name};${keyName}`;
+      for (const entry of written) expect(entry).toEqual(["PUT", signed, serverSideEncryption, kmsKeyId]);
+      for (const [method, , ...values] of asked.splice(0))
+        if (method !== "PUT") expect(values).toEqual([null, null]);
     }
     await recorder.stop(true);
   }, 60_000);

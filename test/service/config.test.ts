@@ -443,11 +443,19 @@ describe("settings", () => {
         accessKeyId: "id",
         secretAccessKey: "secret",
         serverSideEncryption: null,
+        kmsKeyId: null,
       });
       for (const S3_SERVER_SIDE_ENCRYPTION of ["AES256", "aws:kms"] as const) {
         const { s3 } = readConfig({ ...S3, S3_SERVER_SIDE_ENCRYPTION });
         expect(s3?.serverSideEncryption).toBe(S3_SERVER_SIDE_ENCRYPTION);
       }
+      const kms = { ...S3, S3_SERVER_SIDE_ENCRYPTION: "aws:kms" };
+      for (const S3_KMS_KEY_ID of [
+        "1234abcd-12ab-34cd-56ef-1234567890ab",
+        "alias/mail",
+        "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+      ])
+        expect(readConfig({ ...kms, S3_KMS_KEY_ID }).s3?.kmsKeyId).toBe(S3_KMS_KEY_ID);
       expect(readConfig({ ...S3, S3_REGION: "eu-central-1" }).s3?.endpoint).toBe(
         "https://s3.eu-central-1.amazonaws.com",
       );
@@ -469,6 +477,13 @@ describe("settings", () => {
       expect(withFile("from a file\n", read).s3?.secretAccessKey).toBe("from a file");
     });
 
+    test("name a KMS key only for aws:kms", () => {
+      for (const S3_SERVER_SIDE_ENCRYPTION of ["", "AES256"])
+        expect(errorsOf({ ...S3, S3_SERVER_SIDE_ENCRYPTION, S3_KMS_KEY_ID: "alias/mail" })).toEqual([
+          "S3_KMS_KEY_ID must not be set unless S3_SERVER_SIDE_ENCRYPTION is aws:kms",
+        ]);
+    });
+
     test("are refused by the variable's name, without the value", () => {
       const wrong: readonly [string, string][] = [
         ["CONTENT_URL", "s3://id:hunter2@bucket"],
@@ -482,6 +497,8 @@ describe("settings", () => {
         ["S3_ENDPOINT", "https://minio/path"],
         ["S3_ENDPOINT", "https://id:hunter2@minio"],
         ["S3_SERVER_SIDE_ENCRYPTION", "hunter2"],
+        ["S3_KMS_KEY_ID", "hunter2\r\nx-amz-acl: public-read"],
+        ["S3_KMS_KEY_ID", "hunter2 "],
         ["AWS_SESSION_TOKEN", "hunter2"],
       ];
       for (const [name, value] of wrong) {

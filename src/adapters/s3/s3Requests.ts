@@ -14,6 +14,8 @@ export interface S3Location {
   readonly secretAccessKey: string;
   /** How the server is told to encrypt each object; null or left out: as the bucket does by default. */
   readonly serverSideEncryption?: ServerSideEncryption | null;
+  /** The KMS key for `aws:kms`; null or left out: the bucket's. */
+  readonly kmsKeyId?: string | null;
 }
 
 export const SERVER_SIDE_ENCRYPTIONS = ["AES256", "aws:kms"] as const;
@@ -111,6 +113,18 @@ function moreInformative(before: unknown, failure: unknown): unknown {
   return failure instanceof S3Timeout ? (before ?? failure) : failure;
 }
 
+/** The headers of a write that say how to encrypt the object; null if the bucket decides. */
+function encryptionHeaders({
+  serverSideEncryption = null,
+  kmsKeyId = null,
+}: S3Location): Readonly<Record<string, string>> | null {
+  if (serverSideEncryption === null) return null;
+  return {
+    "x-amz-server-side-encryption": serverSideEncryption,
+    ...(kmsKeyId === null ? {} : { "x-amz-server-side-encryption-aws-kms-key-id": kmsKeyId }),
+  };
+}
+
 /**
  * Requests to one bucket. Bun's client signs them (SigV4 in the query). We send those that must be abortable ourselves,
  * because the client's own calls have no time-out.
@@ -118,8 +132,7 @@ function moreInformative(before: unknown, failure: unknown): unknown {
 export function s3Requests(location: S3Location, now: () => number): S3Requests {
   const { endpoint, region, bucket, accessKeyId, secretAccessKey } = location;
   const client = new S3Client({ endpoint, region, bucket, accessKeyId, secretAccessKey });
-  const { serverSideEncryption = null } = location;
-  const encryption = serverSideEncryption && { "x-amz-server-side-encryption": serverSideEncryption };
+  const encryption = encryptionHeaders(location);
   const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));
 
   const urlOf = ({ method, key, list }: S3Request & { readonly list?: S3ListRequest }) => {

@@ -59,12 +59,27 @@ function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location |
     prefix: path === "" ? "" : `${path.slice(1)}/`,
     accessKeyId: requiredSecret(reader, "S3_ACCESS_KEY_ID"),
     secretAccessKey: requiredSecret(reader, "S3_SECRET_ACCESS_KEY"),
-    serverSideEncryption: reader.parsed(
-      "S3_SERVER_SIDE_ENCRYPTION",
-      (text) => SERVER_SIDE_ENCRYPTIONS.find((one) => one === text) ?? null,
-      SERVER_SIDE_ENCRYPTIONS.join(" or "),
-    ),
+    ...encryption(reader),
   };
+}
+
+/** A key's id or ARN, or an alias: header-safe, and no space that a signature could trim. */
+const KMS_KEY_ID = /^[\w:/.-]{1,2048}$/;
+
+function encryption(reader: EnvironmentReader): Pick<S3Location, "serverSideEncryption" | "kmsKeyId"> {
+  const serverSideEncryption = reader.parsed(
+    "S3_SERVER_SIDE_ENCRYPTION",
+    (text) => SERVER_SIDE_ENCRYPTIONS.find((one) => one === text) ?? null,
+    SERVER_SIDE_ENCRYPTIONS.join(" or "),
+  );
+  const kmsKeyId = reader.parsed(
+    "S3_KMS_KEY_ID",
+    (text) => (KMS_KEY_ID.test(text) ? text : null),
+    "the id, ARN or alias of a KMS key",
+  );
+  if (kmsKeyId !== null && serverSideEncryption !== "aws:kms")
+    reader.errors.push("S3_KMS_KEY_ID must not be set unless S3_SERVER_SIDE_ENCRYPTION is aws:kms");
+  return { serverSideEncryption, kmsKeyId };
 }
 
 function requiredSecret(reader: EnvironmentReader, name: string): string {
