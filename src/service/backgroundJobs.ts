@@ -165,6 +165,7 @@ function webhookDelivery(
     waitUntilCaughtUp: async () =>
       readers.waitForPosition("webhook-deliveries", await deps.store.head(), config.storeTimeoutMs),
     policy: config.webhooks.policy,
+    callsPerEndpointMax: config.webhooks.callsPerEndpointMax,
     userAgent: "Postledger-Webhooks",
     random: Math.random,
     onTrouble: workerErrorLog({ logger, text: "webhook delivery was interrupted", idField: "deliveryId" }),

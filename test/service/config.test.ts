@@ -233,6 +233,8 @@ describe("settings", () => {
     ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "ok.example.org:443,10.0.0.1:443"],
     ["WEBHOOK_CALL_TIMEOUT_MS", "99"],
     ["WEBHOOK_CALL_TIMEOUT_MS", "60001"],
+    ["WEBHOOK_CALLS_PER_ENDPOINT_MAX", "0"],
+    ["WEBHOOK_CALLS_PER_ENDPOINT_MAX", "51"],
     ["WEBHOOK_SCHEDULE_MS", "0,soon"],
     ["WEBHOOK_SCHEDULE_MS", "0,-5"],
     ["WEBHOOK_SCHEDULE_MS", "1.5"],

@@ -4,9 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { AdmissionDecision } from "../worker/claimScheduler.ts";
 import { EndpointCircuitBreaker } from "./endpointCircuitBreaker.ts";
 
-/** Concurrent calls to one endpoint. */
-const ENDPOINT_IN_FLIGHT_MAX = 5;
-/** The same while no call has succeeded lately, or the last one failed: a dead endpoint holds one permit. */
+/** Concurrent calls to an endpoint while none has succeeded lately, or the last failed: a dead one holds one permit. */
 const DOUBTFUL_IN_FLIGHT_MAX = 1;
 /** An endpoint is slow when its last call took longer. */
 const SLOW_MS = 2 * SECOND_MS;
@@ -47,7 +45,11 @@ export class EndpointBulkhead {
     slow: semaphoreFor("slow"),
   };
 
-  constructor(private readonly clock: Clock) {}
+  /** `callsPerEndpointMax`: concurrent calls to one endpoint that answers. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly callsPerEndpointMax: number,
+  ) {}
 
   /** Whether a call to this endpoint may begin now; if not, whether after the next call ends or after `forMs`. */
   admit(id: string): AdmissionDecision {
@@ -56,7 +58,8 @@ export class EndpointBulkhead {
     const forMs = health.breaker.openForMs(now);
     if (forMs > 0) return { kind: "open", forMs };
     const pace = paceOf(health, now);
-    if (health.inFlight >= boundOf(health, pace)) return { kind: "full" };
+    const max = isDoubtful(health, pace) ? DOUBTFUL_IN_FLIGHT_MAX : this.callsPerEndpointMax;
+    if (health.inFlight >= max) return { kind: "full" };
     const permits = this.permits[pace];
     if (permits.inFlight < permits.max) return { kind: "admitted" };
     permits.waiting.add(id);
@@ -107,9 +110,8 @@ function semaphoreFor(pace: Pace): Semaphore {
   return { inFlight: 0, max: PACE_IN_FLIGHT_MAX[pace], waiting: new Set() };
 }
 
-function boundOf({ breaker, lastGotThrough }: Health, pace: Pace): number {
-  const isDoubtful = breaker.isOpen || !lastGotThrough || pace === "unknown";
-  return isDoubtful ? DOUBTFUL_IN_FLIGHT_MAX : ENDPOINT_IN_FLIGHT_MAX;
+function isDoubtful({ breaker, lastGotThrough }: Health, pace: Pace): boolean {
+  return breaker.isOpen || !lastGotThrough || pace === "unknown";
 }
 
 function paceOf({ lastAt, lastTookMs }: Health, now: number): Pace {

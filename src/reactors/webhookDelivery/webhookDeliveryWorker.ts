@@ -24,6 +24,8 @@ interface WebhookDeliveryWorkerOptions
   > {
   /** Called once when an endpoint becomes blocked: its host name resolves to an address that is not public. */
   readonly onBlockedDestination: (destination: BlockedDestination) => void;
+  /** Concurrent calls to one endpoint. */
+  readonly callsPerEndpointMax: number;
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits briefly for it to catch up with the log; false when it does not. */
@@ -60,7 +62,7 @@ export class WebhookDeliveryWorker {
     const blockedDestinations = new BlockedDestinationReports(options.onBlockedDestination);
     const abandoned = this.abandoned.signal;
     this.context = { ...options, deliveryGate, mappedOf, blockedDestinations, stopping, abandoned };
-    this.bulkhead = new EndpointBulkhead(clock);
+    this.bulkhead = new EndpointBulkhead(clock, options.callsPerEndpointMax);
     this.expiry = webhookLeaseExpiryWorker({
       context: this.context,
       deliveries: options.deliveries,

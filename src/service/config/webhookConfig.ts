@@ -21,6 +21,8 @@ export function readWebhookConfig(reader: EnvironmentReader) {
     certificateAuthorities: reader.file("WEBHOOK_CA_FILE"),
     /** For one whole call, DNS look-up and answer included. */
     callTimeoutMs,
+    /** Concurrent calls to one endpoint, by each instance. */
+    callsPerEndpointMax: reader.integer("WEBHOOK_CALLS_PER_ENDPOINT_MAX", 5, { min: 1, max: 50 }),
     policy: {
       ...WEBHOOK_POLICY,
       // Twice the call's limit: the rest is for recording the outcome.

@@ -303,6 +303,7 @@ async function startInstance(
         waitUntilCaughtUp:
           waitUntilCaughtUp ?? (async () => readers.waitForPosition(name, await store.head(), 5_000)),
         policy,
+        callsPerEndpointMax: 5,
         worker,
         endedWorker,
         userAgent: "Postledger-Webhooks",

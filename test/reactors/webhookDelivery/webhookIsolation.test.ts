@@ -133,7 +133,7 @@ describe("the breaker", () => {
 
   test("stays closed for nine failures, and forgets calls after five minutes", () => {
     const clock = testClock();
-    const bulkhead = new EndpointBulkhead(clock);
+    const bulkhead = new EndpointBulkhead(clock, ENDPOINT_IN_FLIGHT_MAX);
     const fail = (times: number) => {
       for (let index = 0; index < times; index += 1) bulkhead.beginCall("shop")(false);
     };
@@ -147,7 +147,7 @@ describe("the breaker", () => {
   });
 
   test("does not open at a call that got through, however many failed before it", () => {
-    const bulkhead = new EndpointBulkhead(testClock());
+    const bulkhead = new EndpointBulkhead(testClock(), ENDPOINT_IN_FLIGHT_MAX);
     for (let index = 0; index < 9; index += 1) bulkhead.beginCall("shop")(false);
     bulkhead.beginCall("shop")(true);
     expect(bulkhead.admit("shop")).toEqual({ kind: "admitted" });
@@ -258,7 +258,7 @@ describe("slots for endpoints of unknown health", () => {
   const UNKNOWN_MAX = 300;
 
   test("are bounded, and an unused one goes to the next in line", () => {
-    const bulkhead = new EndpointBulkhead(testClock());
+    const bulkhead = new EndpointBulkhead(testClock(), ENDPOINT_IN_FLIGHT_MAX);
     const endCalls = Array.from({ length: UNKNOWN_MAX }, (_, index) =>
       bulkhead.beginCall(`hanging-${index}`),
     );
@@ -271,7 +271,7 @@ describe("slots for endpoints of unknown health", () => {
 
   test("are not needed by healthy endpoints, nor taken by those known to hang", () => {
     const clock = testClock();
-    const bulkhead = new EndpointBulkhead(clock);
+    const bulkhead = new EndpointBulkhead(clock, ENDPOINT_IN_FLIGHT_MAX);
     bulkhead.beginCall("well")(true);
     const endCalls = Array.from({ length: UNKNOWN_MAX }, (_, index) =>
       bulkhead.beginCall(`hanging-${index}`),
@@ -288,7 +288,7 @@ describe("slots for endpoints of unknown health", () => {
   });
 
   test("go to all waiting endpoints once nobody holds one", () => {
-    const bulkhead = new EndpointBulkhead(testClock());
+    const bulkhead = new EndpointBulkhead(testClock(), ENDPOINT_IN_FLIGHT_MAX);
     const endCalls = Array.from({ length: UNKNOWN_MAX }, (_, index) =>
       bulkhead.beginCall(`hanging-${index}`),
     );
