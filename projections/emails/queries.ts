@@ -17,7 +17,14 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { fingerprintKey, IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } from "./tables.ts";
+import {
+  fingerprintKey,
+  IS_RARE,
+  RARE_STATUSES,
+  REASONED_STATUSES,
+  RECIPIENT_KEY,
+  recipientKey,
+} from "./tables.ts";
 
 /** How a message was accepted. */
 interface AcceptanceRow {
@@ -54,6 +61,8 @@ export interface EmailQuery extends Readonly<Partial<Record<RowFilter, string>>>
   readonly ownerId: string;
   /** One status or several, each once. */
   readonly statuses?: readonly string[];
+  /** One reason or several. */
+  readonly reasons?: readonly string[];
   /** The keyed hash of a tag. */
   readonly tag?: string;
 }
@@ -69,11 +78,18 @@ export interface EmailRow {
 }
 
 /** Messages of one mail owner, newest first. */
-export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
+export function listEmails(db: ReadDatabase, asked: EmailQuery): RowPage<EmailRow> {
+  const query = asked.reasons === undefined ? asked : { ...asked, statuses: reasonedStatuses(asked) };
   const { tag, statuses = [], recipientHash } = query;
+  if (query.statuses?.length === 0) return { rows: [], next: null };
   if (tag !== undefined) return listTagged(db, query, tag);
   const areRare = statuses.length > 1 && statuses.every((status) => RARE_STATUSES.includes(status));
   return areRare && recipientHash === undefined ? listRare(db, query, statuses) : listByOneIndex(db, query);
+}
+
+/** The statuses that give reasons, of those that are asked for. They are rare, so their index finds all reasons. */
+function reasonedStatuses({ statuses }: EmailQuery): readonly string[] {
+  return REASONED_STATUSES.filter((status) => statuses?.includes(status) ?? true);
 }
 
 /** Messages of several rare statuses: a page of each, merged as far as all these pages reach. */
@@ -148,9 +164,10 @@ export function newestTagged(db: ReadDatabase, tag: string): string | null {
 
 /** The conditions on a message's own row. */
 function filtersOf(query: EmailQuery): readonly Condition[] {
-  const { statuses } = query;
+  const { statuses, reasons } = query;
   return [
     ...(statuses === undefined ? [] : [isOneOf("status", statuses)]),
+    ...(reasons === undefined ? [] : [isOneOf("reason", reasons)]),
     ...ROW_FILTERS.flatMap((name) => equals(FILTER_COLUMNS[name], query[name])),
   ];
 }

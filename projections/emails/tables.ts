@@ -16,6 +16,8 @@ export const RARE_STATUSES: readonly string[] = [
   "suppressed",
   "canceled",
 ];
+/** Those of the rare statuses that have a reason. */
+export const REASONED_STATUSES: readonly string[] = ["deferred", "bounced", "failed", "suppressed"];
 export const IS_RARE = `status IN ${sqlList(RARE_STATUSES)}`;
 /** This much of the hash matches few other recipients, and halves the size of the index. */
 const RECIPIENT_KEY_CHARACTERS = 12;

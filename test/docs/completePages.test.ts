@@ -5,6 +5,8 @@ import { Value } from "@sinclair/typebox/value";
 import manifest from "../../package.json";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { RELAY_REPLY_READINGS } from "../../src/domain/email/delivery/smtpReplyRules.ts";
+import { EMAIL_REASONS } from "../../src/domain/email/emailReasons.ts";
+import { RESUMED } from "../../src/domain/email/state.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
 import { SEARCH_WORDS } from "../../src/http/dashboard/email/emailSearch.ts";
 import { emailOperations } from "../../src/http/email/emailOperations.ts";
@@ -84,10 +86,13 @@ test("every metric has its row, and no other has one", () => {
   const source = ["serviceMetrics", "processMetrics"]
     .map((name) => readFileSync(join(ROOT, `src/service/metrics/${name}.ts`), "utf8"))
     .join("\n");
-  const metrics = [...source.matchAll(/(?:gauge|counter|single)\(\s*"(\w+)"/g)].map(([, name = ""]) => name);
-  const described = firstColumnOf("docs/operations.md", /^Metrics/).map((metric) =>
-    metric.replace(/{.*/, ""),
+  const metrics = [...source.matchAll(/(?:gauge|counter|histogram|single)\(\s*"(\w+)"/g)].map(
+    ([, name = ""]) => name,
   );
+  const described = firstColumnOf("docs/operations.md", /^Metrics/)
+    .map((metric) => metric.replace(/{.*/, ""))
+    // The conditions for alerts have a table too.
+    .filter((metric) => /^\w+$/.test(metric));
   expect(metrics.length).toBeGreaterThan(10);
   expect(described.toSorted()).toEqual(metrics.toSorted());
 });
@@ -98,7 +103,7 @@ test("every type of webhook event has its row, and no other has one", () => {
 });
 
 test("every reason that is not the relay's has its row, and no other has one", () => {
-  const source = ["domain/email/classifyMailOutcome", "domain/email/decisions", "domain/email/state"]
+  const source = ["domain/email/delivery/classifyMailOutcome", "domain/email/decisions", "domain/email/state"]
     .concat("commands/email/send/acceptEmail")
     .map((name) => readFileSync(join(ROOT, `src/${name}.ts`), "utf8"))
     .join("\n");
@@ -110,6 +115,9 @@ test("every reason that is not the relay's has its row, and no other has one", (
   const described = firstColumnOf("docs/receiving-webhooks.md", /^Reasons of the service itself/);
   expect(reasons.size).toBeGreaterThan(10);
   expect(described.filter((word) => word !== "reason").toSorted()).toEqual([...reasons].toSorted());
+  // A message that was resumed keeps the reason that it was deferred for.
+  const known = [...EMAIL_REASONS.filter((reason) => !ofRelay.has(reason)), RESUMED];
+  expect(new Set<string>(known)).toEqual(reasons);
 });
 
 test("every header of a webhook has its row, and no other has one", () => {

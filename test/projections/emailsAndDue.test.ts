@@ -426,6 +426,10 @@ describe("the queries (properties):", () => {
         fc.subarray(["queued", "sent", "deferred", "suppressed"], { minLength: 1, maxLength: 2 }),
         { nil: undefined },
       ),
+      reasons: fc.option(
+        fc.subarray(["recipient_refused", "relay_unreachable", "lease_expired", "recipient_suppressed"]),
+        { nil: undefined, freq: 1 },
+      ),
       senderId: fc.constantFrom(undefined, undefined, "s1"),
       recipientHash: fc.constantFrom(undefined, undefined, "r1"),
       tag: fc.constantFrom(undefined, undefined, "g1"),
@@ -464,6 +468,7 @@ describe("the queries (properties):", () => {
       .map((message) => ({ id: message.id, ...expectedOf(message).state }))
       .filter((email) => email.workspaceId === query.ownerId)
       .filter((email) => query.statuses?.includes(email.status) ?? true)
+      .filter((email) => query.reasons?.includes(email.reason ?? "") ?? true)
       .filter((email) => matches(query.senderId, email.senderId))
       .filter((email) => matches(query.recipientHash, email.recipientHash))
       .filter((email) => rfc3339(email.acceptedAt) >= (query.createdFrom ?? ""))

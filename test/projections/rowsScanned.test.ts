@@ -81,6 +81,18 @@ const cases: readonly Case[] = [
     list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["queued", "failed"], ...page }),
   },
   {
+    name: "messages by a reason",
+    projection: emails,
+    fill: (db) =>
+      fill(db, "emails", (n) => ({
+        status: "bounced",
+        reason: n === 0 ? "mailbox_full" : "recipient_refused",
+        sender_id: "s",
+        recipient_hash: `r${n}`,
+      })),
+    list: (db, page) => listEmails(db, { ownerId: "w", reasons: ["mailbox_full", "no_route"], ...page }),
+  },
+  {
     name: "messages of a sender by a status",
     projection: emails,
     fill: (db) =>
@@ -229,6 +241,21 @@ test("messages of several rare statuses fill every page and keep their order, al
     }
     const plans = queryPlans(db, (seen) => listEmails(seen, { ownerId: "w", statuses, limit: LIMIT }));
     expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
+  });
+});
+
+test("messages with a reason are found among those that have one", () => {
+  withTables(emails, (db) => {
+    fill(db, "emails", (n) => ({
+      ...{ status: n === 0 ? "bounced" : "sent", reason: n === 0 ? "mailbox_full" : null },
+      ...{ sender_id: "s", recipient_hash: `r${n}` },
+    }));
+    const query = { ownerId: "w", reasons: ["mailbox_full"], limit: LIMIT };
+    const isOldest = { rows: [expect.objectContaining({ id: "row0" })], next: null };
+    expect(listEmails(db, query)).toEqual(isOldest);
+    expect(listEmails(db, { ...query, statuses: ["sent", "bounced"] })).toEqual(isOldest);
+    // Nothing that was sent has a reason.
+    expect(listEmails(db, { ...query, statuses: ["sent"] })).toEqual({ rows: [], next: null });
   });
 });
 

@@ -17,7 +17,7 @@ type FilterName = Exclude<RowFilter, "senderId" | "recipientHash"> | "from" | "t
 
 /** What a caller filters messages by, checked. Addresses are canonical. The compiler asks callers for every filter. */
 type EmailFilters = Readonly<Record<FilterName, string | undefined>> &
-  CreatedRange & { readonly statuses: EmailQuery["statuses"] | undefined };
+  CreatedRange & { readonly [Name in "statuses" | "reasons"]: EmailQuery[Name] | undefined };
 
 /** The query for these filters. The rows hold keyed hashes in place of addresses and tags. */
 export function emailQuery(

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
+import { EMAIL_REASONS } from "../../domain/email/emailReasons.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { DAY_MS } from "../../kernel/time.ts";
@@ -20,16 +21,25 @@ const GetEmailQuery = Closed({
   ),
 });
 
-const EmailStatusList = withErrorText(
-  `must be one of ${EMAIL_STATUSES.join(", ")}, or several of them with commas between`,
-  ListText(EMAIL_STATUSES, "Messages with this status, or with one of several: `bounced,failed`."),
-);
+/** One of these values, or several with commas between. */
+function AnyOf(values: readonly string[], description: string) {
+  const errorText = `must be one of ${values.join(", ")}, or several of them with commas between`;
+  return withErrorText(errorText, ListText(values, description));
+}
 
 const filters = {
   idempotency_key: Type.Optional(
     FreeText("The one message accepted under this key, where the other filters want it too."),
   ),
-  status: Type.Optional(EmailStatusList),
+  status: Type.Optional(
+    AnyOf(EMAIL_STATUSES, "Messages with this status, or with one of several: `bounced,failed`."),
+  ),
+  reason: Type.Optional(
+    AnyOf(
+      EMAIL_REASONS,
+      "Messages that are `deferred`, `bounced`, `failed` or `suppressed` for this reason, or for one of several: `mailbox_full,no_route`.",
+    ),
+  ),
   from: Type.Optional(FreeText("Messages from this address.")),
   to: Type.Optional(FreeText("Messages to this address.")),
   template_id: Type.Optional(Id("Messages made from this template.")),

@@ -200,15 +200,18 @@ function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }
   if (tag !== undefined && !content?.tags?.some((one) => keys.hashTag(wanted.ownerId, one) === tag))
     return false;
   if (wanted.statuses !== undefined && !wanted.statuses.includes(email.status)) return false;
+  if (wanted.reasons !== undefined && !wanted.reasons.includes(email.reason ?? "")) return false;
   return ROW_FILTERS.every((name) => wanted[name] === undefined || wanted[name] === email[name]);
 }
 
 function queryOf(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): EmailQuery {
-  const { status, tag, template_id: template } = query;
+  const { tag, template_id: template } = query;
   const templateId = template?.toLowerCase();
   const addressOf = (name: "from" | "to") =>
     query[name] === undefined ? undefined : addressIn(`/${name}`, query[name]).canonical;
-  const statuses = status === undefined ? undefined : [...new Set(status.split(","))];
-  const filters = { statuses, templateId, tag, from: addressOf("from"), to: addressOf("to") };
+  const valuesOf = (name: "status" | "reason") =>
+    query[name] === undefined ? undefined : [...new Set(query[name].split(","))];
+  const lists = { statuses: valuesOf("status"), reasons: valuesOf("reason") };
+  const filters = { ...lists, templateId, tag, from: addressOf("from"), to: addressOf("to") };
   return { ...emailQuery(deps, owner, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
 }

@@ -10,6 +10,7 @@ import {
   type Tenant,
   type TestService,
 } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
 
 const KEY = newKey();
 const RECIPIENT = "ana@example.com";
@@ -23,7 +24,8 @@ type Values = readonly [finds: () => string, misses: string];
 /** Each filter of `GET /api/v1/emails`. */
 const FILTERS: Readonly<Record<Exclude<keyof ListEmailsQuery, "limit" | "cursor">, Values>> = {
   idempotency_key: [() => KEY, newKey()],
-  status: [() => "queued", "bounced"],
+  status: [() => "bounced", "queued"],
+  reason: [() => "mailbox_full", "no_route"],
   from: [() => SENDER, NOBODY],
   to: [() => RECIPIENT, NOBODY],
   template_id: [() => templateId, crypto.randomUUID()],
@@ -37,6 +39,7 @@ const WORDS: Readonly<Record<(typeof SEARCH_WORDS)[number], Values>> = {
   to: FILTERS.to,
   from: FILTERS.from,
   status: FILTERS.status,
+  reason: FILTERS.reason,
   template: FILTERS.template_id,
   tag: FILTERS.tag,
   after: FILTERS.created_from,
@@ -59,6 +62,12 @@ beforeAll(async () => {
     message({ to: RECIPIENT, tags: [TAG], subject: undefined, text: undefined, template_id: templateId }),
   );
   id = sent.json.id;
+  await service.addEmailEvents(
+    id,
+    { type: "EmailDeliveryStarted", data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "t" } },
+    { type: "EmailBounced", data: { attempt: 1, reason: "mailbox_full", code: 552, reply: "552 5.2.2" } },
+  );
+  await until(async () => (await listed({ status: "bounced" })).length === 1, "the bounce to show");
 });
 afterAll(() => service.remove());
 

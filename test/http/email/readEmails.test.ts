@@ -409,6 +409,41 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect(await idsOf(own, { idempotency_key: key, status: "bounced,failed" })).toEqual([]);
     });
 
+    test("can be filtered by reasons, with other filters, page by page", async () => {
+      const own = await service.tenant();
+      const tagged = await accept({ tags: ["news"] }, own);
+      const failedId = await accept({}, own);
+      const again = await accept({}, own);
+      await service.addEmailEvents(tagged, started, bounced);
+      await service.addEmailEvents(failedId, started, failed);
+      await service.addEmailEvents(again, started, deferred, {
+        ...started,
+        data: { ...started.data, attempt: 2 },
+      });
+      await until(async () => (await idsOf(own, { status: "sending" })).length === 1, "the status to show");
+      const reason = "recipient_refused,relay_refused";
+      expect(await idsOf(own, { reason })).toEqual([failedId, tagged]);
+      expect(await idsOf(own, { reason: "relay_refused" })).toEqual([failedId]);
+      // The reason of an attempt does not outlast the beginning of the next.
+      expect(await idsOf(own, { reason: deferred.data.reason })).toEqual([]);
+      expect(await idsOf(own, { reason, status: "bounced,sent" })).toEqual([tagged]);
+      expect(await idsOf(own, { reason, status: "sent" })).toEqual([]);
+      expect(await idsOf(own, { reason, tag: "news", to: "ana@example.com" })).toEqual([tagged]);
+      const first = await list(own, { reason, limit: 1 });
+      const second = await list(own, { reason, limit: 1, cursor: first.next_cursor ?? "" });
+      expect([...first.data, ...second.data].map(({ id }) => id)).toEqual([failedId, tagged]);
+      const repeated = await own.call("GET", `${PATH}?reason=recipient_refused&reason=relay_refused`);
+      expect(repeated.json.data).toHaveLength(2);
+      for (const unknown of ["resumed", "relay_refused,", "full", ""]) {
+        const { json } = await own.call("GET", query({ reason: unknown }));
+        expect(json).toMatchObject({
+          status: 400,
+          code: "INVALID_REQUEST",
+          errors: [{ pointer: "/reason" }],
+        });
+      }
+    });
+
     test("can be filtered by from and to, in any letter case", async () => {
       const own = await service.tenant();
       const ana = await accept({ to: "Ana@Example.com" }, own);

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
+import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
@@ -146,6 +147,13 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
             value={words.status ?? ""}
             none="Any"
             options={EMAIL_STATUSES.map((status) => ({ value: status, label: status }))}
+          />
+          <Select
+            name="reason"
+            label="Reason"
+            value={words.reason ?? ""}
+            none="Any"
+            options={EMAIL_REASONS.map((reason) => ({ value: reason, label: reason }))}
           />
           {OTHER_FIELDS.map((field) => (
             <Field {...field} value={words[field.name] ?? ""} />

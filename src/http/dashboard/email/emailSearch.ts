@@ -1,5 +1,6 @@
 import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import type { MailOwner } from "../../../kernel/mail/mailOwnerId.ts";
@@ -10,7 +11,17 @@ import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { emailQuery } from "../../email/emailHandlers.ts";
 
 /** What can be searched for, in the order in which a search is written. */
-export const SEARCH_WORDS = ["to", "from", "status", "template", "tag", "after", "before", "key"] as const;
+export const SEARCH_WORDS = [
+  "to",
+  "from",
+  "status",
+  "reason",
+  "template",
+  "tag",
+  "after",
+  "before",
+  "key",
+] as const;
 type SearchWord = (typeof SEARCH_WORDS)[number];
 
 /** Longer than any useful search. */
@@ -103,9 +114,11 @@ export function emailQueryOf(
     faults.push(`${name}: takes a day in UTC or a time, such as 2026-11-22 or 2026-11-22T08:30:00Z.`);
     return undefined;
   };
-  const { status, template, tag } = words;
+  const { status, reason, template, tag } = words;
   if (status !== undefined && !(EMAIL_STATUSES as readonly string[]).includes(status))
     faults.push(`status: is one of ${EMAIL_STATUSES.join(", ")}.`);
+  if (reason !== undefined && !(EMAIL_REASONS as readonly string[]).includes(reason))
+    faults.push(`reason: is one of ${EMAIL_REASONS.join(", ")}.`);
   if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
   const to = addressOf("to");
   const from = addressOf("from");
@@ -113,5 +126,6 @@ export function emailQueryOf(
   if (faults.length > 0) return { faults };
   const templateId = template?.toLowerCase();
   const statuses = status === undefined ? undefined : [status];
-  return { query: emailQuery(deps, owner, { statuses, to, from, templateId, tag, ...created }) };
+  const reasons = reason === undefined ? undefined : [reason];
+  return { query: emailQuery(deps, owner, { statuses, reasons, to, from, templateId, tag, ...created }) };
 }

@@ -1,7 +1,8 @@
-import type { RefusalReason } from "../../../domain/email/delivery/smtpReplyRules.ts";
+import type { EmailReason } from "../../../domain/email/emailReasons.ts";
+import type { RESUMED } from "../../../domain/email/state.ts";
 
-/** Why the other side refused a message, in words. */
-const REFUSALS: Readonly<Record<RefusalReason, string>> = {
+/** Why a message is in its state, in words, by the log's names for reasons. */
+const REASONS: Readonly<Record<string, string>> = {
   account_suspended: "The relay has suspended the account that the service logs in with.",
   authentication_required: "The relay wants a log-in before it takes mail.",
   content_rejected: "The content was refused, as spam or for what it contains.",
@@ -20,11 +21,6 @@ const REFUSALS: Readonly<Record<RefusalReason, string>> = {
   relay_unavailable: "The relay took no mail at that moment.",
   sender_rejected: "The sender's address was refused.",
   throttled: "The other side asks for slower sending.",
-};
-
-/** Why a message is in its state, in words, by the log's names for reasons. */
-const REASONS: Readonly<Record<string, string>> = {
-  ...REFUSALS,
   content_unavailable: "The content is no longer where it was kept.",
   expired: "Its delivery took longer than permitted.",
   lease_expired: "The worker with the message disappeared: the relay may have taken it.",
@@ -37,7 +33,7 @@ const REASONS: Readonly<Record<string, string>> = {
   sending_paused: "Sending is paused for the workspace.",
   store_unavailable: "The store did not answer in time.",
   suppressed_since: "The recipient was put on the suppression list in the meantime.",
-};
+} satisfies Record<EmailReason | typeof RESUMED, string>;
 
 /** Why a message counts as complained of. */
 export const COMPLAINED = "The recipient has reported it as unwanted.";
