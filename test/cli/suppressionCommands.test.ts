@@ -29,6 +29,11 @@ describe("a file of addresses is read", () => {
     ],
     ["with a name above them", "\uFEFFE-Mail\nana@example.com", { "ana@example.com": null }],
     [
+      "in our own columns, where a note says more than the reason",
+      "address,reason,note,email_id\nana@example.com,manual,asked,\nbo@example.com,bounce,,1\n",
+      { "ana@example.com": "asked", "bo@example.com": "bounce" },
+    ],
+    [
       "in a column, with the reason in another",
       'status,reason,email,created\n5.1.1,"550 5.1.1 said ""no"",\nand no more",ana@example.com,1700000000\n,,bo@example.com,\n',
       { "ana@example.com": '550 5.1.1 said "no",\nand no more', "bo@example.com": null },

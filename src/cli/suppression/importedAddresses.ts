@@ -65,14 +65,14 @@ function csvEntries(text: string): Iterable<Entry> | null {
   const [first] = csvRecords(text);
   const names = first?.fields.map(comparableName) ?? [];
   const addressAt = names.findIndex((name) => ADDRESS_NAMES.includes(name));
-  const noteAt = names.findIndex((name) => NOTE_NAMES.includes(name));
+  const notesAt = NOTE_NAMES.map((name) => names.indexOf(name)).filter((index) => index >= 0);
   if (addressAt >= 0) {
     return csvRecords(text)
       .drop(1)
       .map(({ line, fields }) => ({
         place: `line ${line}`,
         address: fields[addressAt] ?? "",
-        note: (noteAt < 0 ? undefined : fields[noteAt]) ?? "",
+        note: notesAt.map((index) => fields[index]).find(Boolean) ?? "",
       }));
   }
   // Without column names, several columns could hold anything.

@@ -57,11 +57,19 @@ export function suppressionsController(options: ControllerOptions) {
 
 /** A page of suppressions as they are now; else 503. */
 export async function pageOfSuppressions(
+  source: ListSource,
+  query: SuppressionQuery,
+): Promise<Page<Suppression>> {
+  await whenCaughtUp(source.readModel("suppressions"));
+  return findSuppressions(source, query);
+}
+
+/** A page of suppressions as the read model has them. */
+export async function findSuppressions(
   { deps, readModel }: ListSource,
   query: SuppressionQuery,
 ): Promise<Page<Suppression>> {
   const suppressions = readModel("suppressions");
-  await whenCaughtUp(suppressions);
   const rows = await findPage(suppressions, query, listSuppressions);
   // Addresses are only in the recipients' own streams, so erasing one stream is enough.
   return lookUpEach(suppressions, rows, (row) => readSuppressionAt(deps.store, row));

@@ -57,6 +57,28 @@ describe.each(await testStores())("suppressions in the dashboard on $name", (sto
     expect((await other.post("/suppressions/secret%40example.com/remove")).status).toBe(404);
   });
 
+  test("a file has them all, also those beyond a page", async () => {
+    const own = await fixture.service.tenant();
+    const visitor = await logIn(fixture.service.url, own.apiKey);
+    const addresses = Array.from({ length: 120 }, (_, index) => `a${index}@example.com`);
+    await Promise.all(addresses.map((address) => fixture.service.suppress(own.workspaceId, address)));
+    await visitor.post("/suppressions", { address: "eve@example.com", note: "=HYPERLINK(1), by phone" });
+    const { headers, html: text } = await visitor.get("/suppressions.csv");
+    expect(headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(headers.get("content-disposition")).toMatch(
+      /^attachment; filename="suppressions-\d{4}-\d\d-\d\d\.csv"$/,
+    );
+    const [names, first, ...others] = text.trimEnd().split("\r\n");
+    expect(names).toBe("address,reason,note,email_id,created_at");
+    expect(first).toMatch(/^eve@example\.com,manual,"'=HYPERLINK\(1\), by phone",,\d{4}-.+Z$/);
+    expect(others.map((line) => line.split(",")[0]).toSorted()).toEqual(addresses.toSorted());
+    for (const line of others) expect(line).toMatch(/^a\d+@example\.com,bounce,,[0-9a-f-]{36},\d{4}-.+Z$/);
+    const { html } = await visitor.get("/suppressions?reason=manual");
+    expect(html).toContain("/dashboard/suppressions.csv?reason=manual");
+    const { html: manual } = await visitor.get("/suppressions.csv?reason=manual");
+    expect(manual.trimEnd().split("\r\n")).toEqual([names ?? "", first ?? ""]);
+  });
+
   test("a hostile note is text", async () => {
     await fixture.visitor.post("/suppressions", {
       address: "eve@example.com",

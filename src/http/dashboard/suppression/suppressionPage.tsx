@@ -8,7 +8,7 @@ import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, RowList } from "../components/list.tsx";
+import { Empty, RowList, withFilter } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -176,6 +176,10 @@ function nothingFound(filter: SuppressionListProps["filter"]) {
 export const SuppressionList: FC<SuppressionListProps> = (props) => (
   <>
     <Heading title="Suppressions">
+      <LinkButton
+        href={props.context.to(withFilter("/suppressions.csv", { reason: props.filter.reason }))}
+        label="Download CSV"
+      />
       <LinkButton href="#add" label="Add an address" />
     </Heading>
     <Filter context={props.context} filter={props.filter} />

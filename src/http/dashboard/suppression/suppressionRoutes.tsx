@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 
+import type { SuppressionQuery } from "../../../../projections/suppressions.ts";
 import {
   addSuppression,
   NOTE_CHARACTERS_MAX,
@@ -19,6 +20,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { pageAsked } from "../frame/listCursor.ts";
+import { suppressionCsv } from "./suppressionCsv.ts";
 import { EMPTY_FORM, type SuppressionForm, SuppressionList } from "./suppressionPage.tsx";
 
 const WHY: Readonly<Record<string, string>> = {
@@ -36,7 +38,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
   const suppressions = options.readModel("suppressions");
 
   async function listPage(context: PageContext, form: SuppressionForm): Promise<Page> {
-    const page = await findSuppressions(options, context);
+    const page = await suppressionsAsked(options, context);
     const address = context.query.get("address")?.trim() ?? "";
     const parsed = address === "" ? null : parseAddress(address);
     const fault = parsed !== null && "invalid" in parsed ? parsed.invalid : null;
@@ -49,6 +51,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
 
   return [
     get(PATH, "suppression:manage", (context) => listPage(context, EMPTY_FORM)),
+    get(`${PATH}.csv`, "suppression:manage", (context) => suppressionCsv(options, context, queryOf(context))),
     post(PATH, "suppression:manage", async (context) => {
       const form = checkedForm(context.form);
       if (!("parsed" in form)) return { ...(await listPage(context, form)), status: 422 };
@@ -64,7 +67,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
 }
 
 /** The suppressions that a query asks for: one address, or a page of the list. */
-async function findSuppressions(
+async function suppressionsAsked(
   options: DashboardOptions,
   context: PageContext,
 ): Promise<RowPage<Suppression>> {
@@ -75,8 +78,12 @@ async function findSuppressions(
     const one = "invalid" in address ? null : await readSuppression(options.deps, workspaceId, address);
     return { shown: one === null ? [] : [one], nextCursor: null };
   }
+  return pageOfSuppressions(options, { ...queryOf(context), ...pageAsked(context) });
+}
+
+function queryOf({ workspaceId, query }: PageContext): Omit<SuppressionQuery, "limit"> {
   const reason = SUPPRESSION_REASONS.find((one) => one === query.get("reason"));
-  return pageOfSuppressions(options, { workspaceId, ...pageAsked(context), ...omitUndefined({ reason }) });
+  return { workspaceId, ...omitUndefined({ reason }) };
 }
 
 function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
