@@ -101,7 +101,7 @@ export function apiKeyPage(
   return {
     title: name,
     above: API_KEYS,
-    ...(refused && { status: refused.status }),
+    status: refused?.status,
     body: (
       <>
         <Heading title={name} beside={<Status status={status} />}>

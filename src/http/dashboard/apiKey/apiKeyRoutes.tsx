@@ -22,10 +22,10 @@ import { CheckBox, Select } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
-import { formFaults } from "../frame/formFaults.ts";
+import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
-import { FIELD_TIME_CHARACTERS, type NewApiKeyForm, newApiKeyPage } from "./newApiKeyPage.tsx";
+import { FIELD_TIME_CHARACTERS, newApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PATH = "/api-keys";
 const ONE = `${PATH}/:id`;
@@ -51,8 +51,8 @@ function keyOf(options: DashboardOptions, { workspaceId, params }: PageContext):
 }
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  const newPage = async (context: PageContext, form?: NewApiKeyForm): Promise<Page> =>
-    newApiKeyPage(context, await existingKey(options, context.workspaceId, context.principal.keyId), form);
+  const newPage = async (context: PageContext, faults?: FormFaults): Promise<Page> =>
+    newApiKeyPage(context, await existingKey(options, context.workspaceId, context.principal.keyId), faults);
   return [
     get(PATH, SCOPE, async (context) => {
       const request = pageAsked(context, { isId: isApiKeyId });
@@ -62,13 +62,13 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     }),
     get(`${PATH}/new`, SCOPE, (context) => newPage(context)),
     post(PATH, SCOPE, async (context) => {
-      const { body, form } = requestedKey(context.form);
+      const body = requestedKey(context.form);
       try {
         checkBody(body);
         const made = await issueOnRequest(options, context.principal, body, context.commandContext());
         return await shownNewKey(options, context, made);
       } catch (error) {
-        return newPage(context, { ...form, faults: formFaults(error) });
+        return newPage(context, formFaults(error));
       }
     }),
     get(ONE, SCOPE, async (context) => apiKeyPage(context, await keyOf(options, context))),
@@ -80,37 +80,27 @@ async function shownNewKey(options: DashboardOptions, context: PageContext, made
   return newKeyPage(context, made);
 }
 
-function linesOf(text: string): readonly string[] {
-  return text
+function linesOf(form: URLSearchParams, name: string): readonly string[] {
+  return fieldOf(form, name)
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
 }
 
 /** The form's input as an unchecked body of the API. */
-function requestedKey(fields: URLSearchParams) {
-  const form: NewApiKeyForm = {
-    name: fieldOf(fields, "name").trim(),
-    scopes: fields.getAll("scopes"),
-    expiresAt: fieldOf(fields, "expires_at").trim(),
-    senders: fieldOf(fields, "senders"),
-    clientRanges: fieldOf(fields, "client_ranges"),
-    isTest: fields.get("test") === "true",
-    faults: null,
-  };
-  const [senders, ranges] = [linesOf(form.senders), linesOf(form.clientRanges)];
-  const { name, scopes, expiresAt, isTest } = form;
-  const body: unknown = {
-    name,
-    scopes,
-    ...(isTest ? { test: true } : {}),
+function requestedKey(form: URLSearchParams): unknown {
+  const expiresAt = fieldOf(form, "expires_at").trim();
+  const [senders, ranges] = [linesOf(form, "senders"), linesOf(form, "client_ranges")];
+  return {
+    name: fieldOf(form, "name").trim(),
+    scopes: form.getAll("scopes"),
+    ...(form.get("test") === "true" ? { test: true } : {}),
     ...(expiresAt === ""
       ? {}
       : { expires_at: /(Z|[+-]\d\d:\d\d)$/.test(expiresAt) ? expiresAt : utc(expiresAt) }),
     ...(senders.length === 0 ? {} : { senders }),
     ...(ranges.length === 0 ? {} : { client_ranges: ranges }),
   };
-  return { body, form };
 }
 
 /** Browsers omit the seconds if they are 0. */

@@ -7,44 +7,24 @@ import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
+import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { API_KEYS, type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
-
-/** The input of the form that creates a key, and its faults. */
-export interface NewApiKeyForm {
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly expiresAt: string;
-  /** One per line. */
-  readonly senders: string;
-  readonly clientRanges: string;
-  readonly isTest: boolean;
-  readonly faults: FormFaults | null;
-}
 
 /** The length of `2030-01-31T12:00`, the value of a time field. */
 export const FIELD_TIME_CHARACTERS = 16;
 
-/** A new key starts with its issuer's restrictions: it may have more of them, but not fewer. */
-function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: ApiKeyJson): NewApiKeyForm {
-  return {
-    name: "",
-    scopes: [],
-    expiresAt: expiresAt?.slice(0, FIELD_TIME_CHARACTERS) ?? "",
-    senders: senders?.join("\n") ?? "",
-    clientRanges: ranges?.join("\n") ?? "",
-    isTest: false,
-    faults: null,
-  };
-}
-
-/** The form that creates a key. `issuer` is the session's key, which cannot give more than it has. */
-export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = emptyForm(issuer)): Page {
-  const { faults } = form;
+/**
+ * The form that creates a key. `issuer` is the session's key, which cannot give more than it has: the form starts with
+ * its restrictions.
+ */
+export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?: FormFaults): Page {
+  const { form } = context;
+  const field = formFields(form, faults?.fields);
   return {
     title: "Create an API key",
     above: API_KEYS,
-    ...(faults && { status: faults.status }),
+    status: faults?.status,
     body: (
       <>
         <Heading title="Create an API key" />
@@ -56,18 +36,16 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = e
           cancelTo="/api-keys"
         >
           <Field
-            name="name"
+            {...field("name")}
             label="Name"
-            value={form.name}
             hint="What it is for: the service or the person that will use it."
-            fault={faults?.fields.name}
             maxLength={SHOWN_NAME_CHARACTERS_MAX}
             isRequired
           />
           <CheckBox
             name="test"
             value="true"
-            isChecked={form.isTest}
+            isChecked={form.get("test") === "true"}
             label={
               <>
                 Test key{" "}
@@ -77,37 +55,31 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = e
               </>
             }
           />
-          <Scopes context={context} form={form} />
+          <Scopes context={context} fault={faults?.fields.scopes} />
           <Field
-            name="expires_at"
+            {...field("expires_at", issuer.expires_at?.slice(0, FIELD_TIME_CHARACTERS))}
             label="Expires (UTC)"
             type="datetime-local"
             isUtc
-            value={form.expiresAt}
             hint={
               issuer.expires_at === null
                 ? "Empty: never."
                 : "No later than the key that you are logged in with."
             }
-            fault={faults?.fields.expires_at}
           />
           {issuer.expires_at === null ? null : <Lasting context={context} expiresAt={issuer.expires_at} />}
           <TextArea
-            name="senders"
+            {...field("senders", issuer.senders?.join("\n"))}
             label="May send from"
-            value={form.senders}
             rows={3}
             hint="Addresses and domains, one per line. Empty: every sender of the workspace."
-            fault={faults?.fields.senders}
             isCode
           />
           <TextArea
-            name="client_ranges"
+            {...field("client_ranges", issuer.client_ranges?.join("\n"))}
             label="Accepted from"
-            value={form.clientRanges}
             rows={3}
             hint="IP addresses and ranges such as 203.0.113.0/24, one per line. Empty: every address."
-            fault={faults?.fields.client_ranges}
             isCode
           />
         </EntryForm>
@@ -116,14 +88,17 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = e
   };
 }
 
-const Scopes: FC<{ readonly context: PageContext; readonly form: NewApiKeyForm }> = ({ context, form }) => (
-  <fieldset aria-describedby={form.faults?.fields.scopes ? "scopes-fault" : undefined}>
+const Scopes: FC<{ readonly context: PageContext; readonly fault: string | undefined }> = ({
+  context,
+  fault,
+}) => (
+  <fieldset aria-describedby={fault && "scopes-fault"}>
     <legend>What it may do</legend>
     {SCOPES.filter((scope) => context.may(scope)).map((scope) => (
       <CheckBox
         name="scopes"
         value={scope}
-        isChecked={form.scopes.includes(scope)}
+        isChecked={context.form.getAll("scopes").includes(scope)}
         label={
           <>
             <code>{scope}</code> <span class="soft">{SCOPE_MEANINGS[scope]}</span>
@@ -131,9 +106,9 @@ const Scopes: FC<{ readonly context: PageContext; readonly form: NewApiKeyForm }
         }
       />
     ))}
-    {form.faults?.fields.scopes ? (
+    {fault ? (
       <span class="fault" id="scopes-fault">
-        {form.faults.fields.scopes}
+        {fault}
       </span>
     ) : null}
   </fieldset>

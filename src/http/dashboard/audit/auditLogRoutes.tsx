@@ -36,7 +36,7 @@ async function auditLogPage(options: Options, context: PageContext): Promise<Pag
   return {
     title: "Audit log",
     isWide: true,
-    ...(fault === null ? {} : { status: 422 }),
+    status: fault === null ? 200 : 422,
     body: <AuditLog context={context} rows={shown} filter={filter} fault={fault} nextCursor={nextCursor} />,
   };
 }

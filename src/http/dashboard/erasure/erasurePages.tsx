@@ -15,6 +15,7 @@ import { Copyable, Empty, type Fact, Facts, RowList } from "../components/list.t
 import { Status, type Tone } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 
 /** A request as the API shows it. */
@@ -73,62 +74,53 @@ export const ErasureList: FC<ErasureListProps> = ({ context, page }) => (
   </>
 );
 
-/** What a form says. */
-export interface EnteredErasure {
-  readonly address: string;
-  /** Empty if none is given. */
-  readonly reference: string;
-}
-
 interface NewErasureProps {
   readonly context: PageContext;
-  readonly entered: EnteredErasure;
   readonly faults: FormFaults | null;
 }
 
 /** The form that requests an erasure; it is also its confirmation. */
-export const NewErasure: FC<NewErasureProps> = ({ context, entered, faults }) => (
-  <>
-    <Heading title="Erase a person" />
-    <p>
-      Everything that this workspace has sent to the address until now is erased: addresses, subjects, bodies
-      and files of the messages, uploads that nobody else was sent, and the address of a suppression. Messages
-      that wait are canceled. <strong>This cannot be undone.</strong>
-    </p>
-    <p>
-      Suppressions stay in force, and Idempotency-Keys keep answering: both by a keyed hash. The erasure does
-      not reach backups and exports, what relays and endpoints have received, or messages to others that name
-      the person.
-    </p>
-    <EntryForm
-      context={context}
-      action={ERASURES_PATH}
-      refusal={faults?.whole}
-      verb="Erase for good"
-      cancelTo={ERASURES_PATH}
-      isDangerous
-    >
-      <Field
-        name="address"
-        label="The person's address"
-        type="email"
-        value={entered.address}
-        hint="It is not kept: the request holds a keyed hash of it."
-        fault={faults?.fields.address}
-        maxLength={ADDRESS_CHARACTERS_MAX}
-        isRequired
-      />
-      <Field
-        name="reference"
-        label="Reference (optional)"
-        value={entered.reference}
-        hint="A ticket number, say. It is kept for good, so it must not name the person."
-        fault={faults?.fields.reference}
-        maxLength={REFERENCE_CHARACTERS_MAX}
-      />
-    </EntryForm>
-  </>
-);
+export const NewErasure: FC<NewErasureProps> = ({ context, faults }) => {
+  const field = formFields(context.form, faults?.fields);
+  return (
+    <>
+      <Heading title="Erase a person" />
+      <p>
+        Everything that this workspace has sent to the address until now is erased: addresses, subjects,
+        bodies and files of the messages, uploads that nobody else was sent, and the address of a suppression.
+        Messages that wait are canceled. <strong>This cannot be undone.</strong>
+      </p>
+      <p>
+        Suppressions stay in force, and Idempotency-Keys keep answering: both by a keyed hash. The erasure
+        does not reach backups and exports, what relays and endpoints have received, or messages to others
+        that name the person.
+      </p>
+      <EntryForm
+        context={context}
+        action={ERASURES_PATH}
+        refusal={faults?.whole}
+        verb="Erase for good"
+        cancelTo={ERASURES_PATH}
+        isDangerous
+      >
+        <Field
+          {...field("address")}
+          label="The person's address"
+          type="email"
+          hint="It is not kept: the request holds a keyed hash of it."
+          maxLength={ADDRESS_CHARACTERS_MAX}
+          isRequired
+        />
+        <Field
+          {...field("reference")}
+          label="Reference (optional)"
+          hint="A ticket number, say. It is kept for good, so it must not name the person."
+          maxLength={REFERENCE_CHARACTERS_MAX}
+        />
+      </EntryForm>
+    </>
+  );
+};
 
 type Report = NonNullable<ErasureJson["report"]>;
 

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 
 import { requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
-import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
 import { addressIn } from "../../body/commonFaults.ts";
 import { existingErasure, pageOfErasures, referenceFaults } from "../../erasure/erasureHandlers.ts";
 import { erasureJson } from "../../erasure/erasureResource.ts";
@@ -11,9 +10,8 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { type EnteredErasure, ERASURES_PATH, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
+import { ERASURES_PATH, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
 
-const NOTHING: EnteredErasure = { address: "", reference: "" };
 const ABOVE = [{ path: ERASURES_PATH, title: "Erasures" }];
 
 type Options = Pick<DashboardOptions, "deps" | "readModel">;
@@ -23,17 +21,13 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
   const { deps } = options;
   return [
     get(ERASURES_PATH, "workspace:manage", (context) => listPage(options, context)),
-    get(`${ERASURES_PATH}/new`, "workspace:manage", async (context) => newPage(context, NOTHING, null)),
+    get(`${ERASURES_PATH}/new`, "workspace:manage", async (context) => newPage(context, null)),
     post(ERASURES_PATH, "workspace:manage", async (context) => {
-      const entered = {
-        address: fieldOf(context.form, "address").trim(),
-        reference: fieldOf(context.form, "reference").trim(),
-      };
       try {
-        const id = await requestEntered(deps, entered, context.commandContext());
+        const id = await requestEntered(deps, context);
         return context.seeOther(`${ERASURES_PATH}/${id}`);
       } catch (error) {
-        return newPage(context, entered, formFaults(error));
+        return newPage(context, formFaults(error));
       }
     }),
     get(`${ERASURES_PATH}/:id`, "workspace:manage", async (context): Promise<Page> => {
@@ -45,16 +39,12 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
 }
 
 /** Makes the request of a form. Throws a `Problem` if it cannot. */
-async function requestEntered(
-  deps: Options["deps"],
-  { address: text, reference }: EnteredErasure,
-  context: WorkspaceCommandContext,
-): Promise<string> {
-  const address = addressIn("/address", text);
-  const given = reference === "" ? null : reference;
-  const [fault] = referenceFaults("/reference", given);
+async function requestEntered(deps: Options["deps"], { form, commandContext }: PageContext): Promise<string> {
+  const address = addressIn("/address", fieldOf(form, "address").trim());
+  const reference = fieldOf(form, "reference").trim() || null;
+  const [fault] = referenceFaults("/reference", reference);
   if (fault !== undefined) throw invalid(fault.pointer, fault.message);
-  return requestPersonErasure(deps, address, context, given);
+  return requestPersonErasure(deps, address, commandContext(), reference);
 }
 
 async function listPage(options: Options, context: PageContext): Promise<Page> {
@@ -63,11 +53,11 @@ async function listPage(options: Options, context: PageContext): Promise<Page> {
   return { title: "Erasures", body: <ErasureList context={context} page={page} /> };
 }
 
-function newPage(context: PageContext, entered: EnteredErasure, faults: FormFaults | null): Page {
+function newPage(context: PageContext, faults: FormFaults | null): Page {
   return {
     title: "Erase a person",
     above: ABOVE,
-    ...(faults === null ? {} : { status: faults.status }),
-    body: <NewErasure context={context} entered={entered} faults={faults} />,
+    status: faults?.status,
+    body: <NewErasure context={context} faults={faults} />,
   };
 }

@@ -47,7 +47,7 @@ export interface PageContext {
 export interface Page {
   readonly title: string;
   /** 200 unless given. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** Pages above this one, topmost first. Esc goes to the last of them. */
   readonly above?: readonly { readonly path: string; readonly title: string }[];
   /** Scripts and styles that only this page needs. */

@@ -23,6 +23,15 @@ export async function readForm(
   return form;
 }
 
+/** The name, value and fault of a form's fields, each by its name: as submitted, or as they are before that. */
+export function formFields(form: URLSearchParams, faults: Readonly<Record<string, string>> = {}) {
+  return (name: string, initial = "") => ({
+    name,
+    value: form.has(name) ? fieldOf(form, name) : initial,
+    fault: faults[name],
+  });
+}
+
 /** The text of a field with plain line feeds: browsers send CRLF (HTML, form submission). */
 export function fieldOf(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? "").replaceAll("\r\n", "\n");

@@ -12,22 +12,17 @@ import { Empty, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 
 /** A sender as the API shows it. */
 export type SenderJson = ReturnType<typeof senderJson>;
 
-/** The input of the form that adds a sender, and its faults. */
-export interface AddSenderForm {
-  readonly name: string;
-  readonly displayName: string;
-  readonly faults: FormFaults | null;
-}
-
 interface SenderListProps {
   readonly context: PageContext;
   readonly page: RowPage<SenderJson>;
-  readonly form: AddSenderForm;
+  /** The faults of a refused form. */
+  readonly faults: FormFaults | null;
 }
 
 /** The sender's address or domain. */
@@ -46,7 +41,7 @@ export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) =>
 };
 
 /** The list of senders, and the form that adds one. */
-export const SenderList: FC<SenderListProps> = ({ context, page, form }) => (
+export const SenderList: FC<SenderListProps> = ({ context, page, faults }) => (
   <>
     <Heading title="Senders">
       <LinkButton href="#add" label="Add a sender" />
@@ -75,32 +70,31 @@ export const SenderList: FC<SenderListProps> = ({ context, page, form }) => (
         { title: "Added", cell: (sender) => <Time at={sender.created_at} />, isMinor: true },
       ]}
     />
-    <Add context={context} form={form} />
+    <Add context={context} faults={faults} />
   </>
 );
 
-const Add: FC<Pick<SenderListProps, "context" | "form">> = ({ context, form }) => (
-  <section class="section card" id="add">
-    <h2>Add an address or a domain</h2>
-    <p class="soft">A verified domain lets you send from every address at it, but not at its subdomains.</p>
-    <EntryForm context={context} action="/senders" refusal={form.faults?.whole} verb="Add">
-      <Field
-        name="name"
-        label="Address or domain"
-        value={form.name}
-        placeholder="billing@example.com or example.com"
-        fault={form.faults?.fields.name}
-        maxLength={ADDRESS_CHARACTERS_MAX}
-        isRequired
-      />
-      <Field
-        name="display_name"
-        label="Display name"
-        value={form.displayName}
-        hint="Shown beside the address in From. A domain's name is used for its addresses that have none."
-        fault={form.faults?.fields.display_name}
-        maxLength={SHOWN_NAME_CHARACTERS_MAX}
-      />
-    </EntryForm>
-  </section>
-);
+const Add: FC<Pick<SenderListProps, "context" | "faults">> = ({ context, faults }) => {
+  const field = formFields(context.form, faults?.fields);
+  return (
+    <section class="section card" id="add">
+      <h2>Add an address or a domain</h2>
+      <p class="soft">A verified domain lets you send from every address at it, but not at its subdomains.</p>
+      <EntryForm context={context} action="/senders" refusal={faults?.whole} verb="Add">
+        <Field
+          {...field("name")}
+          label="Address or domain"
+          placeholder="billing@example.com or example.com"
+          maxLength={ADDRESS_CHARACTERS_MAX}
+          isRequired
+        />
+        <Field
+          {...field("display_name")}
+          label="Display name"
+          hint="Shown beside the address in From. A domain's name is used for its addresses that have none."
+          maxLength={SHOWN_NAME_CHARACTERS_MAX}
+        />
+      </EntryForm>
+    </section>
+  );
+};

@@ -10,6 +10,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { MailRecordsToCome } from "./mailRecordsPage.tsx";
 import { nameOf, type SenderJson, SenderStatus } from "./senderListPage.tsx";
@@ -23,8 +24,6 @@ interface SenderPageProps {
   readonly mailsLinks: boolean;
   /** The faults of a refused form. */
   readonly faults: FormFaults | null;
-  /** As typed, if it was refused. */
-  readonly displayName: string | null;
 }
 
 const VERIFIED_BY: Readonly<Record<string, string>> = {
@@ -184,20 +183,18 @@ const PendingMail: FC<{
   </>
 );
 
-const DisplayName: FC<SenderPageProps> = ({ context, sender, faults, displayName }) => (
+const DisplayName: FC<SenderPageProps> = ({ context, sender, faults }) => (
   <section class="section card">
     <h2>Display name</h2>
     <EntryForm context={context} action={`/senders/${sender.id}/display-name`} verb="Save">
       <Field
-        name="display_name"
+        {...formFields(context.form, faults?.fields)("display_name", sender.display_name ?? "")}
         label="Name"
-        value={displayName ?? sender.display_name ?? ""}
         hint={
           sender.kind === "domain"
             ? "Shown in From beside every address at the domain without a name of its own. Empty: none."
             : "Shown beside the address in From. Empty: the domain's name, if the domain has one and covers the address."
         }
-        fault={faults?.fields.display_name}
         maxLength={SHOWN_NAME_CHARACTERS_MAX}
       />
     </EntryForm>

@@ -19,14 +19,13 @@ import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { MailRecordsPage } from "./mailRecordsPage.tsx";
-import { type AddSenderForm, nameOf, SenderList } from "./senderListPage.tsx";
+import { nameOf, SenderList } from "./senderListPage.tsx";
 import { SenderPage } from "./senderPage.tsx";
 
 const PATH = "/senders";
 const ONE = `${PATH}/:id`;
 const SCOPE = "sender:manage";
 const ABOVE = [{ path: PATH, title: "Senders" }];
-const EMPTY_FORM: AddSenderForm = { name: "", displayName: "", faults: null };
 
 const checkBody = checkBy(AddSenderBody);
 
@@ -47,7 +46,7 @@ export function senderRoutes(options: DashboardOptions): readonly DashboardRoute
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get(PATH, SCOPE, (context) => listPage(options, context, EMPTY_FORM)),
+    get(PATH, SCOPE, (context) => listPage(options, context, null)),
     post(PATH, SCOPE, async (context) => {
       const name = fieldOf(context.form, "name").trim();
       const displayName = fieldOf(context.form, "display_name").trim();
@@ -69,53 +68,53 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         const faults = formFaults(error, (member) =>
           member === "address" || member === "domain" ? "name" : member,
         );
-        const page = await listPage(options, context, { name, displayName, faults });
-        return { ...page, status: faults.status };
+        return listPage(options, context, faults);
       }
     }),
-    get(ONE, SCOPE, async (context) => senderPage(options, context, await senderOf(options, context))),
+    get(ONE, SCOPE, async (context) => senderPage(options, context, await senderOf(options, context), null)),
     get(`${ONE}/records`, SCOPE, async (context) =>
       mailRecordsPage(options, context, await senderOf(options, context)),
     ),
   ];
 }
 
-async function listPage(options: DashboardOptions, context: PageContext, form: AddSenderForm): Promise<Page> {
+async function listPage(
+  options: DashboardOptions,
+  context: PageContext,
+  faults: FormFaults | null,
+): Promise<Page> {
   const request = pageAsked(context, { isId: isSenderId });
   const { shown, nextCursor } = await pageOfSenders(options, context.workspaceId, request);
   const page = { shown: shown.map((view) => senderJson(options.deps, view)), nextCursor };
-  return { title: "Senders", body: <SenderList context={context} page={page} form={form} /> };
+  return {
+    title: "Senders",
+    status: faults?.status,
+    body: <SenderList context={context} page={page} faults={faults} />,
+  };
 }
 
 function senderOf({ deps }: DashboardOptions, { workspaceId, params }: PageContext): Promise<SenderView> {
   return existingSender(deps, workspaceId, params.id ?? "");
 }
 
-/** A refused form on its sender's page. */
-interface Refused {
-  readonly faults: FormFaults;
-  readonly displayName: string | null;
-}
-
 function senderPage(
   { deps, senderVerification }: DashboardOptions,
   context: PageContext,
   view: SenderView,
-  refused?: Refused,
+  faults: FormFaults | null,
 ): Page {
   const sender = senderJson(deps, view);
   return {
     title: nameOf(sender),
     above: ABOVE,
-    ...(refused === undefined ? {} : { status: refused.faults.status }),
+    status: faults?.status,
     body: (
       <SenderPage
         context={context}
         sender={sender}
         mail={view.sender.requests.at(-1)?.mail ?? null}
         mailsLinks={senderVerification.mailsLinks}
-        faults={refused?.faults ?? null}
-        displayName={refused?.displayName ?? null}
+        faults={faults}
       />
     ),
   };
@@ -144,7 +143,7 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
       try {
         await options.senderVerification.verify(isDomain ? "dns" : "email", view, context.commandContext());
       } catch (error) {
-        return senderPage(options, context, view, { faults: formFaults(error), displayName: null });
+        return senderPage(options, context, view, formFaults(error));
       }
       const { verifiedBy } = (await existingSender(deps, context.workspaceId, id)).sender;
       const notice =
@@ -159,7 +158,7 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
         const wanted = { ...sender, workspaceId: context.workspaceId };
         await addOrRenameSender(options, wanted, context.commandContext());
       } catch (error) {
-        return senderPage(options, context, view, { faults: formFaults(error), displayName });
+        return senderPage(options, context, view, formFaults(error));
       }
       return context.seeOther(`${PATH}/${view.id}`, "The display name was saved.");
     }),

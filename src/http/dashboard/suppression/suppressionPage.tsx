@@ -12,15 +12,7 @@ import { Empty, RowList, withFilter } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-
-/** The input of the form that adds a suppression, and its faults. */
-export interface SuppressionForm {
-  readonly address: string;
-  readonly note: string;
-  readonly faults: { readonly address?: string; readonly note?: string };
-}
-
-export const EMPTY_FORM: SuppressionForm = { address: "", note: "", faults: {} };
+import { formFields } from "../frame/formBody.ts";
 
 interface SuppressionListProps {
   readonly context: PageContext;
@@ -32,7 +24,8 @@ interface SuppressionListProps {
     /** Its fault, as the end of a sentence; null without one. */
     readonly fault: string | null;
   };
-  readonly form: SuppressionForm;
+  /** The faults of the form that adds an address, by field. */
+  readonly faults: Readonly<Record<string, string>>;
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -66,31 +59,24 @@ const Filter: FC<Pick<SuppressionListProps, "context" | "filter">> = ({ context,
   </FilterForm>
 );
 
-const Add: FC<Pick<SuppressionListProps, "context" | "form">> = ({ context, form }) => (
-  <section class="section card" id="add">
-    <h2>Add an address</h2>
-    <p class="soft">Mail to it is accepted and not sent: its status is “suppressed”.</p>
-    <EntryForm context={context} action="/suppressions" verb="Add">
-      <Field
-        name="address"
-        label="Address"
-        type="email"
-        value={form.address}
-        fault={form.faults.address}
-        maxLength={320}
-        isRequired
-      />
-      <Field
-        name="note"
-        label="Note"
-        value={form.note}
-        hint="For your team: why nobody may write to it."
-        fault={form.faults.note}
-        maxLength={NOTE_CHARACTERS_MAX}
-      />
-    </EntryForm>
-  </section>
-);
+const Add: FC<Pick<SuppressionListProps, "context" | "faults">> = ({ context, faults }) => {
+  const field = formFields(context.form, faults);
+  return (
+    <section class="section card" id="add">
+      <h2>Add an address</h2>
+      <p class="soft">Mail to it is accepted and not sent: its status is “suppressed”.</p>
+      <EntryForm context={context} action="/suppressions" verb="Add">
+        <Field {...field("address")} label="Address" type="email" maxLength={320} isRequired />
+        <Field
+          {...field("note")}
+          label="Note"
+          hint="For your team: why nobody may write to it."
+          maxLength={NOTE_CHARACTERS_MAX}
+        />
+      </EntryForm>
+    </section>
+  );
+};
 
 const Rows: FC<SuppressionListProps> = ({ context, page, filter }) => (
   <RowList
@@ -184,6 +170,6 @@ export const SuppressionList: FC<SuppressionListProps> = (props) => (
     </Heading>
     <Filter context={props.context} filter={props.filter} />
     <Rows {...props} />
-    <Add context={props.context} form={props.form} />
+    <Add context={props.context} faults={props.faults} />
   </>
 );

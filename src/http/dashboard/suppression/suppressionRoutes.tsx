@@ -12,7 +12,6 @@ import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../../kernel/text/textLength.ts";
 import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
-import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { found, Problem } from "../../server/problem.ts";
 import { pageOfSuppressions } from "../../suppression/suppressionsController.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
@@ -21,7 +20,7 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { suppressionCsv } from "./suppressionCsv.ts";
-import { EMPTY_FORM, type SuppressionForm, SuppressionList } from "./suppressionPage.tsx";
+import { SuppressionList } from "./suppressionPage.tsx";
 
 const WHY: Readonly<Record<string, string>> = {
   bounce:
@@ -34,51 +33,51 @@ const PATH = "/suppressions";
 
 /** Listing, looking up, adding and removing addresses that get no mail. */
 export function suppressionRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  const { deps } = options;
-  const suppressions = options.readModel("suppressions");
-
-  async function listPage(context: PageContext, form: SuppressionForm): Promise<Page> {
-    const page = await suppressionsAsked(options, context);
-    const address = context.query.get("address")?.trim() ?? "";
-    const parsed = address === "" ? null : parseAddress(address);
-    const fault = parsed !== null && "invalid" in parsed ? parsed.invalid : null;
-    const reason = context.query.get("reason") ?? "";
-    return {
-      title: "Suppressions",
-      body: <SuppressionList context={context} page={page} filter={{ reason, address, fault }} form={form} />,
-    };
-  }
-
+  const { deps, readModel } = options;
   return [
-    get(PATH, "suppression:manage", (context) => listPage(context, EMPTY_FORM)),
+    get(PATH, "suppression:manage", (context) => listPage(options, context, {})),
     get(`${PATH}.csv`, "suppression:manage", (context) => suppressionCsv(options, context, queryOf(context))),
     post(PATH, "suppression:manage", async (context) => {
-      const form = checkedForm(context.form);
-      if (!("parsed" in form)) return { ...(await listPage(context, form)), status: 422 };
-      const { parsed, note } = form;
-      const wanted = { address: parsed, note: note === "" ? null : note };
-      const { isNew } = await addSuppression(deps, wanted, context.commandContext());
-      await catchUpIfInTime(suppressions);
+      const address = parseAddress(fieldOf(context.form, "address").trim());
+      const note = fieldOf(context.form, "note").trim() || null;
+      const isLong = note !== null && codePoints(note) > NOTE_CHARACTERS_MAX;
+      if ("invalid" in address || isLong) {
+        const faults = {
+          ...("invalid" in address ? { address: `The address ${address.invalid}.` } : {}),
+          ...(isLong ? { note: `The note must have at most ${NOTE_CHARACTERS_MAX} characters.` } : {}),
+        };
+        return { ...(await listPage(options, context, faults)), status: 422 };
+      }
+      const { isNew } = await addSuppression(deps, { address, note }, context.commandContext());
+      await catchUpIfInTime(readModel("suppressions"));
       const said = isNew ? "gets no more mail." : "was suppressed before: nothing has changed.";
-      return context.seeOther(PATH, `${parsed.sent} ${said}`);
+      return context.seeOther(PATH, `${address.sent} ${said}`);
     }),
     ...removalRoutes(options),
   ];
 }
 
-/** The suppressions that a query asks for: one address, or a page of the list. */
-async function suppressionsAsked(
+/** The list, or the one address that is looked up. `faults` are those of the form that adds one. */
+async function listPage(
   options: DashboardOptions,
   context: PageContext,
-): Promise<RowPage<Suppression>> {
+  faults: Readonly<Record<string, string>>,
+): Promise<Page> {
   const { workspaceId, query } = context;
-  const wanted = query.get("address")?.trim() ?? "";
-  if (wanted !== "") {
-    const address = parseAddress(wanted);
-    const one = "invalid" in address ? null : await readSuppression(options.deps, workspaceId, address);
-    return { shown: one === null ? [] : [one], nextCursor: null };
-  }
-  return pageOfSuppressions(options, { ...queryOf(context), ...pageAsked(context) });
+  const address = query.get("address")?.trim() ?? "";
+  const parsed = address === "" ? null : parseAddress(address);
+  const fault = parsed !== null && "invalid" in parsed ? parsed.invalid : null;
+  const lookedUp =
+    parsed === null || "invalid" in parsed ? null : await readSuppression(options.deps, workspaceId, parsed);
+  const page =
+    parsed === null
+      ? await pageOfSuppressions(options, { ...queryOf(context), ...pageAsked(context) })
+      : { shown: lookedUp === null ? [] : [lookedUp], nextCursor: null };
+  const filter = { reason: query.get("reason") ?? "", address, fault };
+  return {
+    title: "Suppressions",
+    body: <SuppressionList context={context} page={page} filter={filter} faults={faults} />,
+  };
 }
 
 function queryOf({ workspaceId, query }: PageContext): Omit<SuppressionQuery, "limit"> {
@@ -117,17 +116,4 @@ function removalPage(context: PageContext, { sent }: Address, { reason }: Suppre
     verb: "Remove",
     text: <p>{WHY[reason] ?? WHY.manual} Messages suppressed meanwhile are not sent later.</p>,
   });
-}
-
-/** The form with its faults, or with the parsed address. */
-function checkedForm(fields: URLSearchParams): SuppressionForm | (SuppressionForm & { parsed: Address }) {
-  const address = fieldOf(fields, "address").trim();
-  const note = fieldOf(fields, "note").trim();
-  const parsed = parseAddress(address);
-  const isLong = codePoints(note) > NOTE_CHARACTERS_MAX;
-  const faults = {
-    ...("invalid" in parsed ? { address: `The address ${parsed.invalid}.` } : {}),
-    ...(isLong ? { note: `The note must have at most ${NOTE_CHARACTERS_MAX} characters.` } : {}),
-  };
-  return "invalid" in parsed || isLong ? { address, note, faults } : { address, note, faults, parsed };
 }

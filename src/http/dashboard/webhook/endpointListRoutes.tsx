@@ -11,20 +11,11 @@ import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import {
-  checkInput,
-  type EndpointFaults,
-  EndpointForm,
-  type EndpointInput,
-  faultsOf,
-  inputOf,
-} from "./endpointForm.tsx";
+import { checkedInput, type EndpointFaults, EndpointForm, faultsOf } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";
 import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";
 import { WEBHOOKS } from "./endpointOfPath.ts";
 import { secretPage } from "./secretPage.tsx";
-
-const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
 
 /** The list of endpoints, and the form that adds one. */
 export function endpointListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -36,13 +27,12 @@ export function endpointListRoutes(options: DashboardOptions): readonly Dashboar
       const shown = await withHealth(options, page.shown);
       return listPage(context, { ...page, shown }, options.deps.clock.now());
     }),
-    get("/webhooks/new", "webhook:manage", async (context) => newPage(context, NOTHING, {})),
+    get("/webhooks/new", "webhook:manage", async (context) => newPage(context, null)),
     post("/webhooks/new", "webhook:manage", async (context) => {
-      const input = inputOf(context.form);
       try {
-        return await added(options, context, input);
+        return await added(options, context);
       } catch (error) {
-        return { ...newPage(context, input, faultsOf(error)), status: 422 };
+        return { ...newPage(context, faultsOf(error)), status: 422 };
       }
     }),
   ];
@@ -59,12 +49,8 @@ async function withHealth(
   });
 }
 
-async function added(
-  { deps, webhooks }: DashboardOptions,
-  context: PageContext,
-  input: EndpointInput,
-): Promise<Page> {
-  checkInput(input);
+async function added({ deps, webhooks }: DashboardOptions, context: PageContext): Promise<Page> {
+  const input = checkedInput(context.form);
   const url = await destinationOf(input.url, webhooks.rules);
   const outcome = await registerWebhookEndpoint(deps, { ...input, url }, context.commandContext());
   if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
@@ -77,7 +63,7 @@ async function added(
   });
 }
 
-function newPage(context: PageContext, input: EndpointInput, faults: EndpointFaults): Page {
+function newPage(context: PageContext, faults: EndpointFaults | null): Page {
   return {
     title: "Add an endpoint",
     above: [WEBHOOKS],
@@ -87,7 +73,7 @@ function newPage(context: PageContext, input: EndpointInput, faults: EndpointFau
         <EndpointForm
           context={context}
           action="/webhooks/new"
-          input={input}
+          endpoint={null}
           faults={faults}
           verb="Add endpoint"
           cancelTo="/webhooks"

@@ -5,10 +5,8 @@ import {
   listWebhookDeliveries,
   webhookDelivery,
 } from "../../../../projections/webhookDeliveries/queries.ts";
-import {
-  type EndpointChange,
-  updateWebhookEndpoint,
-} from "../../../commands/webhook/changeWebhookEndpoint.ts";
+import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
+import { updateWebhookEndpoint } from "../../../commands/webhook/changeWebhookEndpoint.ts";
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
@@ -21,15 +19,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { failureText } from "./deliveryPage.tsx";
-import {
-  checkInput,
-  type EndpointFaults,
-  EndpointForm,
-  type EndpointInput,
-  faultsOf,
-  inputFor,
-  inputOf,
-} from "./endpointForm.tsx";
+import { checkedInput, type EndpointFaults, EndpointForm, faultsOf } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";
 import { endpointOf, WEBHOOKS } from "./endpointOfPath.ts";
 import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpointPage.tsx";
@@ -38,19 +28,17 @@ import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpoint
 export function endpointRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/webhooks/:id", "webhook:manage", (context) => shown(options, context)),
-    get("/webhooks/:id/edit", "webhook:manage", async (context) => {
-      const endpoint = await endpointOf(options, context);
-      return editPage(context, endpoint.id, { input: inputFor(endpoint), faults: {} });
-    }),
+    get("/webhooks/:id/edit", "webhook:manage", async (context) =>
+      editPage(context, await endpointOf(options, context), null),
+    ),
     post("/webhooks/:id/edit", "webhook:manage", async (context) => {
-      const { id, url } = await endpointOf(options, context);
-      const input = inputOf(context.form);
+      const endpoint = await endpointOf(options, context);
       try {
-        await changed(options, context, { endpointId: id, urlBefore: url, input });
+        await change(options, context, endpoint);
       } catch (error) {
-        return { ...editPage(context, id, { input, faults: faultsOf(error) }), status: 422 };
+        return { ...editPage(context, endpoint, faultsOf(error)), status: 422 };
       }
-      return context.seeOther(`/webhooks/${id}`, "The endpoint was changed.");
+      return context.seeOther(`/webhooks/${endpoint.id}`, "The endpoint was changed.");
     }),
   ];
 }
@@ -105,48 +93,34 @@ function filtersOf(query: URLSearchParams): DeliveryFilters {
   };
 }
 
-interface Changing {
-  readonly endpointId: string;
-  readonly urlBefore: string;
-  readonly input: EndpointInput;
-}
-
-async function changed(
+async function change(
   { deps, webhooks }: DashboardOptions,
-  { commandContext }: PageContext,
-  { endpointId, urlBefore, input }: Changing,
+  { form, commandContext }: PageContext,
+  endpoint: WebhookEndpointRow,
 ): Promise<void> {
-  checkInput(input);
-  const { url, description, eventTypes } = input;
+  const { url, ...others } = checkedInput(form);
   // Do not look up an unchanged address: the rest can be changed even while its name does not resolve.
-  const change: EndpointChange = {
-    description,
-    eventTypes,
-    ...(url === urlBefore ? {} : { url: await destinationOf(url, webhooks.rules) }),
-  };
-  const outcome = await updateWebhookEndpoint(deps, endpointId, change, commandContext());
+  const moved = url === endpoint.url ? {} : { url: await destinationOf(url, webhooks.rules) };
+  const outcome = await updateWebhookEndpoint(deps, endpoint.id, { ...others, ...moved }, commandContext());
   if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
   if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
 }
 
-function editPage(
-  context: PageContext,
-  id: string,
-  { input, faults }: { readonly input: EndpointInput; readonly faults: EndpointFaults },
-): Page {
+function editPage(context: PageContext, endpoint: WebhookEndpointRow, faults: EndpointFaults | null): Page {
+  const at = `/webhooks/${endpoint.id}`;
   return {
     title: "Change the endpoint",
-    above: [WEBHOOKS, { path: `/webhooks/${id}`, title: "Endpoint" }],
+    above: [WEBHOOKS, { path: at, title: "Endpoint" }],
     body: (
       <>
         <Heading title="Change the endpoint" />
         <EndpointForm
           context={context}
-          action={`/webhooks/${id}/edit`}
-          input={input}
+          action={`${at}/edit`}
+          endpoint={endpoint}
           faults={faults}
           verb="Save"
-          cancelTo={`/webhooks/${id}`}
+          cancelTo={at}
         />
         <p class="soft">Pending deliveries go to the new address too.</p>
       </>
