@@ -23,7 +23,7 @@ export function readStoreConfig(reader: EnvironmentReader) {
     storeUrl: storeUrl(reader, dataDir),
     storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
     /** Pages of the embedded log that the service keeps in memory, in KiB. */
-    storeCacheKib: reader.integer("STORE_CACHE_MIB", 32, { min: 1, max: 65_536 }) * 1_024,
+    storeCacheKib: reader.integer("STORE_CACHE_MIB", 4, { min: 1, max: 65_536 }) * 1_024,
   };
 }
 
