@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { PostForm } from "./form.tsx";
+import { HiddenFields, PostForm } from "./form.tsx";
 
 interface LinkButtonProps {
   /** The whole address, from `context.to`. */
@@ -32,11 +32,16 @@ interface ActionButtonProps {
 }
 
 /** A button that acts at once. */
-export const ActionButton: FC<ActionButtonProps> = ({ context, action, verb, about, fields, isPrimary }) => (
+export const ActionButton: FC<ActionButtonProps> = ({
+  context,
+  action,
+  verb,
+  about,
+  fields = {},
+  isPrimary,
+}) => (
   <PostForm context={context} action={action}>
-    {Object.entries(fields ?? {}).map(([name, value]) => (
-      <input type="hidden" name={name} value={value} />
-    ))}
+    <HiddenFields values={fields} />
     <button type="submit" class={isPrimary ? "primary" : undefined} aria-label={about && `${verb} ${about}`}>
       {verb}
     </button>

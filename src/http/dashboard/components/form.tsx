@@ -21,6 +21,15 @@ export const PostForm: FC<PostFormProps> = ({ context, action, class: className,
   </form>
 );
 
+/** What a form sends along unseen, by name. */
+export const HiddenFields: FC<{ readonly values: Readonly<Record<string, string>> }> = ({ values }) => (
+  <>
+    {Object.entries(values).map(([name, value]) => (
+      <input type="hidden" name={name} value={value} />
+    ))}
+  </>
+);
+
 interface UploadFormProps extends Pick<PostFormProps, "context" | "action"> {
   readonly label: string;
   readonly hint: string;

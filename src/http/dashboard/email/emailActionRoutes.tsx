@@ -4,7 +4,6 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { resumeEmail } from "../../../commands/email/resumeEmail.ts";
 import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";
 import { isWaiting } from "../../../domain/email/state.ts";
-import { isUuid } from "../../../kernel/ids.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { requireSender } from "../../server/authorization.ts";
 import { found, Problem } from "../../server/problem.ts";
@@ -13,6 +12,7 @@ import { Field } from "../components/form.tsx";
 import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
+import { nonceOf } from "../newEmail/sendFromForm.ts";
 import { recipientSuppression } from "../suppression/recipientSuppression.ts";
 import { aboveMessage, messageOf } from "./emailRoutes.tsx";
 import { refusalText, sendAgain } from "./sendAgain.ts";
@@ -102,9 +102,7 @@ async function askSendAgain(
 async function doSendAgain({ deps }: Options, context: PageContext): Promise<Page | Response> {
   const view = await reachable({ deps }, context);
   const to = (context.form.get("to") ?? "").trim();
-  const nonce = context.form.get("nonce") ?? "";
-  if (!isUuid(nonce))
-    throw new Problem("INVALID_REQUEST", { detail: "the form is incomplete: reload the page" });
+  const nonce = nonceOf(context);
   const parsed = parseAddress(to);
   if ("invalid" in parsed)
     return askSendAgain({ deps }, context, view, { to, nonce, toFault: `It ${parsed.invalid}.` });

@@ -7,7 +7,7 @@ import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { LinkButton } from "../components/button.tsx";
 import { confirmationPage } from "../components/confirmationPage.tsx";
-import { PostForm } from "../components/form.tsx";
+import { HiddenFields, PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import {
@@ -173,9 +173,9 @@ function confirmSendAgain(source: ListSource, context: PageContext): Page {
           old one. At most {BATCH_MAX} go at once. A recipient who already has one gets it again: mail that
           has left cannot be taken back.
         </p>
-        <input type="hidden" name="q" value={text} />
-        <input type="hidden" name="until" value={rfc3339(source.deps.clock.now())} />
-        <input type="hidden" name="nonce" value={crypto.randomUUID()} />
+        <HiddenFields
+          values={{ q: text, until: rfc3339(source.deps.clock.now()), nonce: crypto.randomUUID() }}
+        />
       </>
     ),
   });
@@ -232,9 +232,7 @@ const BatchReport = ({
       </p>
     ) : (
       <PostForm context={context} action="/messages/send-again" class="actions">
-        {Object.entries({ ...fields, cursor: result.nextCursor }).map(([name, value]) => (
-          <input type="hidden" name={name} value={value} />
-        ))}
+        <HiddenFields values={{ ...fields, cursor: result.nextCursor }} />
         <span>More match.</span>
         <button type="submit" class="danger">
           Go on with the next

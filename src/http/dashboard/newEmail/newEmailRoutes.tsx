@@ -5,17 +5,15 @@ import {
   TEXT_CHARACTERS_MAX,
 } from "../../../domain/email/contentLimits.ts";
 import { newId } from "../../../kernel/ids.ts";
-import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import { EntryForm, Field, TextArea } from "../components/form.tsx";
+import { Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { fieldOf } from "../frame/formBody.ts";
-import { type FormFaults, formFaults } from "../frame/formFaults.ts";
+import { fieldOf, formFields } from "../frame/formBody.ts";
 import { usableAddresses } from "../sender/usableAddresses.ts";
-import { SendFormState } from "./sendFormState.tsx";
-import { mailSwitchRefusal, nonceOf, sendFromForm, toAcceptedMessage } from "./sendFromForm.ts";
+import { SendForm } from "./sendForm.tsx";
+import { type SendFormState, sendFromForm } from "./sendFromForm.ts";
 
 const PATH = "/messages/new";
 const SCOPE = "email:send";
@@ -35,25 +33,18 @@ export function newEmailRoutes(options: DashboardOptions): readonly DashboardRou
   ];
 }
 
-interface NewEmailForm {
-  readonly nonce: string;
-  /** Null if it was not submitted yet. */
-  readonly faults: FormFaults | null;
-}
-
 async function newEmailPage(
   options: DashboardOptions,
   context: PageContext,
-  { nonce, faults }: NewEmailForm,
+  state: SendFormState,
 ): Promise<Page> {
   const above = context.may("email:read") ? { path: "/messages", title: "Messages" } : null;
   const addresses = await usableAddresses(options, context);
-  const entered = (name: string) => fieldOf(context.form, name);
-  const faultOf = (name: string) => faults?.fields[name];
+  const field = formFields(context.form, state.faults?.fields);
   return {
     title: "New message",
     ...(above === null ? {} : { above: [above] }),
-    ...(faults === null ? {} : { status: faults.status }),
+    status: state.faults?.status,
     body: (
       <>
         <Heading title="New message" />
@@ -68,69 +59,36 @@ async function newEmailPage(
             )}
           </p>
         )}
-        <EntryForm
+        <SendForm
           context={context}
           action={PATH}
-          refusal={faults?.whole}
-          verb="Send it"
           cancelTo={above?.path ?? "/"}
+          addresses={addresses}
+          state={state}
         >
-          <SendFormState context={context} nonce={nonce} />
-          <Field
-            name="from"
-            label="From"
-            type="email"
-            value={faults === null ? (addresses[0] ?? "") : entered("from")}
-            suggestions={addresses}
-            hint="A verified sender of this workspace, or an address of a verified domain."
-            fault={faultOf("from")}
-            maxLength={ADDRESS_CHARACTERS_MAX}
-            isRequired
-          />
-          <Field
-            name="to"
-            label="To"
-            type="email"
-            value={entered("to")}
-            fault={faultOf("to")}
-            maxLength={ADDRESS_CHARACTERS_MAX}
-            isRequired
-          />
-          <Field
-            name="subject"
-            label="Subject"
-            value={entered("subject")}
-            fault={faultOf("subject")}
-            maxLength={SUBJECT_CHARACTERS_MAX}
-            isRequired
-          />
-          <TextArea name="text" label="Text" rows={8} value={entered("text")} fault={faultOf("text")} />
+          <Field {...field("subject")} label="Subject" maxLength={SUBJECT_CHARACTERS_MAX} isRequired />
+          <TextArea {...field("text")} label="Text" rows={8} />
           <TextArea
-            name="html"
+            {...field("html")}
             label="HTML"
             hint="Optional. With HTML alone, the text is made from it."
-            value={entered("html")}
-            fault={faultOf("html")}
             isCode
           />
-        </EntryForm>
+        </SendForm>
       </>
     ),
   };
 }
 
-async function sendNewEmail(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
-  const { form } = context;
-  const switched = mailSwitchRefusal(context);
-  if (switched !== null)
-    return newEmailPage(options, context, { nonce: switched.nonce, faults: formFaults(switched.problem) });
-  if (fieldOf(form, "text") === "" && fieldOf(form, "html") === "") {
-    const faults = { status: 422, fields: { text: "Write a text, or HTML." }, whole: null };
-    return newEmailPage(options, context, { nonce: nonceOf(context), faults });
-  }
-  const outcome = await sendFromForm(options.deps, context, { body: bodyOf(context), keyPrefix: "new:" });
-  if (outcome.kind === "accepted") return toAcceptedMessage(context, outcome, PATH);
-  return newEmailPage(options, context, { nonce: outcome.nonce, faults: formFaults(outcome.problem) });
+function sendNewEmail(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
+  const isEmpty = fieldOf(context.form, "text") === "" && fieldOf(context.form, "html") === "";
+  return sendFromForm(options.deps, context, {
+    body: () => bodyOf(context),
+    keyPrefix: "new:",
+    missing: isEmpty ? { status: 422, fields: { text: "Write a text, or HTML." }, whole: null } : null,
+    otherwiseTo: PATH,
+    again: (state) => newEmailPage(options, context, state),
+  });
 }
 
 function bodyOf({ form }: PageContext): unknown {

@@ -1,21 +1,40 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
+import type { SendOutcome } from "../../../commands/email/send/sendOutcome.ts";
 import { isUuid, newId } from "../../../kernel/ids.ts";
 import { checkBy } from "../../body/validation.ts";
 import { SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { sendProblem } from "../../email/sendProblem.ts";
 import { requireSender } from "../../server/authorization.ts";
 import { Problem } from "../../server/problem.ts";
-import type { PageContext } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
+import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 
 const checkSend = checkBy(SendEmailBody);
 
-/** A form that sends a message. */
+type Accepted = Extract<SendOutcome, { kind: "accepted" }>;
+
+/** A form that sends a message, as shown. */
+export interface SendFormState {
+  readonly nonce: string;
+  /** Null before it is submitted. */
+  readonly faults: FormFaults | null;
+}
+
+/** A submitted form that sends a message. */
 interface FormSend {
-  /** As for the API. */
-  readonly body: unknown;
+  /** As for the API. Throws a `Problem` if the form describes none. */
+  readonly body: () => unknown;
   /** With the form's nonce this is the Idempotency-Key: the same form submitted twice sends one message. */
   readonly keyPrefix: string;
+  /** What the form lacks, if the API would not say it in the form's words. */
+  readonly missing?: FormFaults | null;
+  /** As for `formFaults`. */
+  readonly fieldOf?: Parameters<typeof formFaults>[1];
+  /** Where it leads if the key may not read the accepted message. */
+  readonly otherwiseTo: string;
+  /** Shows the form again. */
+  readonly again: (state: SendFormState) => Promise<Page>;
 }
 
 /** The form's nonce. Throws a `Problem` if there is none. */
@@ -26,62 +45,45 @@ export function nonceOf({ form }: PageContext): string {
   return nonce;
 }
 
-/** Why a form was refused, and the nonce for its next try. */
-interface RefusedForm {
-  readonly kind: "refused";
-  readonly problem: Problem;
-  readonly nonce: string;
-}
-
-interface AcceptedForm {
-  readonly kind: "accepted";
-  readonly id: string;
-  /** The same form had sent the message before. */
-  readonly isReplay: boolean;
-}
-
-type FormSendOutcome = AcceptedForm | RefusedForm;
-
-/** Redirects to the accepted message; to `otherwiseTo`, with the message's id, if the key may not read it. */
-export function toAcceptedMessage(context: PageContext, { id, isReplay }: AcceptedForm, otherwiseTo: string) {
-  const notice = isReplay ? "This form had sent this message already." : "The message was accepted.";
-  return context.may("email:read")
-    ? context.seeOther(`/messages/${id}`, notice)
-    : context.seeOther(otherwiseTo, `${notice} Its id is ${id}.`);
-}
-
-/**
- * The refusal of a form that was opened while the session showed the other kind of mail, live or test; else null. Check
- * it first: the answer shows the form as one of the session's kind.
- */
-export function mailSwitchRefusal({ form, mail }: PageContext): RefusedForm | null {
-  if (form.get("mail") === mail) return null;
-  const detail =
-    mail === "live"
-      ? "you now see live mail: submit it again to send it live"
-      : "you now see test mail: submit it again to send it as test mail";
-  return { kind: "refused", problem: new Problem("IDEMPOTENCY_CONFLICT", { detail }), nonce: newId() };
-}
-
-/** Sends a message with every check of the API. */
+/** Sends a message with every check of the API. Leads to the message, or shows the form again with its faults. */
 export async function sendFromForm(
   deps: Dependencies,
   context: PageContext,
-  form: FormSend,
-): Promise<FormSendOutcome> {
+  { body, keyPrefix, missing, fieldOf, otherwiseTo, again }: FormSend,
+): Promise<Page | Response> {
+  // Checked first: the answer shows the form as one of the session's kind, live or test.
+  if (context.form.get("mail") !== context.mail) return again(refilled(switchedText(context)));
   const nonce = nonceOf(context);
+  if (missing) return again({ nonce, faults: missing });
   try {
-    const outcome = await send(deps, context, form.body, form.keyPrefix + nonce);
-    if (outcome.kind === "accepted")
-      return { kind: "accepted", id: outcome.receipt.id, isReplay: outcome.replayed };
-    if (outcome.kind === "refused")
-      return { kind: "refused", problem: sendProblem(outcome, deps.clock.now()), nonce };
-    const detail = "this form has sent another message before: submit it again to send this one too";
-    return { kind: "refused", problem: new Problem("IDEMPOTENCY_CONFLICT", { detail }), nonce: newId() };
+    const outcome = await send(deps, context, body(), keyPrefix + nonce);
+    if (outcome.kind === "refused") throw sendProblem(outcome, deps.clock.now());
+    if (outcome.kind === "accepted") return toAcceptedMessage(context, outcome, otherwiseTo);
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    return { kind: "refused", problem: error, nonce };
+    return again({ nonce, faults: formFaults(error, fieldOf) });
   }
+  return again(refilled("this form has sent another message before: submit it again to send this one too"));
+}
+
+/** A form that is sent as a new one next time. */
+function refilled(detail: string): SendFormState {
+  return { nonce: newId(), faults: formFaults(new Problem("IDEMPOTENCY_CONFLICT", { detail })) };
+}
+
+/** Why a form is refused that was opened while the session showed the other kind of mail. */
+function switchedText({ mail }: PageContext): string {
+  return mail === "live"
+    ? "you now see live mail: submit it again to send it live"
+    : "you now see test mail: submit it again to send it as test mail";
+}
+
+/** Redirects to the accepted message; to `otherwiseTo`, with the message's id, if the key may not read it. */
+function toAcceptedMessage(context: PageContext, outcome: Accepted, otherwiseTo: string): Response {
+  const { id } = outcome.receipt;
+  const notice = outcome.replayed ? "This form had sent this message already." : "The message was accepted.";
+  return context.may("email:read")
+    ? context.seeOther(`/messages/${id}`, notice)
+    : context.seeOther(otherwiseTo, `${notice} Its id is ${id}.`);
 }
 
 function send(deps: Dependencies, context: PageContext, body: unknown, idempotencyKey: string) {
