@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { csvRecord, jsonRow, writeAllOrNothing } from "../../src/cli/output/jsonAndCsvRows.ts";
+import { csvRecord, jsonRow, writeLines } from "../../src/cli/output/jsonAndCsvRows.ts";
 import { ROOT } from "../support/root.ts";
 
 test.each<[readonly (string | number | null | Uint8Array)[], string]>([
@@ -25,8 +25,8 @@ describe("a file of rows", () => {
 
   test("of which only a part can be written is a failure, and leaves nothing", async () => {
     const program = `
-      import { writeAllOrNothing } from "${ROOT}/src/cli/output/jsonAndCsvRows.ts";
-      await writeAllOrNothing("rows.json", (output) => output.write("x".repeat(20_000)));`;
+      import { writeLines } from "${ROOT}/src/cli/output/jsonAndCsvRows.ts";
+      await writeLines("rows.json", (async function* () { yield "x".repeat(20_000); })());`;
     // A file may have 16 blocks of 1,024 bytes: the system writes that much of it, and refuses what follows.
     const words = ["bash", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$0" -e "$1"', process.execPath, program];
     const child = Bun.spawn(words, { cwd: folder, stderr: "ignore" });
@@ -37,9 +37,12 @@ describe("a file of rows", () => {
   test("is whole where two are written under one name at once", async () => {
     const path = join(folder, "rows.json");
     const written = ["a", "b"].map((letter) =>
-      writeAllOrNothing(path, async (output) => {
-        for (let line = 0; line < 30_000; line += 1) await output.write(`${letter}${line}\n`);
-      }),
+      writeLines(
+        path,
+        (async function* () {
+          for (let line = 0; line < 30_000; line += 1) yield `${letter}${line}\n`;
+        })(),
+      ),
     );
     await Promise.all(written);
     const lines = (await Bun.file(path).text()).trimEnd().split("\n");

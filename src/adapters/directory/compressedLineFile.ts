@@ -1,5 +1,5 @@
 import { constants, createReadStream, createWriteStream, type ReadStream } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -8,7 +8,7 @@ import { messageOf } from "../../kernel/text/errorReason.ts";
 import { systemErrorText } from "../../kernel/text/systemErrorText.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { isMissing, syncFolder } from "./durableFile.ts";
-import { partialPath, removeDeadPartials } from "./partialPath.ts";
+import { nameWhenComplete } from "./partialPath.ts";
 
 const FILE_MODE = 0o600;
 /** Far longer than any event can be. */
@@ -30,25 +30,18 @@ export async function writeCompressed(chunks: AsyncIterable<string>, to: Writabl
 }
 
 /**
- * Writes text, compressed (zstd), into a file that gets its name only when it is complete and on disk. A dead process
- * leaves a {@link partialPath}, which the next call removes.
+ * Writes text, compressed (zstd), into a file that gets its name only when it is complete and on disk. What a dead
+ * process leaves, the next call removes.
  */
 export async function writeCompressedFile(path: string, chunks: AsyncIterable<string>): Promise<void> {
-  const hidden = join(dirname(path), `.${basename(path)}`);
-  await removeDeadPartials(hidden);
-  const partial = partialPath(hidden);
-  try {
+  const write = async (partial: string) => {
     const file = createWriteStream(partial, { mode: FILE_MODE, flags: "wx" });
     await pipeline(Readable.from(chunks), createZstdCompress(), file);
-    const handle = await open(partial, "r+");
-    await handle.sync().finally(() => handle.close());
-    await rename(partial, path);
-    await syncFolder(dirname(path));
-  } catch (error) {
-    // A failure to remove the file must not hide why the write failed.
-    await rm(partial, { force: true }).catch(() => {});
-    throw error;
-  }
+    await using handle = await open(partial, "r+");
+    await handle.sync();
+  };
+  await nameWhenComplete(path, write, join(dirname(path), `.${basename(path)}`));
+  await syncFolder(dirname(path));
 }
 
 /** The lines of a file, compressed (zstd) or plain, in pages of bounded size. Throws {@link LineFileError}. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 /**
@@ -23,6 +23,28 @@ function processSpace(): string | null {
 export function partialPath(target: string): string {
   const maker = PROCESS_SPACE === null ? "" : `${PROCESS_SPACE}-${process.pid}-`;
   return `${target}.${maker}${crypto.randomUUID()}.partial`;
+}
+
+/**
+ * Runs `make` on a {@link partialPath}, beside `target` or a hidden name of it, which is then renamed to `target`. A
+ * failure leaves nothing; a dead process leaves the partial path, which the next call removes.
+ */
+export async function nameWhenComplete<Result>(
+  target: string,
+  make: (partial: string) => Promise<Result>,
+  beside = target,
+): Promise<Result> {
+  await removeDeadPartials(beside);
+  const partial = partialPath(beside);
+  try {
+    const result = await make(partial);
+    await rename(partial, target);
+    return result;
+  } catch (error) {
+    // A failure to remove it must not hide why it was not completed.
+    await rm(partial, { recursive: true, force: true }).catch(() => {});
+    throw error;
+  }
 }
 
 /** Removes what dead processes have left under the {@link partialPath} of this target. Never throws. */

@@ -9,7 +9,7 @@ import { logFault } from "../../adapters/sqlite/vacuumCopy.ts";
 import type { ExportHeader } from "../../commands/log/exportFormat.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
-import { CommandFailure } from "../program/command.ts";
+import { refuse } from "../program/command.ts";
 
 /** The parts of a backup, below its directory. */
 export const BACKUP_LOG = "events.db";
@@ -26,13 +26,6 @@ export interface BackupFacts
   readonly createdAt: string;
   /** `s3`: the content is not in the backup. */
   readonly content: "directory" | "s3";
-}
-
-/** The backup cannot be used. The message tells people why. */
-export class BackupError extends CommandFailure {
-  constructor(message: string) {
-    super("refused", message);
-  }
 }
 
 /** Writes the list of a backup's files while they are copied; it is complete once closed. */
@@ -73,13 +66,13 @@ export class ManifestWriter {
 
 type Line = Readonly<Record<string, unknown>>;
 
-function damagedAt(line: number, what: string): BackupError {
-  return new BackupError(`line ${line} of ${MANIFEST} is damaged: ${what}`);
+function refuseLine(line: number, what: string): never {
+  refuse(`line ${line} of ${MANIFEST} is damaged: ${what}`);
 }
 
 function parsed(text: string, line: number): Line {
   const value = parseJson(text);
-  if (typeof value !== "object" || value === null) throw damagedAt(line, "it is no JSON object");
+  if (typeof value !== "object" || value === null) refuseLine(line, "it is no JSON object");
   return value as Line;
 }
 
@@ -87,17 +80,16 @@ const TEXTS = ["backupId", "logId", "contentStoreId", "sealedDataKey"] as const;
 
 /** The facts on the first line. */
 function factsOf(line: Line): BackupFacts {
-  if (line.postledger !== "backup") throw new BackupError("this is not a backup");
+  if (line.postledger !== "backup") refuse("this is not a backup");
   if (line.format !== FORMAT) {
-    throw new BackupError(`the backup is of format ${String(line.format)}, this version reads ${FORMAT}`);
+    refuse(`the backup is of format ${String(line.format)}, this version reads ${FORMAT}`);
   }
   const { createdAt, sealed, content } = line;
   const notText = TEXTS.find((name) => typeof line[name] !== "string");
-  if (notText !== undefined) throw damagedAt(1, `${notText} is no text`);
-  if (typeof createdAt !== "string" || !isTimeAsWritten(createdAt))
-    throw damagedAt(1, "createdAt is no time");
-  if (typeof sealed !== "boolean") throw damagedAt(1, "sealed is neither true nor false");
-  if (content !== "directory" && content !== "s3") throw damagedAt(1, "content is neither directory nor s3");
+  if (notText !== undefined) refuseLine(1, `${notText} is no text`);
+  if (typeof createdAt !== "string" || !isTimeAsWritten(createdAt)) refuseLine(1, "createdAt is no time");
+  if (typeof sealed !== "boolean") refuseLine(1, "sealed is neither true nor false");
+  if (content !== "directory" && content !== "s3") refuseLine(1, "content is neither directory nor s3");
   return line as unknown as BackupFacts;
 }
 
@@ -111,8 +103,8 @@ function isTimeAsWritten(text: string): boolean {
 function fileOf({ file }: Line, line: number): CopiedFile {
   const { path, bytes, sha256 } = (file ?? {}) as Partial<CopiedFile>;
   const isText = typeof path === "string" && typeof sha256 === "string" && typeof bytes === "number";
-  if (!isText) throw damagedAt(line, "it names no file");
-  if (!isPartPath(path)) throw damagedAt(line, `a backup cannot hold ${JSON.stringify(path)}`);
+  if (!isText) refuseLine(line, "it names no file");
+  if (!isPartPath(path)) refuseLine(line, `a backup cannot hold ${JSON.stringify(path)}`);
   return { path, bytes, sha256 };
 }
 
@@ -125,17 +117,17 @@ function isPartPath(path: string): boolean {
   );
 }
 
-/** The facts about a backup, without a look at its files. Throws {@link BackupError}. */
+/** The facts about a backup, without a look at its files. Refuses what is no backup. */
 export async function readBackupFacts(directory: string): Promise<BackupFacts> {
-  if (!existsSync(join(directory, MANIFEST))) throw new BackupError(`there is no backup in ${directory}`);
+  if (!existsSync(join(directory, MANIFEST))) refuse(`there is no backup in ${directory}`);
   for await (const [first] of readLines(join(directory, MANIFEST)))
     if (first !== undefined) return factsOf(parsed(first, 1));
-  throw new BackupError(CUT_SHORT);
+  refuse(CUT_SHORT);
 }
 
 const CUT_SHORT = "the list of the backup's files is cut short or damaged";
 
-/** Goes through the files of a backup. Throws {@link BackupError} at the end if the list is incomplete. */
+/** Goes through the files of a backup. Refuses at the end if the list is incomplete. */
 export async function readManifest(
   directory: string,
   each: (file: CopiedFile) => Promise<void>,
@@ -153,7 +145,7 @@ export async function readManifest(
     if (count > 1) await each(fileOf(line, count));
   };
   for await (const page of readLines(join(directory, MANIFEST))) for (const text of page) await take(text);
-  if (digest !== hasher.digest("hex")) throw new BackupError(CUT_SHORT);
+  if (digest !== hasher.digest("hex")) refuse(CUT_SHORT);
   return facts;
 }
 
@@ -165,7 +157,7 @@ export interface CheckedBackup {
   readonly log: CopiedFile;
 }
 
-/** Reads every byte of a backup. Throws {@link BackupError} at the first difference from what was written. */
+/** Reads every byte of a backup. Refuses at the first difference from what was written. */
 export async function checkBackup(
   directory: string,
   onFile: (checked: Pick<CheckedBackup, "files" | "bytes">) => void,
@@ -180,21 +172,21 @@ export async function checkBackup(
     onFile({ files, bytes });
   });
   const [log] = logs;
-  if (log === undefined) throw new BackupError(`the list of the backup's files lacks ${BACKUP_LOG}`);
+  if (log === undefined) refuse(`the list of the backup's files lacks ${BACKUP_LOG}`);
   const fault = logFault(join(directory, BACKUP_LOG));
-  if (fault !== null) throw new BackupError(`${BACKUP_LOG} is damaged: ${fault}`);
+  if (fault !== null) refuse(`${BACKUP_LOG} is damaged: ${fault}`);
   return { facts, files, bytes, log };
 }
 
-/** Throws {@link BackupError} for a file that is not as it was listed. */
+/** Refuses a file that is not as it was listed. */
 async function checkFile(directory: string, { path, bytes, sha256 }: CopiedFile): Promise<void> {
   const place = join(directory, path);
   const found = await lstat(place).catch(() => null);
   // Its length is checked first: a file that was made endless is not read.
   if (found?.isFile() && found.size !== bytes) {
-    throw new BackupError(`${path} is damaged: it has ${found.size} bytes, and had ${bytes}`);
+    refuse(`${path} is damaged: it has ${found.size} bytes, and had ${bytes}`);
   }
   const digest = await digestFile(place).catch(() => null);
-  if (digest === null) throw new BackupError(`${path} is missing or unreadable`);
-  if (digest.sha256 !== sha256) throw new BackupError(`${path} is damaged`);
+  if (digest === null) refuse(`${path} is missing or unreadable`);
+  if (digest.sha256 !== sha256) refuse(`${path} is damaged`);
 }

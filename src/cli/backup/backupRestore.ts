@@ -20,7 +20,7 @@ import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
-import type { Command } from "../program/command.ts";
+import { type Command, refuse } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
 import { findMasterKey } from "../program/findMasterKey.ts";
 import { requireEmbedded } from "./backupCreate.ts";
@@ -28,7 +28,6 @@ import {
   BACKUP_CONTENT,
   BACKUP_KEY,
   BACKUP_LOG,
-  BackupError,
   type BackupFacts,
   type CheckedBackup,
   checkBackup,
@@ -57,24 +56,24 @@ function isBegun(config: Config, { backupId }: BackupFacts): boolean {
   return existsSync(marker) && readFileSync(marker, "utf8") === backupId;
 }
 
-/** Throws {@link BackupError} if anything but an interrupted restore of this backup is there. */
+/** Refuses if anything but an interrupted restore of this backup is there. */
 function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
   if (isBegun(config, facts)) return;
   const marker = join(restoringDirectory(config), RESTORED_BACKUP);
   if (existsSync(marker))
-    throw new BackupError("a restore of another backup into DATA_DIR was interrupted: empty DATA_DIR first");
+    refuse("a restore of another backup into DATA_DIR was interrupted: empty DATA_DIR first");
   // A restoring directory without a marker is empty.
   const found = readdirSync(config.dataDir).filter((name) => !NO_DATA.has(name) && name !== RESTORING);
-  if (found.length > 0) throw new BackupError(`DATA_DIR is not empty: there is ${found[0]}`);
+  if (found.length > 0) refuse(`DATA_DIR is not empty: there is ${found[0]}`);
   // A write-ahead log that another log has left would be applied to ours.
   const ofLog = ["", "-wal", "-shm"].map((ending) => logPath(config) + ending).find(existsSync);
-  if (ofLog !== undefined) throw new BackupError(`there is a log already: ${ofLog}`);
+  if (ofLog !== undefined) refuse(`there is a log already: ${ofLog}`);
   if (config.s3 !== null) return;
   const root = config.contentUrl.slice("file:".length);
-  if (existsSync(root) && readdirSync(root).length > 0) throw new BackupError(`${root} is not empty`);
+  if (existsSync(root) && readdirSync(root).length > 0) refuse(`${root} is not empty`);
 }
 
-/** Throws {@link BackupError} if the disk is too small. An interrupted restore has part of its bytes there already. */
+/** Refuses if the disk is too small. An interrupted restore has part of its bytes there already. */
 function requireRoomFor(config: Config, { facts, bytes, log }: CheckedBackup): void {
   if (isBegun(config, facts)) return;
   const content = { directory: config.contentUrl.slice("file:".length), bytes: bytes - log.bytes };
@@ -98,13 +97,12 @@ async function restoreLog(config: Config, from: string, { facts, log }: CheckedB
   const aside = join(restoringDirectory(config), BACKUP_LOG);
   for (const ending of ["", "-wal", "-shm"]) await rm(aside + ending, { force: true });
   const copied = await copyDurably(join(from, BACKUP_LOG), aside);
-  if (copied?.sha256 !== log.sha256) throw changed(BACKUP_LOG);
+  if (copied?.sha256 !== log.sha256) refuseChanged(BACKUP_LOG);
   const store = openSqliteEventStore({ path: aside });
   try {
     const { sealed, createdAt, logId } = facts;
     const { state: instance } = await load(store, instanceAggregate);
-    if (instance?.logId !== logId)
-      throw new BackupError(`${BACKUP_LOG} is not the log that the backup names`);
+    if (instance?.logId !== logId) refuse(`${BACKUP_LOG} is not the log that the backup names`);
     const context = systemCommandContext("cli");
     const restoration = {
       copyId: newId(),
@@ -145,11 +143,11 @@ async function restoreContent(config: Config, from: string): Promise<void> {
 }
 
 async function restoreFile(from: string, root: string, { path, sha256 }: CopiedFile): Promise<void> {
-  if ((await copyBelow(from, root, path))?.sha256 !== sha256) throw changed(`${BACKUP_CONTENT}/${path}`);
+  if ((await copyBelow(from, root, path))?.sha256 !== sha256) refuseChanged(`${BACKUP_CONTENT}/${path}`);
 }
 
-function changed(path: string): BackupError {
-  return new BackupError(`${path} has changed since it was checked`);
+function refuseChanged(path: string): never {
+  refuse(`${path} has changed since it was checked`);
 }
 
 interface Restored extends CheckedBackup {
@@ -177,21 +175,18 @@ async function restore(config: Config, from: string): Promise<Restored> {
   return { ...checked, hasKey: (await findMasterKey(config)) !== null };
 }
 
-/** Throws {@link BackupError} unless the key in the backup opens its log. */
+/** Refuses unless the key in the backup opens its log. */
 async function requireKeyOf(from: string, { sealedDataKey }: BackupFacts): Promise<true> {
   if (!(await keyOpensLog(join(from, BACKUP_KEY), sealedDataKey)))
-    throw new BackupError(
-      `the ${BACKUP_KEY} in the backup does not open its log: set MASTER_KEY to the key that does`,
-    );
+    refuse(`the ${BACKUP_KEY} in the backup does not open its log: set MASTER_KEY to the key that does`);
   return true;
 }
 
-/** Whether the log's key is already there. Throws {@link BackupError} if it is another one. */
+/** Whether the log's key is already there. Refuses if it is another one. */
 async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<boolean> {
   const key = await findMasterKey(config);
   if (key === null) return false;
-  if (decrypt(key, sealedDataKey) === null)
-    throw new BackupError("MASTER_KEY does not belong to the log in the backup");
+  if (decrypt(key, sealedDataKey) === null) refuse("MASTER_KEY does not belong to the log in the backup");
   return true;
 }
 

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
 import { bytesText } from "../../kernel/text/readableNumbers.ts";
-import { BackupError } from "./backupManifest.ts";
+import { refuse } from "../program/command.ts";
 
 /** How much to write to a directory, which need not exist yet. */
 interface RoomNeeded {
@@ -25,7 +25,7 @@ function existing(directory: string): string {
   return existsSync(directory) ? directory : existing(dirname(directory));
 }
 
-/** Throws {@link BackupError} if a file system has too little room for everything to be written to it. */
+/** Refuses if a file system has too little room for everything to be written to it. */
 export function requireRoom(needed: readonly RoomNeeded[], fileSystem = fileSystemOf): void {
   const places = needed.map((need) => ({ ...need, ...fileSystem(existing(need.directory)) }));
   for (const { directory, device, freeBytes } of places) {
@@ -33,6 +33,6 @@ export function requireRoom(needed: readonly RoomNeeded[], fileSystem = fileSyst
     const wanted = onDevice.reduce((sum, { bytes }) => sum + bytes, 0);
     if (wanted <= freeBytes) continue;
     const free = `there are ${bytesText(freeBytes)} free at ${directory}`;
-    throw new BackupError(`${free}, and what is restored to that disk needs ${bytesText(wanted)}`);
+    refuse(`${free}, and what is restored to that disk needs ${bytesText(wanted)}`);
   }
 }

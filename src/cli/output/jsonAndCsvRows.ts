@@ -1,69 +1,9 @@
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
-import { partialPath, removeDeadPartials } from "../../adapters/directory/partialPath.ts";
+import { open } from "node:fs/promises";
+import { nameWhenComplete } from "../../adapters/directory/partialPath.ts";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
 
 /** The size of pieces to write. Each is awaited, so memory holds only this much, however slow the reader. */
 const PIECE_CHARACTERS = 65_536;
-
-/** Where rows go, line by line. */
-export interface RowOutput {
-  write(line: string): Promise<void>;
-  /** Everything has been written. */
-  end(): Promise<void>;
-  /** Abandons the output: an incomplete file never appears under its name. */
-  abandon(): Promise<void>;
-}
-
-function buffered(
-  put: (text: string) => Promise<void>,
-  output: Pick<RowOutput, "end" | "abandon">,
-): RowOutput {
-  let text = "";
-  const flush = async () => {
-    const piece = text;
-    text = "";
-    await put(piece);
-  };
-  return {
-    async write(line) {
-      text += line;
-      if (text.length >= PIECE_CHARACTERS) await flush();
-    },
-    async end() {
-      await flush();
-      await output.end();
-    },
-    abandon: output.abandon,
-  };
-}
-
-/** Standard output. Rejects when nobody reads it any more. */
-function standardOutput(): RowOutput {
-  const put = (text: string) =>
-    new Promise<void>((resolve, reject) => {
-      process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
-    });
-  return buffered(put, { end: async () => {}, abandon: async () => {} });
-}
-
-/** A file that appears under its name only when it is complete. */
-async function fileOutput(path: string): Promise<RowOutput> {
-  await removeDeadPartials(path);
-  const partial = partialPath(path);
-  const file: FileHandle = await open(partial, "wx", 0o600);
-  // A single `write` may write only a part, without an error, when the disk is nearly full.
-  return buffered((text) => file.writeFile(text), {
-    async end() {
-      await file.sync();
-      await file.close();
-      await rename(partial, path);
-    },
-    async abandon() {
-      await file.close();
-      await rm(partial, { force: true });
-    },
-  });
-}
 
 /** A value for JSON; bytes become base64. */
 function jsonValue(value: SqlValue): string | number | null {
@@ -91,18 +31,34 @@ function csvField(value: SqlValue): string {
   return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Opens an output, does the work, and leaves either everything or nothing. */
-export async function writeAllOrNothing<Result>(
-  path: string | undefined,
-  work: (output: RowOutput) => Promise<Result>,
-): Promise<Result> {
-  const output = path === undefined ? standardOutput() : await fileOutput(path);
-  try {
-    const result = await work(output);
-    await output.end();
-    return result;
-  } catch (error) {
-    await output.abandon();
-    throw error;
+async function* piecesOf(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  let piece = "";
+  for await (const line of lines) {
+    piece += line;
+    if (piece.length < PIECE_CHARACTERS) continue;
+    yield piece;
+    piece = "";
   }
+  yield piece;
+}
+
+/** Writes lines to a file that appears under its name only when it is complete; without a path to standard output. */
+export async function writeLines(path: string | undefined, lines: AsyncIterable<string>): Promise<void> {
+  if (path === undefined) {
+    for await (const piece of piecesOf(lines)) await toStandardOutput(piece);
+    return;
+  }
+  await nameWhenComplete(path, async (partial) => {
+    await using file = await open(partial, "wx", 0o600);
+    // A single `write` may write only a part, without an error, when the disk is nearly full.
+    for await (const piece of piecesOf(lines)) await file.writeFile(piece);
+    await file.sync();
+  });
+}
+
+/** Rejects when nobody reads standard output any more. */
+function toStandardOutput(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+  });
 }

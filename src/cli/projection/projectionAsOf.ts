@@ -3,7 +3,7 @@ import type { Projection, ProjectionTable } from "../../../projections/projectio
 import { rfc3339 } from "../../kernel/time.ts";
 import type { PastReadModel } from "../../readModels/asOf.ts";
 import { rowsByKey } from "../../readModels/compareTables.ts";
-import { csvRecord, jsonRow, type RowOutput, writeAllOrNothing } from "../output/jsonAndCsvRows.ts";
+import { csvRecord, jsonRow, writeLines } from "../output/jsonAndCsvRows.ts";
 import { type Command, type Invocation, type Option, UsageError } from "../program/command.ts";
 import { FORMAT, type Format, formatOf, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
 import { PROJECTION_NAME, projectionNamed } from "./projectionNames.ts";
@@ -24,24 +24,23 @@ function tablesOf(invocation: Invocation, { name, tables }: Projection): readonl
   );
 }
 
-async function writeTable(
+/** The lines of a table; returns the number of rows. */
+function* tableLines(
   { db }: PastReadModel,
   table: ProjectionTable,
   format: Format,
-  { output, signal }: { readonly output: RowOutput; readonly signal: AbortSignal },
-): Promise<number> {
+  signal: AbortSignal,
+): Generator<string, number> {
   let rows = 0;
   if (format === "csv") {
     const columns = db.all(`PRAGMA table_info(${table.name})`).map(({ name = null }) => name);
-    await output.write(csvRecord(columns));
+    yield csvRecord(columns);
   }
   for (const row of rowsByKey(db, table)) {
     signal.throwIfAborted();
-    const line =
-      format === "csv"
-        ? csvRecord(Object.values(row))
-        : `${JSON.stringify({ table: table.name, row: jsonRow(row) })}\n`;
-    await output.write(line);
+    yield format === "csv"
+      ? csvRecord(Object.values(row))
+      : `${JSON.stringify({ table: table.name, row: jsonRow(row) })}\n`;
     rows += 1;
   }
   return rows;
@@ -79,13 +78,14 @@ export const projectionAsOf: Command = {
     return withReadModelsAsOf(invocation, { projection, times: [at] }, async ([past], signal) => {
       if (!past) return;
       const written: { table: string; rows: number; file: string | null }[] = [];
-      const write = async (file: string | undefined, some: readonly ProjectionTable[]) =>
-        writeAllOrNothing(file, async (output) => {
-          for (const table of some) {
-            const rows = await writeTable(past, table, format, { output, signal });
-            written.push({ table: table.name, rows, file: file ?? null });
-          }
-        });
+      const linesOf = async function* (some: readonly ProjectionTable[], file: string | undefined) {
+        for (const table of some) {
+          const rows = yield* tableLines(past, table, format, signal);
+          written.push({ table: table.name, rows, file: file ?? null });
+        }
+      };
+      const write = (file: string | undefined, some: readonly ProjectionTable[]) =>
+        writeLines(file, linesOf(some, file));
       if (isSplit && out !== undefined) {
         for (const table of tables) await write(pathOfTable(out, table), [table]);
       } else await write(out, tables);

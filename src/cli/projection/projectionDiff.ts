@@ -1,7 +1,7 @@
 import { rfc3339 } from "../../kernel/time.ts";
 import type { SqlRow } from "../../ports/readDatabase.ts";
 import { type Change, changesBetween } from "../../readModels/asOf.ts";
-import { csvRecord, jsonKey, jsonRow, writeAllOrNothing } from "../output/jsonAndCsvRows.ts";
+import { csvRecord, jsonKey, jsonRow, writeLines } from "../output/jsonAndCsvRows.ts";
 import type { Command } from "../program/command.ts";
 import { FORMAT, formatOf, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
 import { PROJECTION_NAME, projectionNamed } from "./projectionNames.ts";
@@ -45,14 +45,15 @@ export const projectionDiff: Command = {
     return withReadModelsAsOf(invocation, { projection, times }, async ([before, after], signal) => {
       if (!before || !after) return;
       const count = { added: 0, removed: 0, changed: 0 };
-      await writeAllOrNothing(out, async (output) => {
-        if (format === "csv") await output.write(csvRecord(CHANGE_HEAD));
+      const lines = async function* () {
+        if (format === "csv") yield csvRecord(CHANGE_HEAD);
         for (const change of changesBetween(before, after)) {
           signal.throwIfAborted();
           count[change.change] += 1;
-          await output.write(format === "csv" ? changeRecords(change) : changeLine(change));
+          yield format === "csv" ? changeRecords(change) : changeLine(change);
         }
-      });
+      };
+      await writeLines(out, lines());
       if (out === undefined) return;
       const [fromAt, toAt] = times.map(rfc3339);
       const { added, removed, changed } = count;

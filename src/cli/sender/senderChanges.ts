@@ -2,11 +2,22 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { markVerified, switchExistingSender } from "../../commands/sender/manageSender.ts";
 import { senderIdOf } from "../../commands/sender/senderId.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import { type Command, notFound } from "../program/command.ts";
+import { type Command, type Invocation, notFound } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 
 type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
+
+/** Changes the sender that the operand names, and returns the outcome. Ends the command if there is none. */
+export async function changeSender(invocation: Invocation, change: SenderChange): Promise<string> {
+  const name = senderNameOf(invocation);
+  const outcome = await inWorkspace(invocation, (deps, context) =>
+    change(deps, senderIdOf(deps.keys, context.workspaceId, name), context),
+  );
+  if (outcome === "notFound")
+    notFound("there is no such sender: `sender list` shows those there are, `sender add` adds one");
+  return outcome;
+}
 
 /** A command that changes an existing sender. */
 function changeSenderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
@@ -17,12 +28,7 @@ function changeSenderCommand(verb: string, summary: string, done: string, change
     options: [WORKSPACE_OPTION],
     examples: [`postledger sender ${verb} billing@acme.example --workspace <id>`],
     async run(invocation) {
-      const name = senderNameOf(invocation);
-      const outcome = await inWorkspace(invocation, (deps, context) =>
-        change(deps, senderIdOf(deps.keys, context.workspaceId, name), context),
-      );
-      if (outcome === "notFound")
-        notFound("there is no such sender: `sender list` shows those there are, `sender add` adds one");
+      await changeSender(invocation, change);
       invocation.print({ outcome: done }, [done]);
     },
   };

@@ -1,9 +1,9 @@
 import { renameExistingSender } from "../../commands/sender/manageSender.ts";
-import { senderIdOf } from "../../commands/sender/senderId.ts";
-import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
+import { type Command, type Option, UsageError } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
-import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
-import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
+import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { changeSender } from "./senderChanges.ts";
+import { SENDER_OPERAND } from "./senderOperand.ts";
 
 export const NAME_OPTION: Option = {
   name: "name",
@@ -23,16 +23,13 @@ export const senderRename: Command = {
     "postledger sender rename billing@acme.example --remove-name",
   ],
   async run(invocation) {
-    const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
     const isRemoved = invocation.option(REMOVE_NAME_OPTION.name) !== undefined;
     if ((text === undefined) !== isRemoved) throw new UsageError("give either --name or --remove-name");
     const displayName = text === undefined ? null : displayNameArgument("the display name", text);
-    const outcome = await inWorkspace(invocation, (deps, context) =>
-      renameExistingSender(deps, senderIdOf(deps.keys, context.workspaceId, name), displayName, context),
+    const outcome = await changeSender(invocation, (deps, id, context) =>
+      renameExistingSender(deps, id, displayName, context),
     );
-    if (outcome === "notFound")
-      notFound("there is no such sender: `sender list` shows those there are, `sender add` adds one");
     invocation.print({ outcome, display_name: displayName }, [outcome]);
   },
 };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeCompressedFile } from "../../../src/adapters/directory/compressedLineFile.ts";
 import { createDirectoryAtomically } from "../../../src/adapters/directory/createDirectoryAtomically.ts";
-import { writeAllOrNothing } from "../../../src/cli/output/jsonAndCsvRows.ts";
+import { writeLines } from "../../../src/cli/output/jsonAndCsvRows.ts";
 import { ROOT } from "../../support/root.ts";
 import { until } from "../../support/until.ts";
 
@@ -15,6 +15,11 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const never = "() => new Promise(() => setInterval(() => {}, 1_000))";
+const endlessText = `(async function* () { yield "some"; await (${never})(); })()`;
+
+async function* completeText() {
+  yield "complete";
+}
 
 /** Each way to write what appears only when it is complete: one that never ends, and one that does. */
 const WAYS: Readonly<
@@ -26,18 +31,12 @@ const WAYS: Readonly<
   },
   "a compressed file": {
     endless: `(await import("${ROOT}/src/adapters/directory/compressedLineFile.ts"))
-      .writeCompressedFile(path, (async function* () { yield "some"; await (${never})(); })())`,
-    write: (path) =>
-      writeCompressedFile(
-        path,
-        (async function* () {
-          yield "complete";
-        })(),
-      ),
+      .writeCompressedFile(path, ${endlessText})`,
+    write: (path) => writeCompressedFile(path, completeText()),
   },
   "a file of rows": {
-    endless: `(await import("${ROOT}/src/cli/output/jsonAndCsvRows.ts")).writeAllOrNothing(path, ${never})`,
-    write: (path) => writeAllOrNothing(path, (output) => output.write("complete")),
+    endless: `(await import("${ROOT}/src/cli/output/jsonAndCsvRows.ts")).writeLines(path, ${endlessText})`,
+    write: (path) => writeLines(path, completeText()),
   },
 };
 
