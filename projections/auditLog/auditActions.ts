@@ -87,6 +87,7 @@ function snakeCase(data: object): AuditDetails {
 
 export const AUDIT_ACTIONS: AuditActions = {
   WorkspaceCreated: ({ name }, event) => ofWorkspace(event)("workspace.created", { label: name }),
+  WorkspaceRenamed: ({ name }, event) => ofWorkspace(event)("workspace.renamed", { label: name }),
   SendingPaused: (_, event) => ofWorkspace(event)("sending.paused"),
   SendingResumed: (_, event) => ofWorkspace(event)("sending.resumed"),
   LimitsChanged: (limits, event) => ofWorkspace(event)("limits.changed", { details: snakeCase(limits) }),

@@ -5,6 +5,7 @@ import {
   changeLimits,
   createWorkspace,
   pauseSending,
+  renameWorkspace,
   resumeSending,
 } from "../../src/domain/workspace/decisions.ts";
 import type { WorkspaceEvent } from "../../src/domain/workspace/events.ts";
@@ -27,6 +28,16 @@ describe("a workspace", () => {
       .again("alreadyExists");
   });
 
+  test("is renamed once", () => {
+    given(created)
+      .when((state) => renameWorkspace(state, "store"))
+      .then("renamed", { type: "WorkspaceRenamed", data: { name: "store" } })
+      .again("renamed");
+    given(created)
+      .when((state) => renameWorkspace(state, "shop"))
+      .then("renamed");
+  });
+
   test("is paused once", () => {
     given(created)
       .when((state) => pauseSending(state, NOW))
@@ -47,7 +58,10 @@ describe("a workspace", () => {
       .then("resumed");
   });
 
-  test("that was never created is neither paused nor resumed", () => {
+  test("that was never created is neither renamed, paused nor resumed", () => {
+    given()
+      .when((state) => renameWorkspace(state, "shop"))
+      .then("notFound");
     given()
       .when((state) => pauseSending(state, NOW))
       .then("notFound");

@@ -33,6 +33,7 @@ import { suppressionImport } from "../suppression/suppressionImport.ts";
 import { workspaceCreate, workspaceList } from "../workspace/workspaceCreateAndList.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { workspacePause, workspaceResume } from "../workspace/workspacePauseAndResume.ts";
+import { workspaceRename } from "../workspace/workspaceRename.ts";
 import type { CommandGroup } from "./commanderProgram.ts";
 
 const RUN = "Run it:";
@@ -53,8 +54,15 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     noun: "workspace",
     heading: USE,
-    summary: "Tenants: create, list, limit, pause and resume them",
-    commands: [workspaceCreate, workspaceList, workspacePause, workspaceResume, workspaceLimits],
+    summary: "Tenants: create, list, rename, limit, pause and resume them",
+    commands: [
+      workspaceCreate,
+      workspaceList,
+      workspaceRename,
+      workspacePause,
+      workspaceResume,
+      workspaceLimits,
+    ],
   },
   {
     noun: "sender",

@@ -2,6 +2,7 @@ import {
   changeLimits,
   createWorkspace,
   pauseSending,
+  renameWorkspace,
   resumeSending,
 } from "../../domain/workspace/decisions.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
@@ -27,6 +28,17 @@ export async function newWorkspace(
   });
   deps.workspaces.forget(id);
   return id;
+}
+
+/** Gives a workspace another name, which shows everywhere within a second. */
+export function renameExistingWorkspace(
+  deps: Dependencies,
+  id: string,
+  name: string,
+  context: CommandContext,
+) {
+  const on = { ...context, workspaceId: id };
+  return deps.workspaces.transact(id, (state) => renameWorkspace(state, name), on);
 }
 
 /** Pauses sending: at once here, within a second everywhere. Queued mail waits. A repeat is no error. */

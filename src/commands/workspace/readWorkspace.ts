@@ -1,4 +1,4 @@
-import { workspaceCodec, workspaceStream } from "../../domain/workspace/events.ts";
+import { workspaceStream } from "../../domain/workspace/events.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
@@ -24,14 +24,13 @@ const NAMED_MAX = 50;
 
 /** The workspaces of a log to choose from, at most {@link NAMED_MAX}. */
 export async function workspacesNamed(store: EventStore): Promise<readonly NamedWorkspace[]> {
-  const found: NamedWorkspace[] = [];
+  const ids: string[] = [];
   for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
-    for (const recorded of events) {
-      const event = workspaceCodec.decode(recorded);
-      if (event.type !== "WorkspaceCreated") continue;
-      found.push({ id: idOfStream(recorded.stream), name: event.data.name });
-      if (found.length === NAMED_MAX) return found;
-    }
+    ids.push(...events.map(({ stream }) => idOfStream(stream)));
+    if (ids.length >= NAMED_MAX) break;
   }
-  return found;
+  return Array.fromAsync(ids.slice(0, NAMED_MAX), async (id) => {
+    const { state } = await load(store, workspaceAggregate.of(id));
+    return { id, name: state?.name ?? "" };
+  });
 }

@@ -12,6 +12,16 @@ export function createWorkspace(
   return decided("created", { type: "WorkspaceCreated", data: { name } });
 }
 
+/** Gives a workspace another name. The name that it has gives no events. */
+export function renameWorkspace(
+  state: WorkspaceState,
+  name: string,
+): Decision<"renamed" | "notFound", WorkspaceEvent> {
+  if (state === null) return decided("notFound");
+  if (state.name === name) return decided("renamed");
+  return decided("renamed", { type: "WorkspaceRenamed", data: { name } });
+}
+
 /** Queued mail waits while sending is paused. A repeat gives no events. */
 export function pauseSending(
   state: WorkspaceState,

@@ -3,6 +3,7 @@ import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec
 
 const schemas = {
   WorkspaceCreated: Type.Object({ name: Type.String() }),
+  WorkspaceRenamed: Type.Object({ name: Type.String() }),
   SendingPaused: Type.Object({ at: Type.String() }),
   SendingResumed: Type.Object({ at: Type.String() }),
   /** Only the limits that change; null restores the instance's default. */

@@ -21,6 +21,8 @@ function evolveExisting(
   event: Exclude<WorkspaceEvent, { type: "WorkspaceCreated" }>,
 ): Workspace {
   switch (event.type) {
+    case "WorkspaceRenamed":
+      return { ...state, name: event.data.name };
     case "SendingPaused":
       return {
         ...state,

@@ -9,7 +9,7 @@ import { markVerified } from "../../../src/commands/sender/manageSender.ts";
 import { senderIdOf } from "../../../src/commands/sender/senderId.ts";
 import { secretHashOf, verificationTokenOf } from "../../../src/commands/sender/verificationLinkSecret.ts";
 import { transact } from "../../../src/commands/transact.ts";
-import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { newWorkspace, renameExistingWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
 import { addressLimitStream, senderLimitStream } from "../../../src/domain/verificationMailLimit/events.ts";
@@ -192,9 +192,10 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
     expect(codes[0]).not.toBe(codes[1]);
   });
 
-  test("a workspace's name with a link or line breaks is shown without them", async () => {
+  test("a workspace's name, as it is since it was renamed, is shown without links and line breaks", async () => {
     const name = "Win: https://evil.example/\r\n\r\nCall <b>0900</b> \u202eAcme & Söhne";
-    const workspaceId = await newWorkspace(service.log, name, systemCommandContext("test"));
+    const workspaceId = await newWorkspace(service.log, "Acme", systemCommandContext("test"));
+    await renameExistingWorkspace(service.log, workspaceId, name, systemCommandContext("test"));
     const issue = { workspaceId, name: "test", scopes: SCOPES, expiresAt: null };
     const key = (await issueKey(service.log, issue, systemCommandContext("test")))?.key ?? "";
     const caller = callerOf(service.url, key);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { logIn } from "../../support/dashboard.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { lastAcceptedMs } from "../../support/lastAcceptedMs.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
@@ -88,6 +89,48 @@ describe.each(await testStores())("the workspace on $name", (store) => {
         expectProblem(await tenant.call(method, PATH, { body }), 405, "METHOD_NOT_ALLOWED");
     });
   });
+
+  test(
+    "is renamed on the command line, which shows everywhere",
+    async () => {
+      const own = await service.tenant();
+      const { workspaceId } = own;
+      const visitor = await logIn(service.url, own.apiKey);
+      const rename = (id: string, name: string) => command("workspace", "rename", id, name);
+      expect(await rename(workspaceId, "Acme & Co")).toMatchObject({
+        status: 0,
+        out: `${workspaceId} renamed\n`,
+      });
+      expect(await get(own)).toMatchObject({ id: workspaceId, name: "Acme & Co" });
+      await until(
+        async () => (await visitor.get("/workspace")).html.includes("Acme &amp; Co"),
+        "the new name",
+      );
+      expect((await command("workspace", "list")).out).toContain(`${workspaceId}  active  Acme & Co\n`);
+      const { json } = await own.call("GET", "/api/v1/audit-log?action=workspace.renamed");
+      expect(json.data).toMatchObject([
+        {
+          actor: { type: "command_line" },
+          target: { type: "workspace", id: workspaceId, label: "Acme & Co" },
+        },
+      ]);
+
+      const invisible = await rename(workspaceId, "Acme\u202e");
+      expect(invisible).toMatchObject({
+        status: 2,
+        trouble: expect.stringContaining("the name must have visible characters"),
+      });
+      const unknown = crypto.randomUUID();
+      const missing = { status: 1, trouble: expect.stringContaining(`there is no workspace ${unknown}`) };
+      expect(await rename(unknown, "Acme")).toMatchObject(missing);
+      // The name that it has now, where an id is wanted, and not the one from before.
+      const hint = async (name: string) =>
+        (await runCommand(["workspace", "rename", name, "x"], service.app.dataDir, store.env)).err;
+      expect(await hint("Acme & Co")).toContain(`Acme & Co is the name of ${workspaceId}`);
+      expect(await hint("test")).not.toContain(workspaceId);
+    },
+    COMMAND_MS_MAX,
+  );
 
   describe("paused", () => {
     test("says so from when, and a repeat changes nothing", async () => {

@@ -1,0 +1,25 @@
+import { renameExistingWorkspace } from "../../commands/workspace/manageWorkspace.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import type { Command } from "../program/command.ts";
+import { displayNameArgument } from "../program/displayNameArgument.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+import { existingWorkspace } from "./workspaceOption.ts";
+
+export const workspaceRename: Command = {
+  name: "workspace rename",
+  operands: [
+    { name: "id", help: "id of the workspace: see `workspace list`" },
+    { name: "name", help: "its new name; in quotes when it has spaces" },
+  ],
+  summary: "Give a workspace another name",
+  description: "Its id stays, and with it everything that belongs to it.",
+  examples: ['postledger workspace rename <id> "Acme Ltd"'],
+  async run(invocation) {
+    const name = displayNameArgument("the name", invocation.operand("name"));
+    const { id, outcome } = await withLog(invocation.config, async ({ deps }) => {
+      const id = await existingWorkspace(deps.store, invocation.operand("id"));
+      return { id, outcome: await renameExistingWorkspace(deps, id, name, systemCommandContext("cli")) };
+    });
+    invocation.print({ id, name, outcome }, [`${id} ${outcome}`]);
+  },
+};
