@@ -2,7 +2,7 @@ import type { Projection } from "../../projections/projection.ts";
 import { type EpochMs, epochMs } from "../kernel/time.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { createApplier, feedToHead } from "./applyEvents.ts";
+import { createApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
 import {
@@ -10,7 +10,7 @@ import {
   removeTemporaryDatabase,
   type TemporaryDatabase,
 } from "./generations/temporaryDatabase.ts";
-import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadProgress.ts";
+import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
 
 export interface AsOfOptions extends ReadModelStorage {
   readonly store: EventStore;
@@ -56,7 +56,7 @@ export async function withReadModelAsOf<Result>(
   times: readonly EpochMs[],
   work: (pasts: readonly PastReadModel[]) => Promise<Result>,
 ): Promise<Result> {
-  const { store, projection, signal } = options;
+  const { projection } = options;
   const scratches: TemporaryDatabase[] = [];
   try {
     for (const _ of times) {
@@ -68,11 +68,7 @@ export async function withReadModelAsOf<Result>(
     const appliers = scratches.map(({ db }, index) =>
       createApplier(upTo(projection, times[index] ?? 0), db, LOG_START),
     );
-    const note = logReadProgress({ from: LOG_START, head: await store.head() }, options.onProgress);
-    for await (const events of feedToHead(store, appliers)) {
-      signal.throwIfAborted();
-      note(events, leastPosition(appliers));
-    }
+    await feedWithProgress(options, appliers);
     for (const { failure } of appliers) if (failure) throw new AsOfError(failure.reason);
     return await work(scratches.map(({ db }) => ({ projection, db })));
   } finally {

@@ -1,5 +1,5 @@
-import { LOG_START, type Position } from "../ports/eventStore.ts";
-import type { Applier } from "./applyEvents.ts";
+import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
+import { type Applier, feedToHead } from "./applyEvents.ts";
 
 /** How far a reading of the log has come. */
 export interface ReadingProgress {
@@ -14,23 +14,37 @@ export interface ReadingProgress {
   readonly eventsPerSecond: number;
 }
 
-/** Counts a reading's events and measures their rate. */
-export function logReadProgress(
-  { from, head }: Pick<ReadingProgress, "from" | "head">,
-  onProgress: ((progress: ReadingProgress) => void) | undefined,
-): (events: number, position: Position) => void {
+/** What a reading of the log for appliers needs. */
+interface Feeding {
+  readonly store: EventStore;
+  readonly onProgress?: (progress: ReadingProgress) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Feeds the appliers the log, to its head or their limits, and awaits `between` now and then. Rejects with the signal's
+ * reason.
+ */
+export async function feedWithProgress(
+  { store, onProgress, signal }: Feeding,
+  appliers: readonly Applier[],
+  between?: () => Promise<void>,
+): Promise<void> {
+  const [from, head] = [leastPosition(appliers), await store.head()];
   const startedAt = performance.now();
-  let total = 0;
-  return (events, position) => {
-    total += events;
+  let events = 0;
+  for await (const fed of feedToHead(store, appliers)) {
+    events += fed;
     const elapsedMs = performance.now() - startedAt;
-    const eventsPerSecond = Math.round((total / Math.max(elapsedMs, 1)) * 1_000);
-    onProgress?.({ events: total, from, position, head, elapsedMs, eventsPerSecond });
-  };
+    const eventsPerSecond = Math.round((events / Math.max(elapsedMs, 1)) * 1_000);
+    onProgress?.({ events, from, position: leastPosition(appliers), head, elapsedMs, eventsPerSecond });
+    signal.throwIfAborted();
+    await between?.();
+  }
 }
 
 /** The lowest position of the appliers that have not failed. */
-export function leastPosition(appliers: readonly Applier[]): Position {
+function leastPosition(appliers: readonly Applier[]): Position {
   const running = appliers.filter(({ failure }) => !failure);
   return running.map(({ position }) => position).sort()[0] ?? LOG_START;
 }

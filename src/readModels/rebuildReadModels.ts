@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
-import { type Applier, commit, createApplier, feedToHead } from "./applyEvents.ts";
+import { type Applier, commit, createApplier } from "./applyEvents.ts";
 import {
   type Catalog,
   type GenerationEntry,
@@ -16,7 +16,7 @@ import {
   type ReadModelStorage,
   resumeGeneration,
 } from "./generations/generationFiles.ts";
-import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadProgress.ts";
+import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */
 const SWITCH_WAIT_MS_MAX = 60_000;
@@ -79,19 +79,6 @@ async function startBuilds(options: RebuildOptions, catalog: Catalog, builds: Bu
     const { entry, db, checkpoint } = resumed ?? createGeneration(options, catalog, projection, "build");
     const applier = createApplier(projection, db, checkpoint);
     builds.push({ entry, applier, resumedFrom: resumed?.checkpoint ?? null, result: undefined });
-  }
-}
-
-/** Reads the log once for all builds, and saves them now and then. */
-async function build(options: RebuildOptions, builds: readonly Build[]): Promise<void> {
-  const appliers = builds.map(({ applier }) => applier);
-  const from = leastPosition(appliers);
-  const note = logReadProgress({ from, head: await options.store.head() }, options.onProgress);
-  const saveWhenDue = saving(options, builds);
-  for await (const events of feedToHead(options.store, appliers)) {
-    note(events, leastPosition(appliers));
-    options.signal.throwIfAborted();
-    await saveWhenDue();
   }
 }
 
@@ -192,7 +179,8 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<readon
   try {
     if (owner) clearAway(options, catalog);
     await startBuilds(options, catalog, builds);
-    await build(options, builds);
+    const appliers = builds.map(({ applier }) => applier);
+    await feedWithProgress(options, appliers, saving(options, builds));
     for (const build of builds) publish(catalog, build);
     const ready = builds.filter(({ result }) => result?.outcome === "ready");
     if (owner) switchNow(catalog, ready);

@@ -3,7 +3,7 @@ import { nextTurn } from "../kernel/sleep.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { type Applier, createApplier, feedToHead } from "./applyEvents.ts";
+import { type Applier, createApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import { readMeta } from "./generations/checkpoint.ts";
 import {
@@ -21,7 +21,7 @@ import {
   type TemporaryDatabase,
   temporaryPath,
 } from "./generations/temporaryDatabase.ts";
-import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadProgress.ts";
+import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
 import { type EventLocation, traceRowChanges } from "./traceRowChanges.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
 
@@ -89,29 +89,6 @@ function mismatchOf(
   return readMeta(db).logId === logId ? undefined : "its rows were made from another log";
 }
 
-function startCheck(options: VerifyOptions, projection: Projection): Check {
-  return {
-    projection,
-    scratch: createTemporaryDatabase(options, projection),
-    live: undefined,
-    position: LOG_START,
-    failure: null,
-  };
-}
-
-/** Feeds the appliers the log, to its head or their limits. Rejects with the signal's reason. */
-async function feedAll(options: VerifyOptions, appliers: readonly Applier[]): Promise<void> {
-  const note = logReadProgress(
-    { from: leastPosition(appliers), head: await options.store.head() },
-    options.onProgress,
-  );
-  for await (const events of feedToHead(options.store, appliers)) {
-    options.signal.throwIfAborted();
-    note(events, leastPosition(appliers));
-    await options.rest?.();
-  }
-}
-
 /** Builds copies up to the positions of the live read models, all from one reading of the log. */
 async function buildCopies(
   options: VerifyOptions,
@@ -128,14 +105,17 @@ async function buildCopies(
       appliers.set(check, createApplier(check.projection, check.scratch.db, check.position, limit));
     }
   }
-  await feedAll(options, [...appliers.values()]);
+  await feedWithProgress(options, [...appliers.values()], options.rest);
   for (const [check, applier] of appliers) {
     check.position = applier.checkpoint;
     check.failure = applier.failure?.reason ?? null;
   }
 }
 
-function resultOf({ projection, position }: Check, failure: string | null): VerifyResult {
+function resultOf(
+  { projection, position }: Pick<Check, "projection" | "position">,
+  failure: string | null,
+): VerifyResult {
   return { name: projection.name, version: projection.version, position, rows: 0, differences: 0, failure };
 }
 
@@ -173,7 +153,7 @@ async function firstLook(
   if (position < check.position)
     return resultOf(check, "its rows moved back in the log meanwhile: verify again");
   const applier = createApplier(projection, scratch.db, check.position, position);
-  await feedAll(options, [applier]);
+  await feedWithProgress(options, [applier], options.rest);
   check.position = applier.checkpoint;
   if (applier.failure) return resultOf(check, applier.failure.reason);
   if (check.position < position) return resultOf(check, "its rows go further than the log");
@@ -199,10 +179,10 @@ async function secondLook(
   const position = readMeta(copy).checkpoint;
   const trace = traceRowChanges(again, projection, found.shown);
   const building = createApplier(trace.projection, again, LOG_START, position);
-  await feedAll(options, [building]);
+  await feedWithProgress(options, [building], options.rest);
   if (building.failure) return resultOf(check, building.failure.reason);
   const going = [createApplier(projection, copy, position), createApplier(trace.projection, again, position)];
-  await feedAll(options, going);
+  await feedWithProgress(options, going, options.rest);
   const [live, rebuilt] = going;
   let differences = 0;
   const report = (difference: RowDifference) => {
@@ -267,15 +247,17 @@ async function compare(options: VerifyOptions, catalog: Catalog, check: Check): 
 export async function verifyReadModels(options: VerifyOptions): Promise<readonly VerifyResult[]> {
   options.signal.throwIfAborted();
   if (!hasCatalog(options.directory)) {
-    return options.projections.map(({ name, version }) => {
-      const failure = "it has never been built";
-      return { name, version, position: LOG_START, rows: 0, differences: 0, failure };
-    });
+    return options.projections.map((projection) =>
+      resultOf({ projection, position: LOG_START }, "it has never been built"),
+    );
   }
   using catalog = openCatalog(options.databases, options.directory);
   const checks: Check[] = [];
   try {
-    for (const projection of options.projections) checks.push(startCheck(options, projection));
+    for (const projection of options.projections) {
+      const scratch = createTemporaryDatabase(options, projection);
+      checks.push({ projection, scratch, live: undefined, position: LOG_START, failure: null });
+    }
     await buildCopies(options, catalog, checks);
     const results: VerifyResult[] = [];
     for (const check of checks) {

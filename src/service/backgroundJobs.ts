@@ -12,8 +12,7 @@ import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { Position } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mail/mailTransport.ts";
 import { apiKeyLastUseWriter } from "../reactors/apiKey/apiKeyLastUseWriter.ts";
-import { attachmentChecks } from "../reactors/attachment/attachmentChecks.ts";
-import { attachmentRetention } from "../reactors/attachment/attachmentRetention.ts";
+import { attachmentWorkers } from "../reactors/attachment/attachmentWorkers.ts";
 import { contentRetention } from "../reactors/content/contentRetention.ts";
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
@@ -25,7 +24,6 @@ import { domainRecheckWorker } from "../reactors/sender/domainRecheckWorker.ts";
 import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
 import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { WebhookDeliveryWorker } from "../reactors/webhookDelivery/webhookDeliveryWorker.ts";
-import type { PollingWorker } from "../reactors/worker/pollingWorker.ts";
 import { truncateWriteAheadLogs } from "../readModels/generations/truncateWriteAheadLogs.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { openMailTransport } from "./adapters/openMailTransport.ts";
@@ -282,16 +280,15 @@ function workOnErasures(
 }
 
 /** The workers that check uploads and delete files past their retention. */
-function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonly PollingWorker[] {
-  const shared = {
+function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonly Worker[] {
+  return attachmentWorkers({
     deps,
     attachments: readers.reader("attachments"),
+    attachmentUse: readers.reader("attachment-use"),
     worker: newId(),
     random: Math.random,
     onTrouble: workerErrorLog({ logger, text: "work on an attachment was interrupted", idField: "id" }),
-  };
-  const attachmentUse = readers.reader("attachment-use");
-  return [attachmentChecks(shared), ...attachmentRetention({ ...shared, attachmentUse })];
+  });
 }
 
 /** Null without an address to mail links from. */

@@ -1,4 +1,8 @@
-import { leasedWebhooks, type WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
+import {
+  clockSkewedWebhooks,
+  leasedWebhooks,
+  type WebhookDeliveryRow,
+} from "../../../projections/webhookDeliveries/queries.ts";
 import { readWebhookDelivery } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { expireWebhookLease } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -9,7 +13,6 @@ import { rowBackoff } from "../worker/rowBackoff.ts";
 import { type ReadRows, tryReadRows } from "../worker/tryReadRows.ts";
 import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
 import { disableFailingEndpoints } from "./disableFailingEndpoints.ts";
-import { webhooksAfterClockSkew } from "./webhooksAfterClockSkew.ts";
 
 interface LeaseExpiryOptions {
   readonly context: WebhookContext;
@@ -27,6 +30,10 @@ interface LeaseExpiryOptions {
 const LEASED_MAX = 10_000;
 /** How often to check leases; a claim is ended at most this late. */
 const INTERVAL_MS = 250;
+/** How often to look for deliveries that a clock misdated, how soon again after finding some, and how many at once. */
+const SKEW_INTERVAL_MS = 5_000;
+const SKEW_AGAIN_MS = 1_000;
+const SKEWED_MAX = 512;
 
 /** Ends expired leases, finds deliveries that a clock misdated, and disables endpoints that no call reaches. */
 export function webhookLeaseExpiryWorker(options: LeaseExpiryOptions): PeriodicWorker {
@@ -36,7 +43,7 @@ export function webhookLeaseExpiryWorker(options: LeaseExpiryOptions): PeriodicW
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
   const read: ReadRows = (query) => tryReadRows(() => query(deliveries), onTrouble);
-  const clockSkewed = webhooksAfterClockSkew({ clock, read });
+  let skewLookAt = Number.NEGATIVE_INFINITY;
   const disableFailing = disableFailingEndpoints({ context, read, waitUntilCaughtUp });
 
   const endLeases = async (): Promise<void> => {
@@ -50,11 +57,19 @@ export function webhookLeaseExpiryWorker(options: LeaseExpiryOptions): PeriodicW
     });
   };
 
+  /** Finds deliveries that are due although their times say otherwise, because a clock was ahead. */
+  const findClockSkewed = (now: number): void => {
+    if (now < skewLookAt) return;
+    const rows = read((db) => clockSkewedWebhooks(db, clock.now(), SKEWED_MAX)) ?? [];
+    skewLookAt = now + (rows.length > 0 ? SKEW_AGAIN_MS : SKEW_INTERVAL_MS);
+    onClockSkewed(rows);
+  };
+
   const round = async (): Promise<void> => {
     if (await deliveryGate.ask()) await endLeases();
     const now = clock.monotonicMs();
     if (!deliveryGate.isOpen) return;
-    if (clockSkewed.isDue(now)) onClockSkewed(clockSkewed.find(now));
+    findClockSkewed(now);
     await disableFailing(now);
   };
 

@@ -15,7 +15,7 @@ import {
 } from "../generations/generationFiles.ts";
 import { giveUpGenerations, isLogCutShort } from "../generations/logCutShort.ts";
 import { CatchUp } from "./catchUp.ts";
-import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
+import { type FollowedGeneration, followedGeneration } from "./followedGeneration.ts";
 import type { OnFollowEvent } from "./followerThreadMessages.ts";
 import { FollowNotifier } from "./followNotifier.ts";
 import { SharedSubscription } from "./sharedSubscription.ts";
@@ -318,10 +318,10 @@ class Follower {
   }
 
   /** Tells readers to open this generation. The one it replaces is released once they have. */
-  private tellOpened(generation: FollowedGeneration, replaced: GenerationEntry | undefined): void {
-    const file = fileAt(generation);
-    if (replaced === undefined) this.notifier.tell({ type: "opened", ...file });
-    else this.notifier.tell({ type: "switched", ...file }, () => void this.released.add(replaced));
+  private tellOpened({ entry, applier }: FollowedGeneration, replaced: GenerationEntry | undefined): void {
+    const opened = { name: entry.name, file: entry.file, position: applier.checkpoint };
+    if (replaced === undefined) this.notifier.tell({ type: "opened", ...opened });
+    else this.notifier.tell({ type: "switched", ...opened }, () => void this.released.add(replaced));
   }
 
   private tellProgress({ entry, applier, isCurrent }: FollowedGeneration): void {

@@ -1,5 +1,4 @@
 import type { Projection } from "../../../projections/projection.ts";
-import type { Position } from "../../ports/eventStore.ts";
 import { type Applier, createApplier } from "../applyEvents.ts";
 import type { GenerationEntry } from "../generations/generationCatalog.ts";
 import type { OpenGeneration } from "../generations/generationFiles.ts";
@@ -19,13 +18,4 @@ export function followedGeneration(
   isCurrent: boolean,
 ): FollowedGeneration {
   return { entry, applier: createApplier(projection, db, checkpoint), isCurrent };
-}
-
-/** The members that the events `opened` and `switched` have in common. */
-export function fileAt({ entry, applier }: FollowedGeneration): {
-  readonly name: string;
-  readonly file: string;
-  readonly position: Position;
-} {
-  return { name: entry.name, file: entry.file, position: applier.checkpoint };
 }

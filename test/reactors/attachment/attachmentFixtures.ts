@@ -14,8 +14,7 @@ import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import type { AttachmentInspector } from "../../../src/ports/attachmentInspector.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
-import { attachmentChecks } from "../../../src/reactors/attachment/attachmentChecks.ts";
-import { attachmentRetention } from "../../../src/reactors/attachment/attachmentRetention.ts";
+import { attachmentWorkers } from "../../../src/reactors/attachment/attachmentWorkers.ts";
 import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { addressOf } from "../../support/addressOf.ts";
 import { direct, pdf, type SampleFile } from "../../support/files/uploadFiles.ts";
@@ -190,19 +189,15 @@ async function startInstance(deps: Dependencies): Promise<AttachmentInstance & T
   const instance = await startTestInstance({
     store: deps.store,
     projections: [attachments, attachmentUse],
-    workersOf(readers) {
-      const shared = {
+    workersOf: (readers) =>
+      attachmentWorkers({
         deps,
         attachments: readers.reader("attachments"),
+        attachmentUse: readers.reader("attachment-use"),
         worker: "test",
         random: () => 0,
         onTrouble: (error: unknown, id: string) => failures.push({ error, id }),
-      };
-      return [
-        attachmentChecks(shared),
-        ...attachmentRetention({ ...shared, attachmentUse: readers.reader("attachment-use") }),
-      ];
-    },
+      }),
   });
   return { ...instance, failures };
 }
