@@ -12,6 +12,7 @@ import { listIn, listText } from "./sqlHelpers.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
   client_ranges, is_test, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+const RENAME = "UPDATE api_keys SET name = ? WHERE id = ?";
 const ROTATE = "UPDATE api_keys SET expires_at = ? WHERE id = ?";
 const USED = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
 const REVOKE = "UPDATE api_keys SET revoked = 1 WHERE id = ?";
@@ -32,6 +33,9 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
       db.run(INSERT, id, workspaceId, name, ...made, data.test ? 1 : 0, atOf(event));
       break;
     }
+    case "ApiKeyRenamed":
+      db.run(RENAME, data.name, id);
+      break;
     case "ApiKeyRotated":
       db.run(ROTATE, data.expiresAt, id);
       break;

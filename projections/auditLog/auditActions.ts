@@ -96,6 +96,7 @@ export const AUDIT_ACTIONS: AuditActions = {
     const details = { scopes, expires_at: expiresAt, ...snakeCase(rest) };
     return ofKey(event)("api_key.issued", { workspaceId, label: name, details });
   },
+  ApiKeyRenamed: ({ name }, event) => ofKey(event)("api_key.renamed", { label: name }),
   ApiKeyRotated: (data, event) => ofKey(event)("api_key.rotated", { details: snakeCase(data) }),
   ApiKeyUsed: null,
   ApiKeyRevoked: (_, event) => ofKey(event)("api_key.revoked"),

@@ -5,6 +5,7 @@ import {
   type IssueRefusal,
   issueApiKey,
   issueRefusal,
+  renameApiKey,
   revokeApiKey,
 } from "../../src/domain/apiKey/decisions.ts";
 import type { ApiKeyEvent } from "../../src/domain/apiKey/events.ts";
@@ -30,11 +31,24 @@ describe("an API key", () => {
       .again("alreadyExists");
   });
 
+  test("is renamed once", () => {
+    given(issued)
+      .when((state) => renameApiKey(state, "shop"))
+      .then("renamed", { type: "ApiKeyRenamed", data: { name: "shop" } })
+      .again("renamed");
+    given(issued)
+      .when((state) => renameApiKey(state, facts.name))
+      .then("renamed");
+  });
+
   test("is revoked once", () => {
     given(issued).when(revokeApiKey).then("revoked", revoked).again("revoked");
   });
 
-  test("that was never issued cannot be revoked", () => {
+  test("that was never issued cannot be renamed or revoked", () => {
+    given()
+      .when((state) => renameApiKey(state, "shop"))
+      .then("notFound");
     given().when(revokeApiKey).then("notFound");
   });
 

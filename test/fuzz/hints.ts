@@ -330,6 +330,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     body: ({ workspace }) => ({ name: workspace.canary(), scopes: ["email:read"], expires_at: null }),
   },
   getApiKey: { needs: "issueApiKey", params: oneOf("api_key") },
+  renameApiKey: { ...spareKey, body: ({ workspace }) => ({ name: workspace.canary() }) },
   rotateApiKey: {
     ...spareKey,
     body: ({ random }) => ({ overlap_seconds: random.integer(0, 86_400) }),

@@ -4,7 +4,7 @@ import { type ApiKeyRow, apiKeys, countActiveApiKeys, listApiKeys } from "../../
 import { emails } from "../../projections/emails/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
-import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
+import { issueApiKey, renameApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { type ApiKey, type ApiKeyState, apiKeyDecider, isUsable } from "../../src/domain/apiKey/state.ts";
 import { ACCEPTANCE_REVISION, emailStream } from "../../src/domain/email/events.ts";
@@ -164,7 +164,7 @@ interface KeyStep {
   readonly id: string;
   readonly expiresInMs: number | null;
   readonly scopes: readonly string[];
-  readonly isRevoked: boolean;
+  readonly change: "issue" | "rename" | "revoke";
   readonly wait: number;
 }
 
@@ -181,13 +181,18 @@ function modelKeys(steps: readonly KeyStep[]) {
   const log = new Log();
   const keys = new Map<string, KeyModel>();
   let at = START;
-  for (const { workspaceId, id, expiresInMs, scopes, isRevoked, wait } of steps) {
+  for (const { workspaceId, id, expiresInMs, scopes, change, wait } of steps) {
     at += wait;
     const known = keys.get(id);
     const expiry = expiresInMs === null ? {} : { expiresAt: rfc3339(at + expiresInMs) };
     const issued = { workspaceId, name: `key ${at}`, hash: HASH, scopes: [...scopes], ...expiry };
     const state = known?.key ?? null;
-    const { events } = isRevoked ? revokeApiKey(state) : issueApiKey(state, issued);
+    const decisions = {
+      issue: () => issueApiKey(state, issued),
+      rename: () => renameApiKey(state, `renamed ${at}`),
+      revoke: () => revokeApiKey(state),
+    };
+    const { events } = decisions[change]();
     if (events.length === 0) continue;
     log.append(apiKeyStream(id), at, events);
     const key = events.reduce<ApiKeyState>(apiKeyDecider.evolve, state);
@@ -216,7 +221,7 @@ describe("API keys", () => {
     id: fc.constantFrom("k1", "k2", "k3", "k4", "k5", "k6"),
     expiresInMs: fc.option(fc.integer({ min: 1, max: 20 }), { nil: null }),
     scopes: fc.subarray(["email:send", "email:read"]),
-    isRevoked: fc.boolean(),
+    change: fc.constantFrom("issue", "issue", "rename", "revoke"),
     wait: fc.nat(1),
   });
   const queries = fc.record({

@@ -1,5 +1,6 @@
 import { apiKeyCreate } from "../apiKey/apiKeyCreate.ts";
 import { apiKeyList } from "../apiKey/apiKeyList.ts";
+import { apiKeyRename } from "../apiKey/apiKeyRename.ts";
 import { apiKeyRevoke, apiKeyRotate } from "../apiKey/apiKeyRevokeAndRotate.ts";
 import { auditKeygen } from "../audit/auditKeygen.ts";
 import { auditLogCommand } from "../audit/auditLogCommand.ts";
@@ -74,7 +75,7 @@ export const commandGroups: readonly CommandGroup[] = [
     noun: "api-key",
     heading: USE,
     summary: "Keys that applications call the API with",
-    commands: [apiKeyCreate, apiKeyList, apiKeyRotate, apiKeyRevoke],
+    commands: [apiKeyCreate, apiKeyList, apiKeyRename, apiKeyRotate, apiKeyRevoke],
   },
   {
     noun: "suppression",

@@ -14,6 +14,16 @@ export function issueApiKey(
   return decided("issued", { type: "ApiKeyIssued", data: key });
 }
 
+/** Gives a key another name. The name that it has gives no events. */
+export function renameApiKey(
+  state: ApiKeyState,
+  name: string,
+): Decision<"renamed" | "notFound", ApiKeyEvent> {
+  if (state === null) return decided("notFound");
+  if (state.name === name) return decided("renamed");
+  return decided("renamed", { type: "ApiKeyRenamed", data: { name } });
+}
+
 /** A repeat gives no events. */
 export function revokeApiKey(state: ApiKeyState): Decision<"revoked" | "notFound", ApiKeyEvent> {
   if (state === null) return decided("notFound");

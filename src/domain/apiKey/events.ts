@@ -20,6 +20,7 @@ const schemas = {
     /** A test key: its mail never leaves. */
     test: Type.Optional(Type.Literal(true)),
   }),
+  ApiKeyRenamed: Type.Object({ name: Type.String() }),
   /** Another key replaces it; it expires at `expiresAt`. */
   ApiKeyRotated: Type.Object({ newKeyId: Type.String(), expiresAt: Type.String() }),
   ApiKeyRevoked: Type.Object({}),

@@ -53,6 +53,8 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
         isTest: test,
       };
     }
+    case "ApiKeyRenamed":
+      return state === null ? null : { ...state, name: event.data.name };
     case "ApiKeyRotated": {
       const { newKeyId, expiresAt } = event.data;
       const rotatedTo = [...(state?.rotatedTo ?? []), newKeyId];

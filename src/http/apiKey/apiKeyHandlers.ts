@@ -3,6 +3,7 @@ import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import { type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueApiKey.ts";
 import { readApiKey } from "../../commands/apiKey/readApiKey.ts";
+import { renameKey } from "../../commands/apiKey/renameApiKey.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import { rotateKey } from "../../commands/apiKey/rotateApiKey.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
@@ -49,6 +50,15 @@ export async function rotateOnRequest(
   if (outcome.kind === "notActive") throw new Problem("API_KEY_NOT_ACTIVE");
   if (outcome.kind !== "rotated") throw refusal(outcome);
   return outcome;
+}
+
+/** Gives a key of the caller's workspace another name. Throws NOT_FOUND. */
+export async function renameOnRequest(
+  { deps }: ListSource,
+  { id, name }: { readonly id: string; readonly name: string },
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  found(isApiKeyId(id) ? await renameKey(deps, id, name, context) : null);
 }
 
 /** Revokes a key of the caller's workspace and, with `withChildren`, its descendants. Throws NOT_FOUND. */

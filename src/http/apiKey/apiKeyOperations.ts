@@ -1,6 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../domain/apiKey/decisions.ts";
-import { Closed } from "../body/commonSchemas.ts";
+import { displayNameFaults, memberRules } from "../body/commonFaults.ts";
+import { Closed, ShownName } from "../body/commonSchemas.ts";
+import { withRules } from "../body/validation.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersCreated, answersOk, operationsOf } from "../server/operation.ts";
 import { ApiKey, ApiKeyId, IssuedApiKey } from "./apiKeyResource.ts";
@@ -18,6 +20,11 @@ const RotateApiKeyBody = Closed(
     ),
   },
   { examples: [{ overlap_seconds: 3_600 }] },
+);
+
+export const RenameApiKeyBody = withRules(
+  Closed({ name: ShownName("What it is for.") }, { examples: [{ name: "Shop, production" }] }),
+  memberRules(({ name }) => displayNameFaults("/name", name)),
 );
 
 const RevokeApiKeyBody = Closed(
@@ -52,6 +59,13 @@ export const apiKeyOperations = operationsOf("API keys", {
     params: KeyParams,
     summary: "Read an API key",
     description: "What it is and may do; only the answer that issued it shows the key itself.",
+    ...answersOk(ApiKey, "NOT_FOUND"),
+  },
+  renameApiKey: {
+    params: KeyParams,
+    summary: "Rename an API key",
+    description: "The name is for people: the key itself, and what it may do, stay as they are.",
+    body: RenameApiKeyBody,
     ...answersOk(ApiKey, "NOT_FOUND"),
   },
   revokeApiKey: {

@@ -1,6 +1,7 @@
 import type { Context } from "elysia";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
+import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
@@ -9,13 +10,14 @@ import {
   issueOnRequest,
   type NewKey,
   pageOfApiKeys,
+  renameOnRequest,
   revokeOnRequest,
   rotateOnRequest,
 } from "./apiKeyHandlers.ts";
-import { apiKeyOperations } from "./apiKeyOperations.ts";
+import { apiKeyOperations, RenameApiKeyBody } from "./apiKeyOperations.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 
-/** Issuing, listing, rotating and revoking the keys of a workspace. */
+/** Issuing, listing, renaming, rotating and revoking the keys of a workspace. */
 export function apiKeysController(options: ControllerOptions) {
   const { deps, basePath } = options;
   const issued = async (request: Request, set: Context["set"], { id, key }: NewKey) => {
@@ -42,6 +44,12 @@ export function apiKeysController(options: ControllerOptions) {
     },
     getApiKey: async ({ params: { id }, request }) =>
       existingKey(options, principalOf(request).workspaceId, id),
+    renameApiKey: async ({ body, params: { id }, request }) => {
+      checkRules(RenameApiKeyBody, body);
+      const context = commandContextOf(request, deps);
+      await renameOnRequest(options, { id, name: body.name }, context);
+      return existingKey(options, context.workspaceId, id);
+    },
     revokeApiKey: async ({ body, params: { id }, request }) => {
       const context = commandContextOf(request, deps);
       await revokeOnRequest(options, { id, withChildren: body.with_children ?? false }, context);

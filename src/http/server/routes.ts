@@ -84,6 +84,7 @@ export const routes = {
   issueApiKey: post("/api/v1/api-keys", "workspace:manage"),
   listApiKeys: get("/api/v1/api-keys", "workspace:manage"),
   getApiKey: get("/api/v1/api-keys/:id", "workspace:manage"),
+  renameApiKey: patch("/api/v1/api-keys/:id", "workspace:manage"),
   revokeApiKey: post("/api/v1/api-keys/:id/revoke", "workspace:manage"),
   rotateApiKey: post("/api/v1/api-keys/:id/rotate", "workspace:manage"),
   listWebhooks: get("/webhooks", "webhook:manage"),

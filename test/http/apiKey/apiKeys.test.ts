@@ -6,6 +6,7 @@ import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { apiKeyUseStream } from "../../../src/domain/apiKeyUse/events.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import { type Caller, callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -13,6 +14,7 @@ import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/api-keys";
 const ACTIVE_KEYS_MAX = 1_000;
+const RENAMES_PER_DAY_MAX = 20;
 const HOUR_MS = 3_600_000;
 /** Long enough for a busy machine to issue a key and try it before it expires. */
 const EXPIRY_MS = 4_000;
@@ -217,6 +219,68 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       const answer = await list(tenant, `?${query}`);
       expectProblem(answer, 400, "INVALID_REQUEST");
       expect(answer.json.errors[0].pointer).toStartWith(pointer);
+    });
+  });
+
+  describe("renaming", () => {
+    const rename = (caller: Caller, id: string, body: object) =>
+      caller.call("PATCH", `${PATH}/${id}`, { body });
+
+    test("changes the name alone, wherever it shows", async () => {
+      const { json } = await issue(tenant, { scopes: ["email:read"] });
+      const { key, ...shown } = json;
+      const renamed = await rename(tenant, json.id, { name: "Shop, production" });
+      expect(renamed).toMatchObject({ status: 200, json: { ...shown, name: "Shop, production" } });
+      expect((await get(tenant, json.id)).text).toBe(renamed.text);
+      const found = (await list(tenant)).json.data.find(({ id }: { id: string }) => id === json.id);
+      expect(found).toEqual(renamed.json);
+      expect(await opens(key)).toBe(200);
+      const rotated = await tenant.call("POST", `${PATH}/${json.id}/rotate`);
+      expect(rotated.json).toMatchObject({ name: "Shop, production", rotated_from: json.id });
+      const entries = await tenant.call(
+        "GET",
+        `/api/v1/audit-log?target_id=${json.id}&action=api_key.renamed`,
+      );
+      expect(entries.json.data).toMatchObject([
+        { actor: { id: tenant.keyId }, target: { type: "api_key", id: json.id, label: "Shop, production" } },
+      ]);
+    });
+
+    test("takes the names that issuing takes, and finds no key of another workspace", async () => {
+      const { json } = await issue(tenant);
+      const other = await service.tenant({ sender: null });
+      for (const body of [{ name: "" }, { name: "x".repeat(201) }, { name: "shop\u202e" }, {}]) {
+        const refused = await rename(tenant, json.id, body);
+        expectProblem(refused, 400, "INVALID_REQUEST");
+        expect(refused.json.errors[0].pointer).toBe("/name");
+      }
+      for (const id of [UNKNOWN_ID, other.keyId, crypto.randomUUID(), "%00"])
+        expectProblem(await rename(tenant, id, { name: "mine" }), 404, "NOT_FOUND");
+      const reader = callerOf(service.url, (await issue(tenant, { scopes: ["email:read"] })).json.key);
+      expectProblem(await rename(reader, json.id, { name: "mine" }), 403, "FORBIDDEN");
+      expect((await get(tenant, json.id)).json.name).toBe("shop");
+    });
+
+    test("is limited in a day, so that the key stays quick to read, and a revocation is not", async () => {
+      const { json } = await issue(tenant);
+      for (let nth = 0; nth < RENAMES_PER_DAY_MAX; nth += 1)
+        expect((await rename(tenant, json.id, { name: `name ${nth}` })).status).toBe(200);
+      expectProblem(await rename(tenant, json.id, { name: "one more" }), 429, "RATE_LIMITED");
+      expect((await revoke(tenant, json.id)).status).toBe(200);
+    });
+
+    test("works on the command line", async () => {
+      const { json } = await issue(tenant);
+      const command = async (...words: readonly string[]) =>
+        runCommand(["api-key", "rename", ...words], service.app.dataDir, store.env);
+      expect(await command(json.id, "Shop 2")).toMatchObject({ exitCode: 0, out: `${json.id} renamed\n` });
+      expect((await get(tenant, json.id)).json.name).toBe("Shop 2");
+      const unknown = await command(UNKNOWN_ID, "Shop 2");
+      expect(unknown.exitCode).toBe(1);
+      expect(unknown.err).toContain(`there is no key ${UNKNOWN_ID}`);
+      const invisible = await command(json.id, " ");
+      expect(invisible.exitCode).toBe(2);
+      expect(invisible.err).toContain("the name must have visible characters");
     });
   });
 

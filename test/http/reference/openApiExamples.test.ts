@@ -40,7 +40,7 @@ describe("every example of a request is accepted by a service as it is started f
     for (const name of ["renameTemplate", "draftTemplateVersion", "previewTemplateVersion"])
       ids.set(name, template);
     ids.set("requestSenderVerification", sender);
-    for (const name of ["revokeApiKey", "rotateApiKey"]) {
+    for (const name of ["renameApiKey", "revokeApiKey", "rotateApiKey"]) {
       ids.set(name, await create("/api/v1/api-keys", { name, scopes: ["email:send"] }));
     }
     ids.set("version_id", version);

@@ -1,0 +1,25 @@
+import { renameKey } from "../../commands/apiKey/renameApiKey.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { type Command, notFound } from "../program/command.ts";
+import { displayNameArgument } from "../program/displayNameArgument.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+
+export const apiKeyRename: Command = {
+  name: "api-key rename",
+  operands: [
+    { name: "id", help: "id of the key: see `api-key list`" },
+    { name: "name", help: "its new name; in quotes when it has spaces" },
+  ],
+  summary: "Give a key another name",
+  description: "The key itself, and what it may do, stay as they are.",
+  examples: ['postledger api-key rename <id> "Shop, production"'],
+  async run(invocation) {
+    const id = invocation.operand("id");
+    const name = displayNameArgument("the name", invocation.operand("name"));
+    const outcome = await withLog(invocation.config, ({ deps }) =>
+      renameKey(deps, id, name, systemCommandContext("cli")),
+    );
+    if (outcome === "notFound") notFound(`there is no key ${id}`);
+    invocation.print({ id, name, outcome }, [`${id} ${outcome}`]);
+  },
+};

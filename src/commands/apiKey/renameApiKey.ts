@@ -1,0 +1,17 @@
+import { renameApiKey } from "../../domain/apiKey/decisions.ts";
+import type { ApiKeyState } from "../../domain/apiKey/state.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+/** How often callers may rename a key in a day. */
+const RENAMES_PER_DAY_MAX = 20;
+
+/** Gives a key another name. A context with a workspace reaches only that workspace's keys. */
+export function renameKey({ apiKeys }: Dependencies, id: string, name: string, context: CommandContext) {
+  const { workspaceId } = context;
+  const decide = (state: ApiKeyState) => {
+    const isForeign = workspaceId !== undefined && state?.workspaceId !== workspaceId;
+    return renameApiKey(isForeign ? null : state, name);
+  };
+  return apiKeys.transact(id, decide, context, RENAMES_PER_DAY_MAX);
+}
