@@ -21,7 +21,7 @@ import { type ControllerOptions, operationController } from "../server/operation
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { sendBatch } from "./emailBatch.ts";
-import { emailQuery, pageOfEmails } from "./emailHandlers.ts";
+import { emailQuery, pageOfEmails } from "./emailListing.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
 import {
   type EmailReceipt,

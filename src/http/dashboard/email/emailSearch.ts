@@ -8,7 +8,7 @@ import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
-import { emailQuery } from "../../email/emailHandlers.ts";
+import { emailQuery } from "../../email/emailListing.ts";
 
 /** What can be searched for, in the order in which a search is written. */
 export const SEARCH_WORDS = [

@@ -4,7 +4,7 @@ import { type EmailView, readEmail, readEmailByKey } from "../../../commands/ema
 import type { MailOwner } from "../../../kernel/mail/mailOwnerId.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
-import { pageOfEmails } from "../../email/emailHandlers.ts";
+import { pageOfEmails } from "../../email/emailListing.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 
