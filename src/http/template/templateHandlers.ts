@@ -2,13 +2,7 @@ import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import { countTemplates, listTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../commands/storage/contentQuota.ts";
-import {
-  archiveExistingTemplate,
-  draftTemplateVersion,
-  newTemplate,
-  publishTemplateVersion,
-  renameExistingTemplate,
-} from "../../commands/template/manageTemplates.ts";
+import { draftTemplateVersion, newTemplate } from "../../commands/template/manageTemplates.ts";
 import {
   readTemplate,
   readTemplateVersion,
@@ -73,15 +67,9 @@ export async function createOrRefuse(
   throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
 }
 
-/** Gives a template another name. Throws if that is not possible. */
-export async function renameOrRefuse(
-  deps: Dependencies,
-  location: TemplateLocation,
-  name: string,
-  context: WorkspaceCommandContext,
-): Promise<void> {
-  const outcome = await renameExistingTemplate(deps, location, name, context);
-  if (outcome !== "renamed") throw new Problem(REFUSALS[outcome]);
+/** Throws the problem of a change to a template that was refused. */
+export function requireChanged(outcome: "renamed" | "drafted" | "published" | keyof typeof REFUSALS): void {
+  if (outcome in REFUSALS) throw new Problem(REFUSALS[outcome as keyof typeof REFUSALS]);
 }
 
 /** Adds a version to a template and returns its id. Throws a problem that names all faults. */
@@ -95,29 +83,8 @@ export async function draftOrRefuse(
   const { outcome, versionId } = await draftTemplateVersion(deps, location, draft, context);
   if (outcome === "quotaExceeded")
     throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_QUOTA_USED_UP });
-  if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
+  requireChanged(outcome);
   return versionId;
-}
-
-/** Makes a version the one that sends use. Throws if that is not possible. */
-export async function publishOrRefuse(
-  deps: Dependencies,
-  location: TemplateLocation,
-  versionId: string,
-  context: WorkspaceCommandContext,
-): Promise<void> {
-  const outcome = await publishTemplateVersion(deps, location, versionId, context);
-  if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
-}
-
-/** Archives a template for good. Throws `NOT_FOUND` if there is none. */
-export async function archiveOrRefuse(
-  deps: Dependencies,
-  location: TemplateLocation,
-  context: WorkspaceCommandContext,
-): Promise<void> {
-  const outcome = await archiveExistingTemplate(deps, location, context);
-  if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
 }
 
 /** A page of a workspace's templates, newest first. */

@@ -1,23 +1,26 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { deleteTemplate } from "../../commands/template/deleteTemplate.ts";
+import {
+  archiveExistingTemplate,
+  publishTemplateVersion,
+  renameExistingTemplate,
+} from "../../commands/template/manageTemplates.ts";
 import { type TemplateLocation, viewVersion } from "../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../commands/template/renderForSend.ts";
 import { templateStatus } from "../../domain/template/state.ts";
 import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { found, idOfPath, Problem, refusedFor } from "../server/problem.ts";
+import { found, idOfPath, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import {
-  archiveOrRefuse,
   createOrRefuse,
   draftOrRefuse,
   existingTemplate,
   existingVersion,
   pageOfTemplates,
   pageOfVersions,
-  publishOrRefuse,
-  renameOrRefuse,
+  requireChanged,
 } from "./templateHandlers.ts";
 import {
   type ListVersionsQuery,
@@ -48,17 +51,17 @@ export function templatesController(options: ControllerOptions) {
     renameTemplate: async ({ body, params, request }) => {
       checkRules(TemplateNameBody, body);
       const location = templateLocationOf(request, params.id);
-      await renameOrRefuse(deps, location, body.name, commandContextOf(request, deps));
+      const context = commandContextOf(request, deps);
+      requireChanged(await renameExistingTemplate(deps, location, body.name, context));
       return shownTemplate(deps, location);
     },
     deleteTemplate: async ({ params, request, set }) => {
-      const outcome = await deleteTemplate(deps, idOfPath(params.id), commandContextOf(request, deps));
-      if (outcome !== "deleted") throw new Problem("NOT_FOUND");
+      found(await deleteTemplate(deps, idOfPath(params.id), commandContextOf(request, deps)));
       set.status = 204;
     },
     archiveTemplate: async ({ params, request }) => {
       const location = templateLocationOf(request, params.id);
-      await archiveOrRefuse(deps, location, commandContextOf(request, deps));
+      found(await archiveExistingTemplate(deps, location, commandContextOf(request, deps)));
       return shownTemplate(deps, location);
     },
   }).use(versionsController(deps, basePath));
@@ -84,7 +87,7 @@ function versionsController(deps: Dependencies, basePath: string) {
       const location = templateLocationOf(request, params.id);
       const versionId = idOfPath(params.version_id);
       const context = commandContextOf(request, deps);
-      await publishOrRefuse(deps, location, versionId, context);
+      requireChanged(await publishTemplateVersion(deps, location, versionId, context));
       return versionJson(location, await existingVersion(deps, location, versionId));
     },
     previewTemplateVersion: async ({ body, params, request }) => {

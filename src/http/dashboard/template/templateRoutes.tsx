@@ -1,17 +1,20 @@
 /** @jsxImportSource hono/jsx */
 
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
+import {
+  archiveExistingTemplate,
+  renameExistingTemplate,
+} from "../../../commands/template/manageTemplates.ts";
 import type { TemplateLocation } from "../../../commands/template/readTemplate.ts";
 import { displayNameFault } from "../../../kernel/text/displayNameFault.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
-import { idOfPath, Problem } from "../../server/problem.ts";
+import { found, idOfPath } from "../../server/problem.ts";
 import {
-  archiveOrRefuse,
   createOrRefuse,
   existingTemplate,
   pageOfTemplates,
   pageOfVersions,
-  renameOrRefuse,
+  requireChanged,
 } from "../../template/templateHandlers.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -111,7 +114,8 @@ function renameRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
       const template = await existingTemplate(deps, location);
       const entered = enteredName(context);
       if (entered.fault !== undefined) return renamePage(context, template.name, entered);
-      await renameOrRefuse(deps, location, entered.name, context.commandContext());
+      const outcome = await renameExistingTemplate(deps, location, entered.name, context.commandContext());
+      requireChanged(outcome);
       return context.seeOther(`/templates/${location.templateId}`, "The template was renamed.");
     }),
   ];
@@ -154,7 +158,7 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
     ),
     post("/templates/:id/archive", scope, async (context) => {
       const location = templateLocationOf(context);
-      await archiveOrRefuse(deps, location, context.commandContext());
+      found(await archiveExistingTemplate(deps, location, context.commandContext()));
       return context.seeOther(`/templates/${location.templateId}`, "The template was archived.");
     }),
     get("/templates/:id/delete", scope, (context) =>
@@ -165,12 +169,8 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
       }),
     ),
     post("/templates/:id/delete", scope, async (context) => {
-      const outcome = await deleteTemplate(
-        deps,
-        templateLocationOf(context).templateId,
-        context.commandContext(),
-      );
-      if (outcome !== "deleted") throw new Problem("NOT_FOUND");
+      const { templateId } = templateLocationOf(context);
+      found(await deleteTemplate(deps, templateId, context.commandContext()));
       return context.seeOther(TEMPLATES.path, "The template was deleted.");
     }),
   ];

@@ -1,9 +1,10 @@
 /** @jsxImportSource hono/jsx */
 
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { publishTemplateVersion } from "../../../commands/template/manageTemplates.ts";
 import type { Template } from "../../../domain/template/state.ts";
 import { idOfPath } from "../../server/problem.ts";
-import { existingTemplate, existingVersion, publishOrRefuse } from "../../template/templateHandlers.ts";
+import { existingTemplate, existingVersion, requireChanged } from "../../template/templateHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { TEMPLATES, templateLocationOf } from "./templateRoutes.tsx";
@@ -18,7 +19,7 @@ export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRou
     post("/templates/:id/versions/:version/publish", scope, async (context) => {
       const location = templateLocationOf(context);
       const versionId = idOfPath(context.params.version);
-      await publishOrRefuse(deps, location, versionId, context.commandContext());
+      requireChanged(await publishTemplateVersion(deps, location, versionId, context.commandContext()));
       const { version } = await existingVersion(deps, location, versionId);
       return context.seeOther(
         `/templates/${location.templateId}`,
