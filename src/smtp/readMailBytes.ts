@@ -1,8 +1,11 @@
 import type { IncomingBody } from "../http/body/bodyAdmission.ts";
+import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 import { Problem } from "../http/server/problem.ts";
 import { ByteBuffer } from "../kernel/byteBuffer.ts";
 import { grouped } from "../kernel/text/readableNumbers.ts";
-import { MAIL_BYTES_MAX } from "./submittedMailLimits.ts";
+
+/** The largest mail accepted over SMTP, in bytes: the same limit as for a request over HTTP. */
+export const MAIL_BYTES_MAX = BODY_BYTES_MAX;
 
 const CR = 0x0d;
 const LF = 0x0a;

@@ -1,5 +1,5 @@
 import type { SendEmailBody } from "../http/email/sendEmailRequest.ts";
-import { refusedFor } from "../http/server/problem.ts";
+import { invalid } from "../http/server/problem.ts";
 import { parseAddress } from "../kernel/text/emailAddress.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { ParsedFile, ParsedMail, ParsedMailbox } from "../ports/submission/mailParser.ts";
@@ -13,6 +13,8 @@ const ONCE: readonly string[] = [
   "x-idempotency-key",
   "x-postledger-tags",
 ];
+
+const ONLY_ONCE = "must occur once in the header";
 
 const EMPTY_TEXT = "\n";
 
@@ -76,9 +78,7 @@ function unfolded(value: string): string {
 function requireOnce({ headers }: ParsedMail): void {
   const names = headers.map(({ name }) => name.toLowerCase());
   const twice = ONCE.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
-  if (twice !== undefined) {
-    throw refusedFor("INVALID_REQUEST", [{ pointer: `/${twice}`, message: "must occur once in the header" }]);
-  }
+  if (twice !== undefined) throw invalid(`/${twice}`, ONLY_ONCE);
 }
 
 const FIELDS = { from: "from", replyTo: "reply-to" } as const;
@@ -86,10 +86,7 @@ const FIELDS = { from: "from", replyTo: "reply-to" } as const;
 /** The only mailbox in a field; null if it names none. */
 function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): ParsedMailbox | null {
   const [first, ...others] = mail[member];
-  if (others.length > 0) {
-    const message = "must name one mailbox, not several";
-    throw refusedFor("INVALID_REQUEST", [{ pointer: `/${FIELDS[member]}`, message }]);
-  }
+  if (others.length > 0) throw invalid(`/${FIELDS[member]}`, "must name one mailbox, not several");
   return first ?? null;
 }
 
@@ -130,10 +127,7 @@ function mailHeaders({ headers }: ParsedMail): Readonly<Record<string, string>> 
     const lower = name.toLowerCase();
     const text = unfolded(value);
     if (!OWN.test(lower) || FOR_US.test(lower) || FOR_OTHERS.test(lower) || text === "") continue;
-    if (names.has(lower)) {
-      const message = "must occur once in the header";
-      throw refusedFor("INVALID_REQUEST", [{ pointer: `/${lower}`, message }]);
-    }
+    if (names.has(lower)) throw invalid(`/${lower}`, ONLY_ONCE);
     names.add(lower);
     own[name] = text;
   }

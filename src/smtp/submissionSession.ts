@@ -4,7 +4,6 @@ import {
   type Principal,
   principalOfKey,
 } from "../commands/apiKey/authenticate.ts";
-import type { Dependencies } from "../commands/dependencies.ts";
 import { createRequestTimeouts, type RequestTimeouts } from "../http/limits/requestTimeouts.ts";
 import { Problem, unavailable } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
@@ -14,7 +13,6 @@ import { newRequestId } from "../kernel/ids.ts";
 import { isClientIn } from "../kernel/network/clientIp.ts";
 import { parseAddress } from "../kernel/text/emailAddress.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
-import type { MailParser } from "../ports/submission/mailParser.ts";
 import type {
   IncomingMail,
   LoggedIn,
@@ -24,17 +22,12 @@ import type {
 } from "../ports/submission/submissionServer.ts";
 import { contentTooLarge, type ReadMailBytes, readMailBytes } from "./readMailBytes.ts";
 import { reply, replyOf } from "./smtpReplies.ts";
-import { submitMail } from "./submitMail.ts";
+import { type Submitted, type Submitting, submitMail } from "./submitMail.ts";
 
 /** All members of `ServerOptions` are shared with HTTP, and so are the limits. The time-out starts after the content. */
 export interface SubmissionOptions
-  extends Pick<
-    ServerOptions,
-    "rateLimits" | "bodies" | "requests" | "isClosed" | "log" | "requestTimeoutMs"
-  > {
-  readonly deps: Dependencies;
-  readonly parser: MailParser;
-}
+  extends Submitting,
+    Pick<ServerOptions, "bodies" | "requests" | "isClosed" | "log" | "requestTimeoutMs"> {}
 
 const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
   missing: "the password must be an API key; the user name does not matter",
@@ -150,7 +143,7 @@ async function take(
     const refused = record.refused(contentTooLarge());
     return read.isCut ? { ...refused, isLast: true } : refused;
   }
-  const mail = { user, recipients, bytes: read.bytes, requestId: record.requestId };
+  const mail = { principal: user, recipients, bytes: read.bytes, requestId: record.requestId };
   const answered = accept(options, mail).then(
     (accepted) => {
       record.accepted();
@@ -161,19 +154,11 @@ async function take(
   return timeouts.within(answered.finally(end), () => record.refused(TOO_LATE));
 }
 
-interface WholeMail {
-  readonly user: Principal;
-  readonly recipients: readonly string[];
-  readonly bytes: Buffer;
-  readonly requestId: string;
-}
-
-async function accept(options: SubmissionOptions, mail: WholeMail): Promise<SmtpReply> {
+async function accept(options: SubmissionOptions, mail: Submitted): Promise<SmtpReply> {
   if (await options.isClosed()) throw FROZEN;
-  const { deps, rateLimits, parser } = options;
-  const principal = await principalOfKey(deps, mail.user.keyId);
+  const principal = await principalOfKey(options.deps, mail.principal.keyId);
   if (principal === null) throw REVOKED;
-  const ids = await submitMail({ deps, rateLimits, parser }, { ...mail, principal });
+  const ids = await submitMail(options, { ...mail, principal });
   const [first] = ids;
   const text =
     ids.length === 1 ? `accepted as ${first}` : `accepted ${ids.length} messages, the first as ${first}`;

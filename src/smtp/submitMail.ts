@@ -12,21 +12,26 @@ import type { RateLimits } from "../http/limits/rateLimits.ts";
 import { requireSender } from "../http/server/authorization.ts";
 import { invalid, Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
-import { keyActor } from "../kernel/event/actor.ts";
+import { contextOfKey } from "../http/server/requestContext.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
 import { fieldOf, nameOf, sendRequestFromMail } from "./sendRequestFromMail.ts";
 
-interface Submitting {
+/** Recipients of one mail. A client sends another mail to the others (RFC 5321 §4.5.3.1.10). */
+export const RECIPIENTS_MAX = 100;
+
+/** What submitting a mail needs. */
+export interface Submitting {
   readonly deps: Dependencies;
+  /** Shared with HTTP. */
   readonly rateLimits: RateLimits;
   readonly parser: MailParser;
 }
 
 /** A mail that was received completely, with the recipients of its envelope. */
-interface Submitted {
+export interface Submitted {
   readonly principal: Principal;
   readonly recipients: readonly string[];
   readonly bytes: Buffer;
@@ -48,9 +53,7 @@ export async function submitMail(
   if (!hasPlainLines(bytes)) throw invalid("", "holds a CR or LF alone, or a NUL: lines end with CRLF");
   const parsed = await parser.parse(bytes, principal.workspaceId);
   if (parsed.kind === "refused") throw invalid("", parsed.reason);
-  const { workspaceId, keyId, isTest } = principal;
-  const actor = keyActor(keyId);
-  const context = { at: deps.clock.now(), correlationId: requestId, actor, workspaceId, isTest };
+  const context = contextOfKey(deps, principal, requestId);
   const sends = sendsOf({ deps, principal, recipients, context }, parsed.mail);
   const ids: string[] = [];
   for (const send of sends) {

@@ -107,7 +107,7 @@ async function measureProgram(): Promise<Readonly<Record<string, number>>> {
   let sent = 0;
   const parse = await measureUs(async (call) => {
     const body = admission.open(workspaceId);
-    await readJsonBody(incoming[call] as Request, body, { bytesMax: BODY_BYTES_MAX });
+    await readJsonBody(incoming[call] as Request, body, BODY_BYTES_MAX);
     body.release();
   }, ready);
   const authorize = await measureUs(() => authenticate(deps, `Bearer ${apiKey}`));

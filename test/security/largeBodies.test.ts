@@ -99,7 +99,7 @@ const read = (text: string) => {
   const bytes = Buffer.from(text);
   const headers = { "content-length": String(bytes.length) };
   const request = new Request("http://localhost/", { method: "POST", headers, body: bytes });
-  return readJsonBody(request, bodies.open("workspace"), { bytesMax: BODY_BYTES_MAX });
+  return readJsonBody(request, bodies.open("workspace"), BODY_BYTES_MAX);
 };
 
 test("quotes and backslashes end a text where JSON says, however many there are (property)", async () => {

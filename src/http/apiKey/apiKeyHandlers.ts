@@ -1,4 +1,9 @@
-import { apiKeyDescendants, apiKeyOf, listApiKeys } from "../../../projections/apiKeys.ts";
+import {
+  apiKeyDescendants,
+  apiKeyOf,
+  countActiveApiKeys,
+  listApiKeys,
+} from "../../../projections/apiKeys.ts";
 import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import { type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueApiKey.ts";
@@ -11,9 +16,11 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { caughtUpPage, caughtUpRows, type ListSource } from "../lists/caughtUpReads.ts";
 import { found, invalid, Problem } from "../server/problem.ts";
-import { requireActiveKeysBelowMax } from "./activeKeyLimit.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 import { type IssueApiKeyBody, wantedKey } from "./issueApiKeyRequest.ts";
+
+/** Active keys per workspace. Concurrent requests may exceed it slightly. */
+const ACTIVE_KEYS_MAX = 1_000;
 
 /** A new key, shown this one time. */
 export interface NewKey {
@@ -33,6 +40,12 @@ export async function issueOnRequest(
   const outcome = await issueFurtherKey(source.deps, issuer, wanted, context);
   if (outcome.kind !== "issued") throw refusal(outcome);
   return outcome;
+}
+
+function requireActiveKeysBelowMax({ deps, readModel }: ListSource, { workspaceId }: Principal): void {
+  const now = rfc3339(deps.clock.now());
+  if (countActiveApiKeys(readModel("api-keys").db, workspaceId, now) < ACTIVE_KEYS_MAX) return;
+  throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
 }
 
 /** Issues a key that replaces another one. Throws a `Problem` if it cannot. */

@@ -21,7 +21,7 @@ import { whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { found, idOfPath, invalidHeader, Problem, refusedFor } from "../server/problem.ts";
+import { found, idOfPath, invalid, Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { existingUpload, pageOfUploads } from "./attachmentHandlers.ts";
@@ -74,9 +74,9 @@ function isForm(headers: Headers): boolean {
 
 /** Runs the checks that come before a body, then reads a JSON body whole; a form is left to arrive piece by piece. */
 function readUpload(deps: Dependencies) {
-  const readJson = authorizeThenRead(deps, routes.uploadAttachment, (headers) => {
+  const readJson = authorizeThenRead(deps, routes.uploadAttachment, {}, (headers) => {
     if (mediaTypeOf(headers) === "application/json") return;
-    throw invalidHeader("Content-Type", "must be multipart/form-data or application/json");
+    throw invalid("/Content-Type", "must be multipart/form-data or application/json");
   });
   const check = authorize(deps, routes.uploadAttachment);
   return async ({ request }: { request: Request }) => {

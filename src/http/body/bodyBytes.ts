@@ -2,7 +2,7 @@ import { ByteBuffer } from "../../kernel/byteBuffer.ts";
 import { nextTurn } from "../../kernel/sleep.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
-import { invalidHeader, Problem } from "../server/problem.ts";
+import { invalid, Problem } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import { SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
 
@@ -21,9 +21,7 @@ export function mediaTypeOf(headers: Headers): string {
 /** Refuses a compressed body. */
 export function requireIdentity(headers: Headers): void {
   const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
-  if (encoding !== "identity") {
-    throw invalidHeader("Content-Encoding", "must be identity");
-  }
+  if (encoding !== "identity") throw invalid("/Content-Encoding", "must be identity");
 }
 
 /** The Content-Length; null without one. Two of them, even equal ones, arrive as "12, 12". */
@@ -32,7 +30,7 @@ export function contentLengthOf(headers: Headers): number | null {
   if (text === null) return null;
   const length = wholeNumber(text);
   if (length !== null) return length;
-  throw invalidHeader("Content-Length", "must be sent once, as a whole number");
+  throw invalid("/Content-Length", "must be sent once, as a whole number");
 }
 
 /** Whether a request announces a body. */
@@ -41,14 +39,19 @@ export function announcesBody(headers: Headers): boolean {
 }
 
 /**
- * Reads the bytes of a body, up to its limit. A small body with a known length is read in one go, the cheapest way
- * for a send, and reserves all its room at the start; for others only what has arrived counts.
+ * Reads the bytes of a body, up to its limit; a longer one is refused. A small body with a known length is read in one
+ * go, the cheapest way for a send, and reserves all its room at the start; for others only what has arrived counts.
  */
-export async function readBytes(request: Request, body: IncomingBody, bytesMax: number): Promise<Uint8Array> {
+export async function readBytes(
+  request: Request,
+  body: IncomingBody,
+  bytesMax: number,
+  refusal?: Problem,
+): Promise<Uint8Array> {
   const length = contentLengthOf(request.headers);
-  if (length !== null && length > bytesMax) throw tooLarge(bytesMax);
+  if (length !== null && length > bytesMax) throw refusal ?? tooLarge(bytesMax);
   if (length === null || length > SMALL_BODY_BYTES_MAX) {
-    return readAsItComes(request, body, { length, bytesMax });
+    return readAsItComes(request, body, { length, bytesMax, refusal });
   }
   body.admit(length);
   return new Uint8Array(await body.next(request.arrayBuffer()));
@@ -58,13 +61,13 @@ export async function readBytes(request: Request, body: IncomingBody, bytesMax: 
 async function readAsItComes(
   request: Request,
   body: IncomingBody,
-  { length, bytesMax }: { readonly length: number | null; readonly bytesMax: number },
+  { length, bytesMax, refusal }: { length: number | null; bytesMax: number; refusal: Problem | undefined },
 ): Promise<Uint8Array> {
   const parts = new ByteBuffer();
   let whole: Uint8Array | null = null;
   let bytes = 0;
   for await (const part of partsOf(request, body)) {
-    if (bytes + part.byteLength > bytesMax) throw tooLarge(bytesMax);
+    if (bytes + part.byteLength > bytesMax) throw refusal ?? tooLarge(bytesMax);
     body.admit(part.byteLength);
     if (whole === null) parts.add(part);
     else whole.set(part, bytes);

@@ -1,15 +1,8 @@
 import { nextTurn } from "../../kernel/sleep.ts";
 import { type Json, parseJson } from "../../kernel/text/json.ts";
-import { invalid, invalidHeader, refusedFor } from "../server/problem.ts";
+import { invalid, refusedFor } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
-import {
-  announcesBody,
-  contentLengthOf,
-  mediaTypeOf,
-  partsOf,
-  readBytes,
-  requireIdentity,
-} from "./bodyBytes.ts";
+import { announcesBody, mediaTypeOf, readBytes, requireIdentity } from "./bodyBytes.ts";
 import { NO_BODY_BYTES_MAX } from "./bodyLimits.ts";
 import { checkValue, pointerTo, requireBoundedShape } from "./jsonLimits.ts";
 import { jsonSyntaxError } from "./jsonSyntaxError.ts";
@@ -20,7 +13,7 @@ const YIELD_ABOVE_BYTES = 1_000_000;
 /** Refuses anything but plain JSON before reading the body. */
 export function requireJson(headers: Headers): void {
   if (mediaTypeOf(headers) !== "application/json") {
-    throw invalidHeader("Content-Type", "must be application/json");
+    throw invalid("/Content-Type", "must be application/json");
   }
   requireIdentity(headers);
 }
@@ -50,18 +43,8 @@ function parsed(text: string): Json {
   }
 }
 
-/** A route's limits on its body. */
-interface JsonBodyRules {
-  /** The longest encoded body, in bytes. */
-  readonly bytesMax: number;
-}
-
 /** Reads the JSON body of a request, within every limit, refusing values that would be stored differently than sent. */
-export async function readJsonBody(
-  request: Request,
-  body: IncomingBody,
-  { bytesMax }: JsonBodyRules,
-): Promise<Json> {
+export async function readJsonBody(request: Request, body: IncomingBody, bytesMax: number): Promise<Json> {
   const bytes = await readBytes(request, body, bytesMax);
   if (bytes.length === 0) throw invalid("", "is empty");
   if (beginsWithMark(bytes)) throw invalid("", "begins with a byte order mark, which JSON does not have");
@@ -75,18 +58,8 @@ export async function readJsonBody(
   return value;
 }
 
-/** Reads an optional JSON body; an empty object if there is none. */
-export async function readOptionalJsonBody(
-  request: Request,
-  body: IncomingBody,
-  rules: JsonBodyRules,
-): Promise<Json> {
-  if (!announcesBody(request.headers)) return {};
-  requireJson(request.headers);
-  return readJsonBody(request, body, rules);
-}
-
 const NOT_TAKEN = "is not taken: this operation has no body";
+const BODY_NOT_TAKEN = invalid("", NOT_TAKEN);
 
 /**
  * Refuses a body where none is accepted, naming its members: its sender believes that they do something. Lets an
@@ -94,19 +67,10 @@ const NOT_TAKEN = "is not taken: this operation has no body";
  */
 export async function requireNoBody(request: Request, body: IncomingBody): Promise<void> {
   if (!announcesBody(request.headers)) return;
-  const length = contentLengthOf(request.headers);
-  if (length !== null && length > NO_BODY_BYTES_MAX) throw invalid("", NOT_TAKEN);
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of partsOf(request, body)) {
-    bytes += part.byteLength;
-    if (bytes > NO_BODY_BYTES_MAX) throw invalid("", NOT_TAKEN);
-    body.admit(part.byteLength);
-    parts.push(part);
-  }
-  const text = Buffer.concat(parts).toString("utf8").trim();
+  const bytes = await readBytes(request, body, NO_BODY_BYTES_MAX, BODY_NOT_TAKEN);
+  const text = new TextDecoder().decode(bytes).trim();
   const members = text === "" ? [] : membersOf(text);
-  if (members === null) throw invalid("", NOT_TAKEN);
+  if (members === null) throw BODY_NOT_TAKEN;
   if (members.length === 0) return;
   const errors = members.map((name) => ({ pointer: pointerTo("", name), message: NOT_TAKEN }));
   throw refusedFor("INVALID_REQUEST", errors);

@@ -25,10 +25,10 @@ function stringEnd(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * What is wrong with the shape of the text, found before it is parsed: nested too deep, or more values than any
- * request needs. Null if nothing. Brackets and commas inside strings do not count.
+ * Refuses bytes that would take long to parse as JSON: nested too deep, or more values than any request needs. Brackets
+ * and commas inside strings do not count.
  */
-function shapeFault(bytes: Uint8Array): string | null {
+export function requireBoundedShape(bytes: Uint8Array): void {
   let depth = 0;
   let values = 0;
   for (let index = 0; index < bytes.length; index += 1) {
@@ -38,16 +38,9 @@ function shapeFault(bytes: Uint8Array): string | null {
     // `[` and `{` differ in one bit, and so do `]` and `}`.
     else if ((byte | 0x20) === 0x7b) depth += 1;
     else if ((byte | 0x20) === 0x7d) depth -= 1;
-    if (depth > PARSED_DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
-    if (values > VALUES_MAX) return `holds more than ${VALUES_MAX} values`;
+    if (depth > PARSED_DEPTH_MAX) throw invalid("", `is nested deeper than ${DEPTH_MAX} levels`);
+    if (values > VALUES_MAX) throw invalid("", `holds more than ${VALUES_MAX} values`);
   }
-  return null;
-}
-
-/** Throws for bytes that would take long to parse as JSON; see {@link shapeFault}. */
-export function requireBoundedShape(bytes: Uint8Array): void {
-  const fault = shapeFault(bytes);
-  if (fault !== null) throw invalid("", fault);
 }
 
 /** The JSON Pointer (RFC 6901) to a member or item of the value at `parent`. */

@@ -1,11 +1,10 @@
-import { Elysia } from "elysia";
+import { type Context, Elysia } from "elysia";
 import { lazy } from "../../kernel/lazy.ts";
 import { countPage } from "../server/authorization.ts";
 import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { deduplicateComponents } from "./deduplicateComponents.ts";
 import type { OpenApiDocument } from "./openApiTypes.ts";
-import { referenceHeaders } from "./referenceHeaders.ts";
 import { referencePage } from "./referencePage.ts";
 import { REFERENCE_STYLE } from "./referenceStyle.ts";
 
@@ -50,6 +49,18 @@ function page(text: string, headers: Page["headers"]): Page {
   };
 }
 
+/** Headers of the page: only its own style and scripts may load. */
+function htmlHeaders(): Page["headers"] {
+  const style = new Bun.CryptoHasher("sha256").update(REFERENCE_STYLE).digest("base64");
+  return {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": `default-src 'none'; style-src 'sha256-${style}'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+  };
+}
+
 /** Whether the caller already has this text (RFC 9110, If-None-Match: a list of tags, weak ones too, or `*`). */
 function isKept(request: Request, etag: string): boolean {
   const etags = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim());
@@ -63,13 +74,7 @@ function takesGzip(request: Request): boolean {
 }
 
 function answer(made: () => Page) {
-  return async ({
-    request,
-    set,
-  }: {
-    request: Request;
-    set: { status?: number | string; headers: object };
-  }) => {
+  return async ({ request, set }: Pick<Context, "request" | "set">) => {
     const { text, gzip, headers, digest } = made();
     const isGzip = takesGzip(request);
     const etag = isGzip ? `"${digest}-gzip"` : `"${digest}"`;
@@ -99,9 +104,7 @@ export function referenceController({ document, basePath }: ReferenceOptions) {
     }),
   );
   const links = { document: basePath + routes.openApi.path, script: basePath + SCRIPT_PATH };
-  const html = lazy(() =>
-    page(referencePage(document(), links), referenceHeaders(REFERENCE_STYLE, "script-src 'self'")),
-  );
+  const html = lazy(() => page(referencePage(document(), links), htmlHeaders()));
   return new Elysia({ normalize: false })
     .get(routes.openApi.path, answer(json))
     .get(routes.docs.path, answer(html))

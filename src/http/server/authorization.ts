@@ -9,8 +9,9 @@ import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
 import { isClientIn } from "../../kernel/network/clientIp.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";
-import { contentLengthOf } from "../body/bodyBytes.ts";
-import { readJsonBody, readOptionalJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
+import { announcesBody, contentLengthOf } from "../body/bodyBytes.ts";
+import { readJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
+import type { Operation } from "./operation.ts";
 import { invalid, Problem, refusedFor, tooManyRequests } from "./problem.ts";
 import { beginRead, bodyOf, clientOf, requestContextOf } from "./requestContext.ts";
 import type { Route } from "./routes.ts";
@@ -87,27 +88,23 @@ export function authorizeUnread(deps: Dependencies, route: Route) {
   };
 }
 
-/** For an operation with an optional body. */
-export function authorizeThenReadOptional(deps: Dependencies, route: Route) {
-  const check = authorize(deps, route);
-  return async (request: Request): Promise<Json> => {
-    await check(request);
-    return readOptionalJsonBody(request, bodyOf(request), { bytesMax: route.bodyBytesMax });
-  };
-}
-
 /** A route's own rules about headers. */
 export type HeaderCheck = (headers: Headers) => void;
 
-/** Runs all checks that come before the body, then reads it. */
-export function authorizeThenRead(deps: Dependencies, route: Route, checkHeaders?: HeaderCheck) {
+/** Runs all checks that come before the body, then reads it; an empty object if it may be left out, and was. */
+export function authorizeThenRead(
+  deps: Dependencies,
+  route: Route,
+  { isBodyOptional }: Pick<Operation, "isBodyOptional">,
+  checkHeaders?: HeaderCheck,
+) {
   const check = authorize(deps, route);
-  const bodyRules = { bytesMax: route.bodyBytesMax };
   return async (request: Request): Promise<Json> => {
     await check(request);
     checkHeaders?.(request.headers);
+    if (isBodyOptional && !announcesBody(request.headers)) return {};
     requireJson(request.headers);
-    return readJsonBody(request, bodyOf(request), bodyRules);
+    return readJsonBody(request, bodyOf(request), route.bodyBytesMax);
   };
 }
 

@@ -6,13 +6,7 @@ import { listParametersOf, NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
 import type { ListSource } from "../lists/caughtUpReads.ts";
 import { cursorsOfList } from "../lists/cursorPaging.ts";
-import {
-  authorize,
-  authorizeThenRead,
-  authorizeThenReadOptional,
-  authorizeUnread,
-  type HeaderCheck,
-} from "./authorization.ts";
+import { authorize, authorizeThenRead, authorizeUnread, type HeaderCheck } from "./authorization.ts";
 import type { Operation, Operations } from "./operation.ts";
 import { principalOf } from "./requestContext.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
@@ -41,18 +35,10 @@ function readAndCheck(read: (request: Request) => Promise<Json>, body: TSchema, 
   };
 }
 
-function hookOf(
-  deps: Dependencies,
-  route: Route,
-  { body, query = NoQuery, isBodyOptional }: Operation,
-  checkHeaders?: HeaderCheck,
-): Hook {
-  if (body !== undefined) {
-    const read = isBodyOptional
-      ? authorizeThenReadOptional(deps, route)
-      : authorizeThenRead(deps, route, checkHeaders);
-    return readAndCheck(read, body, query);
-  }
+function hookOf(deps: Dependencies, route: Route, operation: Operation, checkHeaders?: HeaderCheck): Hook {
+  const { body, query = NoQuery } = operation;
+  if (body !== undefined)
+    return readAndCheck(authorizeThenRead(deps, route, operation, checkHeaders), body, query);
   const check = route.method === "GET" ? authorize(deps, route) : authorizeUnread(deps, route);
   const lists = listParametersOf(query);
   return async (incoming) => {

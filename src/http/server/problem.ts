@@ -85,14 +85,9 @@ function sentenceOf({ pointer, message }: ProblemDetail): string {
   return pointer === "" ? `the body ${message}` : `${pointer}: ${message}`;
 }
 
-/** The refusal of one value of the body. */
+/** The refusal of one value, of the body, the query or a header. */
 export function invalid(pointer: string, message: string): Problem {
   return refusedFor("INVALID_REQUEST", [{ pointer, message }]);
-}
-
-/** The refusal of the value of a header. */
-export function invalidHeader(name: string, message: string): Problem {
-  return invalid(`/${name}`, message);
 }
 
 /** A refusal that lists the faults, up to {@link ERRORS_MAX}; without any, the code says it all. */

@@ -145,10 +145,16 @@ export function principalOf(request: Request): Principal {
 
 /** The command context of this request. */
 export function commandContextOf(request: Request, deps: Dependencies): WorkspaceCommandContext {
-  const { requestId } = requestContextOf(request);
-  const { workspaceId, keyId, isTest } = principalOf(request);
-  const actor = keyActor(keyId);
-  return { at: deps.clock.now(), correlationId: requestId, actor, workspaceId, isTest };
+  return contextOfKey(deps, principalOf(request), requestContextOf(request).requestId);
+}
+
+/** The context of a command that a key gives now. */
+export function contextOfKey(
+  { clock }: Dependencies,
+  { workspaceId, keyId, isTest }: Principal,
+  correlationId: string,
+): WorkspaceCommandContext {
+  return { at: clock.now(), correlationId, actor: keyActor(keyId), workspaceId, isTest };
 }
 
 /** The client's address, behind trusted proxies; null if unknown. */
