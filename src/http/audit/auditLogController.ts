@@ -7,23 +7,20 @@ import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorP
 import { operationController } from "../server/operationController.ts";
 import { principalOf } from "../server/requestContext.ts";
 import { auditEntryJson } from "./auditEntryResource.ts";
-import { auditLogOperations, type ListAuditLogQuery } from "./auditLogOperations.ts";
+import { auditLogOperations } from "./auditLogOperations.ts";
 
 /** Who did what in the key's workspace. */
 export function auditLogController(source: ListSource) {
   return operationController(source.deps, auditLogOperations, {
     listAuditLog: async ({ query, request }) => {
       await whenCaughtUp(source.readModel("audit-log"));
-      const page = await pageOfAuditLog(source, auditQuery(principalOf(request).workspaceId, query));
-      return pageJson(page, auditEntryJson);
+      const { workspaceId } = principalOf(request);
+      const { action, actor, target_type: targetType, target_id: targetId } = query;
+      const filters = omitUndefined({ action, actor, targetType, targetId });
+      const wanted = { workspaceId, ...pageRequest(query), ...filters, ...createdRange(query) };
+      return pageJson(await pageOfAuditLog(source, wanted), auditEntryJson);
     },
   });
-}
-
-function auditQuery(workspaceId: string, query: ListAuditLogQuery) {
-  const { action, actor, target_type: targetType, target_id: targetId } = query;
-  const filters = omitUndefined({ action, actor, targetType, targetId });
-  return { workspaceId, ...pageRequest(query), ...filters, ...createdRange(query) };
 }
 
 /** One page of entries, with the names of senders. */

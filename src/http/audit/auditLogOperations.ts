@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { Text } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
@@ -30,5 +30,3 @@ export const auditLogOperations = operationsOf("Workspace", {
     ...answersPage(AuditEntry, filters),
   },
 });
-
-export type ListAuditLogQuery = Static<typeof auditLogOperations.listAuditLog.query>;

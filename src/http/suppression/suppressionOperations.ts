@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { addressFaults, memberRules } from "../body/commonFaults.ts";
@@ -70,5 +70,3 @@ export const suppressionOperations = operationsOf("Suppressions", {
     ...answersNoContent("NOT_FOUND"),
   },
 });
-
-export type ListSuppressionsQuery = Static<typeof suppressionOperations.listSuppressions.query>;

@@ -19,7 +19,7 @@ import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorP
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { type ListSuppressionsQuery, suppressionOperations } from "./suppressionOperations.ts";
+import { suppressionOperations } from "./suppressionOperations.ts";
 import { suppressionJson } from "./suppressionResource.ts";
 
 /** Adding, looking up, listing and removing suppressed recipients. */
@@ -37,7 +37,9 @@ export function suppressionsController(options: ControllerOptions) {
       return suppressionJson(suppression);
     },
     listSuppressions: async ({ query, request }) => {
-      const wanted = suppressionQuery(principalOf(request).workspaceId, query);
+      const { workspaceId } = principalOf(request);
+      const filters = { ...omitUndefined({ reason: query.reason }), ...createdRange(query) };
+      const wanted = { workspaceId, ...pageRequest(query), ...filters };
       return pageJson(await pageOfSuppressions(options, wanted), suppressionJson);
     },
     getSuppression: async ({ params, request }) => {
@@ -80,9 +82,4 @@ function addressOf(text: string): Address {
   const address = parseAddress(text);
   if ("invalid" in address) throw new Problem("NOT_FOUND", { detail: `the address ${address.invalid}` });
   return address;
-}
-
-function suppressionQuery(workspaceId: string, query: ListSuppressionsQuery): SuppressionQuery {
-  const { reason } = query;
-  return { workspaceId, ...pageRequest(query), ...omitUndefined({ reason }), ...createdRange(query) };
 }

@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { displayNameFaults, memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, ShownName } from "../body/commonSchemas.ts";
 import { withRules } from "../body/validation.ts";
@@ -88,5 +88,3 @@ export const templateOperations = operationsOf("Templates", {
     ...answersOk(TemplatePreview, "NOT_FOUND", "INVALID_TEMPLATE_DATA"),
   },
 });
-
-export type ListVersionsQuery = Static<typeof templateOperations.listTemplateVersions.query>;

@@ -22,12 +22,7 @@ import {
   pageOfVersions,
   requireChanged,
 } from "./templateHandlers.ts";
-import {
-  type ListVersionsQuery,
-  PreviewBody,
-  TemplateNameBody,
-  templateOperations,
-} from "./templateOperations.ts";
+import { PreviewBody, TemplateNameBody, templateOperations } from "./templateOperations.ts";
 import { templateJson, versionJson } from "./templateResource.ts";
 
 /** Templates: creating, reading, listing, renaming, archiving and deleting them. */
@@ -77,8 +72,14 @@ function versionsController(deps: Dependencies, basePath: string) {
       set.headers.location = `${basePath}/api/v1/templates/${location.templateId}/versions/${versionId}`;
       return versionJson(location, await existingVersion(deps, location, versionId));
     },
-    listTemplateVersions: async ({ params, query, request }) =>
-      versionPage(deps, templateLocationOf(request, params.id), query),
+    listTemplateVersions: async ({ params, query, request }) => {
+      const location = templateLocationOf(request, params.id);
+      const asked = pageRequest(query);
+      const { shown, nextCursor } = pageOfVersions(await existingTemplate(deps, location), asked);
+      const views = await Promise.all(shown.map((one) => viewVersion(deps, location.templateId, one)));
+      const page = { shown: views.filter((view) => view !== null), nextCursor };
+      return pageJson(page, (view) => versionJson(location, view));
+    },
     getTemplateVersion: async ({ params, request }) => {
       const location = templateLocationOf(request, params.id);
       return versionJson(location, await existingVersion(deps, location, params.version_id));
@@ -110,12 +111,4 @@ function templateLocationOf(request: Request, id: string): TemplateLocation {
 async function shownTemplate(deps: Dependencies, location: TemplateLocation) {
   const template = await existingTemplate(deps, location);
   return templateJson({ ...template, id: location.templateId, status: templateStatus(template) });
-}
-
-async function versionPage(deps: Dependencies, location: TemplateLocation, query: ListVersionsQuery) {
-  const asked = pageRequest(query);
-  const { shown, nextCursor } = pageOfVersions(await existingTemplate(deps, location), asked);
-  const views = await Promise.all(shown.map((version) => viewVersion(deps, location.templateId, version)));
-  const found = views.filter((view) => view !== null);
-  return pageJson({ shown: found, nextCursor }, (view) => versionJson(location, view));
 }

@@ -17,7 +17,7 @@ import {
   recoverSince,
   redeliver,
 } from "./webhookDeliveryHandlers.ts";
-import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
+import { webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
 import { deliveryJson } from "./webhookDeliveryResource.ts";
 
 /** Listing, reading and repeating deliveries. */
@@ -31,7 +31,8 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
 
   return operationController(deps, webhookDeliveryOperations, {
     listWebhookDeliveries: async ({ query, ...call }) => {
-      const wanted = deliveryQuery(query);
+      const filters = omitUndefined({ status: query.status, eventType: query.event_type });
+      const wanted = { ...pageRequest(query), ...filters, ...createdRange(query) };
       const { id: endpointId } = await endpointOf(call);
       await whenCaughtUp(deliveries);
       const page = await findPage(deliveries, { endpointId, ...wanted }, listWebhookDeliveries);
@@ -67,9 +68,4 @@ function recoveredSince(text: string | undefined, now: EpochMs): string {
   const since = dateTime("/since", text);
   if (since < earliest) throw invalid("/since", "is more than 14 days ago");
   return since;
-}
-
-function deliveryQuery(query: ListWebhookDeliveriesQuery) {
-  const filters = omitUndefined({ status: query.status, eventType: query.event_type });
-  return { ...pageRequest(query), ...filters, ...createdRange(query) };
 }

@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { Closed, Time } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
@@ -48,5 +48,3 @@ export const webhookDeliveryOperations = operationsOf("Webhook deliveries", {
     ...answersOk(WebhookRecovery, "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
 });
-
-export type ListWebhookDeliveriesQuery = Static<typeof webhookDeliveryOperations.listWebhookDeliveries.query>;
