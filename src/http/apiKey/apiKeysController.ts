@@ -21,7 +21,6 @@ import { apiKeyJson } from "./apiKeyResource.ts";
 export function apiKeysController(options: ControllerOptions) {
   const { deps, basePath } = options;
   const issued = async (request: Request, set: Context["set"], { id, key }: NewKey) => {
-    set.status = 201;
     set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
     return { ...(await existingKey(options, principalOf(request).workspaceId, id)), key };
   };

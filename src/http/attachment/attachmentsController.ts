@@ -43,9 +43,8 @@ export function attachmentsController(options: ControllerOptions) {
       const id = idOfPath(params.id);
       return attachmentJson(id, await existingUpload(deps, principalOf(request).workspaceId, id));
     },
-    deleteAttachment: async ({ params, request, set }) => {
+    deleteAttachment: async ({ params, request }) => {
       found(await deleteAttachment(deps, idOfPath(params.id), commandContextOf(request, deps)));
-      set.status = 204;
     },
   });
   return new Elysia({ normalize: false }).use(others).post(

@@ -54,7 +54,6 @@ function sending({ deps, basePath }: EmailsOptions) {
     {
       sendEmail: async ({ body, request, set }) => {
         const { receipt, replayed } = await accept(deps, request, body, idempotencyKeyOf(request.headers));
-        set.status = 202;
         set.headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
         if (replayed) set.headers["idempotent-replayed"] = "true";
         return receiptJson(receipt);

@@ -17,7 +17,6 @@ export function erasuresController(options: ControllerOptions) {
       const address = addressIn("/address", body.address);
       const context = commandContextOf(request, deps);
       const id = await requestPersonErasure(deps, address, context, body.reference ?? null);
-      set.status = 202;
       set.headers.location = `${basePath}/api/v1/erasures/${id}`;
       return erasureJson(await existingErasure(deps.store, context.workspaceId, id));
     },

@@ -36,10 +36,9 @@ export function feedbackController(deps: FeedbackOptions) {
       );
       return { object: "feedback", email_id: id, outcome } as const;
     },
-    takePostmarkEvent: async ({ body, request, set }) => {
+    takePostmarkEvent: async ({ body, request }) => {
       const { emailId: id, report } = readPostmarkEvent(body);
       if (id !== null && report !== null) await record(deps, request, { id, report, source: "postmark" });
-      set.status = 204;
     },
   });
 }

@@ -35,7 +35,7 @@ export function sendersController(options: SendersOptions) {
       const { workspaceId } = principalOf(request);
       const sender = { workspaceId, ...addedSender(body) };
       const added = await addOrRenameSender(options, sender, commandContextOf(request, deps));
-      set.status = added.outcome === "added" ? 201 : 200;
+      if (added.outcome !== "added") set.status = 200;
       set.headers.location = `${basePath}/api/v1/senders/${added.id}`;
       return json(await existingSender(deps, workspaceId, added.id));
     },

@@ -1,7 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { type Context, Elysia } from "elysia";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import type { Json } from "../../kernel/text/json.ts";
 import { listParametersOf, NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
 import type { ListSource } from "../lists/caughtUpReads.ts";
@@ -14,6 +13,7 @@ import { type Route, type RouteName, routes } from "./routes.ts";
 /** A request as Elysia passes it on its way to the handler. */
 interface Incoming {
   readonly request: Request;
+  readonly set: Context["set"];
   readonly query: Record<string, unknown>;
   body: unknown;
 }
@@ -21,10 +21,23 @@ interface Incoming {
 type Hook = (incoming: Incoming) => Promise<void>;
 
 /**
- * Checks the key, reads the body, then checks query and body. Elysia would check a body only after `parse`, before
- * which it turns every body into a stream: for a small request that costs more than all our checks.
+ * Checks the key, reads the body, then checks query and body; the status is that of success, unless the handler sets
+ * another. Elysia would check a body only after `parse`, before which it turns every body into a stream: for a small
+ * request that costs more than all our checks.
  */
-function readAndCheck(read: (request: Request) => Promise<Json>, body: TSchema, query: TSchema): Hook {
+function hookOf(deps: Dependencies, route: Route, operation: Operation, checkHeaders?: HeaderCheck): Hook {
+  const { body, query = NoQuery } = operation;
+  const { status } = operation.success;
+  if (body === undefined) {
+    const check = route.method === "GET" ? authorize(deps, route) : authorizeUnread(deps, route);
+    const lists = listParametersOf(query);
+    return async (incoming) => {
+      await check(incoming.request);
+      if (lists.length > 0) joinRepeated(incoming, lists);
+      incoming.set.status = status;
+    };
+  }
+  const read = authorizeThenRead(deps, route, operation, checkHeaders);
   const checkBody = checkBy(body);
   const checkQuery = checkBy(query);
   return async (incoming) => {
@@ -32,18 +45,7 @@ function readAndCheck(read: (request: Request) => Promise<Json>, body: TSchema, 
     checkQuery(incoming.query);
     checkBody(value);
     incoming.body = value;
-  };
-}
-
-function hookOf(deps: Dependencies, route: Route, operation: Operation, checkHeaders?: HeaderCheck): Hook {
-  const { body, query = NoQuery } = operation;
-  if (body !== undefined)
-    return readAndCheck(authorizeThenRead(deps, route, operation, checkHeaders), body, query);
-  const check = route.method === "GET" ? authorize(deps, route) : authorizeUnread(deps, route);
-  const lists = listParametersOf(query);
-  return async (incoming) => {
-    await check(incoming.request);
-    if (lists.length > 0) joinRepeated(incoming, lists);
+    incoming.set.status = status;
   };
 }
 

@@ -32,7 +32,7 @@ export function suppressionsController(options: ControllerOptions) {
       const wanted = { address, note: body.note ?? null };
       const { isNew, suppression } = await addSuppression(deps, wanted, commandContextOf(request, deps));
       await catchUpIfInTime(suppressions);
-      set.status = isNew ? 201 : 200;
+      if (!isNew) set.status = 200;
       set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
       return suppressionJson(suppression);
     },
@@ -47,12 +47,11 @@ export function suppressionsController(options: ControllerOptions) {
       const suppression = found(await readSuppression(deps, workspaceId, addressOf(params.address)));
       return suppressionJson(suppression);
     },
-    removeSuppression: async ({ params, request, set }) => {
+    removeSuppression: async ({ params, request }) => {
       const context = commandContextOf(request, deps);
       const outcome = await removeSuppression(deps, addressOf(params.address), context);
       if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
       await catchUpIfInTime(suppressions);
-      set.status = 204;
     },
   });
 }

@@ -34,7 +34,6 @@ export function templatesController(options: ControllerOptions) {
       const { workspaceId } = principalOf(request);
       const context = commandContextOf(request, deps);
       const id = await createOrRefuse(options, body.name, context);
-      set.status = 201;
       set.headers.location = `${basePath}/api/v1/templates/${id}`;
       return shownTemplate(deps, { workspaceId, templateId: id });
     },
@@ -50,9 +49,8 @@ export function templatesController(options: ControllerOptions) {
       requireChanged(await renameExistingTemplate(deps, location, body.name, context));
       return shownTemplate(deps, location);
     },
-    deleteTemplate: async ({ params, request, set }) => {
+    deleteTemplate: async ({ params, request }) => {
       found(await deleteTemplate(deps, idOfPath(params.id), commandContextOf(request, deps)));
-      set.status = 204;
     },
     archiveTemplate: async ({ params, request }) => {
       const location = templateLocationOf(request, params.id);
@@ -68,7 +66,6 @@ function versionsController(deps: Dependencies, basePath: string) {
     draftTemplateVersion: async ({ body, params, request, set }) => {
       const location = templateLocationOf(request, params.id);
       const versionId = await draftOrRefuse(deps, location, body, commandContextOf(request, deps));
-      set.status = 201;
       set.headers.location = `${basePath}/api/v1/templates/${location.templateId}/versions/${versionId}`;
       return versionJson(location, await existingVersion(deps, location, versionId));
     },

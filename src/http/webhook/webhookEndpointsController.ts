@@ -54,7 +54,6 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
       const endpoint = { url, description, eventTypes };
       const outcome = await registerWebhookEndpoint(deps, endpoint, commandContextOf(request, deps));
       if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
-      set.status = 201;
       const { id, createdAt, secret } = outcome;
       set.headers.location = `${basePath}/webhooks/${id}`;
       const row = { id, url, description, eventTypes, createdAt, updatedAt: createdAt };
@@ -93,9 +92,8 @@ function singleEndpoint(options: WebhooksOptions) {
       if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
       return shown(call);
     },
-    deleteWebhook: async ({ set, ...call }) => {
+    deleteWebhook: async (call) => {
       found(await deleteWebhookEndpoint(deps, idOf(call), context(call)), "WEBHOOK_NOT_FOUND");
-      set.status = 204;
     },
     disableWebhook: async (call) => {
       await disableWebhookEndpoint(deps, idOf(call), context(call));
@@ -117,7 +115,6 @@ function singleEndpoint(options: WebhooksOptions) {
         throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
       }
       const { deliveryId } = outcome;
-      set.status = 202;
       set.headers.location = `${basePath}/webhooks/${idOf(call)}/deliveries/${deliveryId}`;
       return { object: "webhook_test", delivery_id: deliveryId };
     },

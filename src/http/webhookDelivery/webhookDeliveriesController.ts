@@ -47,7 +47,6 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
       const endpoint = await endpointOf({ params, ...call }, activeEndpoint);
       const row = await deliveryOf(endpoint.id, params.delivery_id);
       await redeliver(deps, row, commandContextOf(call.request, deps));
-      set.status = 202;
       set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
       return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
     },
