@@ -82,6 +82,22 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     expect(refused.html).toContain("This key does not hold email:send");
   });
 
+  test("a key is renamed, with the rules for names of new ones", async () => {
+    const { id } = await create();
+    const at = `/api-keys/${id}/rename`;
+    expect((await fixture.visitor.get(`/api-keys/${id}`)).html).toContain(`href="/dashboard${at}"`);
+    expect((await fixture.visitor.get(at)).html).toMatch(/<input id="name"[^>]* value="Shop"/);
+    const { location } = await fixture.visitor.post(at, { name: " Shop, production " });
+    expect(location).toBe(`/dashboard/api-keys/${id}`);
+    expect((await fixture.visitor.get("/api-keys")).html).toContain("Shop, production");
+    const refused = await fixture.visitor.post(at, { name: "" });
+    expect(refused.status).toBe(422);
+    expect(refused.html).toContain("A name must have visible characters");
+    const other = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
+    expect((await other.get(at)).status).toBe(404);
+    expect((await other.post(at, { name: "Mine" })).status).toBe(404);
+  });
+
   test("a key is rotated: the new one opens, and the old one ends after the overlap", async () => {
     const old = await create();
     expect((await fixture.visitor.get(`/api-keys/${old.id}/rotate`)).html).toContain(

@@ -105,6 +105,7 @@ export function apiKeyPage(
     body: (
       <>
         <Heading title={name} beside={<Status status={status} />}>
+          <LinkButton href={context.to(`/api-keys/${id}/rename`)} label="Rename" />
           {status === "active" ? (
             <>
               <LinkButton href={context.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />

@@ -25,6 +25,7 @@ import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
+import { apiKeyRenameRoutes } from "./apiKeyRenameRoutes.tsx";
 import { FIELD_TIME_CHARACTERS, newApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PATH = "/api-keys";
@@ -41,9 +42,14 @@ const OVERLAPS = [
 
 const checkBody: (value: unknown) => asserts value is IssueApiKeyBody = checkBy(IssueApiKeyBody);
 
-/** Listing, creating, rotating and revoking API keys. */
+/** Listing, creating, renaming, rotating and revoking API keys. */
 export function apiKeyRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [...listRoutes(options), ...rotationRoutes(options), ...revocationRoutes(options)];
+  return [
+    ...listRoutes(options),
+    ...apiKeyRenameRoutes(options),
+    ...rotationRoutes(options),
+    ...revocationRoutes(options),
+  ];
 }
 
 function keyOf(options: DashboardOptions, { workspaceId, params }: PageContext): Promise<ApiKeyJson> {

@@ -3,11 +3,10 @@
 import type { FC } from "hono/jsx";
 import type { TemplateRow } from "../../../../projections/templates.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../../../domain/template/state.ts";
-import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
-import { EntryForm, type EntryFormProps, Field, Select } from "../components/form.tsx";
+import { Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowList, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -46,30 +45,6 @@ export const TemplateList: FC<TemplateListProps> = ({ context, page }) => (
         { title: "Created", cell: ({ createdAt }) => <Time at={createdAt} />, isMinor: true },
       ]}
     />
-  </>
-);
-
-interface TemplateNameFormProps extends Pick<EntryFormProps, "context" | "action" | "verb" | "cancelTo"> {
-  readonly title: string;
-  readonly name: string;
-  readonly fault: string | undefined;
-}
-
-/** The name of a new template, or another name of one. */
-export const TemplateNameForm: FC<TemplateNameFormProps> = ({ title, name, fault, ...form }) => (
-  <>
-    <Heading title={title} />
-    <EntryForm {...form}>
-      <Field
-        name="name"
-        label="Name"
-        value={name}
-        hint="What your colleagues call it: Order confirmation. Recipients never see it."
-        fault={fault}
-        maxLength={SHOWN_NAME_CHARACTERS_MAX}
-        isRequired
-      />
-    </EntryForm>
   </>
 );
 

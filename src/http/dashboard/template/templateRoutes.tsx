@@ -6,7 +6,6 @@ import {
   renameExistingTemplate,
 } from "../../../commands/template/manageTemplates.ts";
 import type { TemplateLocation } from "../../../commands/template/readTemplate.ts";
-import { displayNameFault } from "../../../kernel/text/displayNameFault.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { found, idOfPath } from "../../server/problem.ts";
 import {
@@ -17,15 +16,17 @@ import {
   requireChanged,
 } from "../../template/templateHandlers.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
+import { type EnteredName, enteredName, NameForm } from "../components/nameForm.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { fieldOf } from "../frame/formBody.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { TemplateDetail, TemplateList, TemplateNameForm } from "./templatePage.tsx";
+import { TemplateDetail, TemplateList } from "./templatePage.tsx";
 
 const scope = "template:manage";
 /** The breadcrumbs of every page of a template. */
 export const TEMPLATES = { path: "/templates", title: "Templates" };
+
+const NAME_HINT = "What your colleagues call it: Order confirmation. Recipients never see it.";
 
 /** The template that a page is about. */
 export function templateLocationOf({ workspaceId, params }: PageContext): TemplateLocation {
@@ -46,19 +47,12 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     }),
     get("/templates/new", scope, async (context) => newTemplatePage(context)),
     post("/templates/new", scope, async (context) => {
-      const { name, fault } = enteredName(context);
+      const { name, fault } = enteredName(context.form);
       if (fault !== undefined) return newTemplatePage(context, name, fault);
       const id = await createOrRefuse(options, name, context.commandContext());
       return context.seeOther(`/templates/${id}`, "The template was created: now draft its first version.");
     }),
   ];
-}
-
-/** The name in a form, and what is wrong with it. */
-function enteredName({ form }: PageContext): { readonly name: string; readonly fault: string | undefined } {
-  const name = fieldOf(form, "name").trim();
-  const fault = displayNameFault(name);
-  return { name, fault: fault === null ? undefined : `A name ${fault}.` };
 }
 
 function newTemplatePage(context: PageContext, name = "", fault?: string): Page {
@@ -67,8 +61,9 @@ function newTemplatePage(context: PageContext, name = "", fault?: string): Page 
     above: [TEMPLATES],
     ...(fault === undefined ? {} : { status: 422 }),
     body: (
-      <TemplateNameForm
+      <NameForm
         context={context}
+        hint={NAME_HINT}
         title="New template"
         action="/templates/new"
         verb="Create the template"
@@ -112,7 +107,7 @@ function renameRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
     post(path, scope, async (context) => {
       const location = templateLocationOf(context);
       const template = await existingTemplate(deps, location);
-      const entered = enteredName(context);
+      const entered = enteredName(context.form);
       if (entered.fault !== undefined) return renamePage(context, template.name, entered);
       const outcome = await renameExistingTemplate(deps, location, entered.name, context.commandContext());
       requireChanged(outcome);
@@ -122,19 +117,16 @@ function renameRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
 }
 
 /** The form with another name for the template that is called `current`. */
-function renamePage(
-  context: PageContext,
-  current: string,
-  { name, fault }: ReturnType<typeof enteredName>,
-): Page {
+function renamePage(context: PageContext, current: string, { name, fault }: EnteredName): Page {
   const at = `/templates/${templateLocationOf(context).templateId}`;
   return {
     title: `Rename ${current}`,
     above: [TEMPLATES, { path: at, title: current }],
     ...(fault === undefined ? {} : { status: 422 }),
     body: (
-      <TemplateNameForm
+      <NameForm
         context={context}
+        hint={NAME_HINT}
         title="Rename the template"
         action={`${at}/rename`}
         verb="Rename"
