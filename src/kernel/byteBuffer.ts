@@ -39,3 +39,18 @@ export class ByteBuffer {
     this.blockBytes = 0;
   }
 }
+
+/** Everything that a stream holds; null, without reading on, if that is more than `bytesMax`. */
+export async function readAtMost(
+  bytesMax: number,
+  stream: AsyncIterable<Uint8Array>,
+): Promise<Buffer | null> {
+  const buffer = new ByteBuffer();
+  let bytes = 0;
+  for await (const part of stream) {
+    bytes += part.byteLength;
+    if (bytes > bytesMax) return null;
+    buffer.add(part);
+  }
+  return buffer.join();
+}

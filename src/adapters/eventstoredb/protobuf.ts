@@ -96,7 +96,8 @@ export function eachField(message: Uint8Array, visit: (field: number, value: Fie
   }
 }
 
-const EMPTY = new Uint8Array(0);
+/** No bytes: what a field without content holds. */
+export const EMPTY = new Uint8Array(0);
 
 /** The bytes of a field; none if it is absent, because empty fields are not sent. */
 export function bytesOf(value: FieldValue | undefined): Uint8Array {

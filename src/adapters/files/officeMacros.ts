@@ -1,5 +1,6 @@
+import { unescapeXml } from "../../kernel/text/unescapeXml.ts";
 import { XML_ENCODING } from "./textInspection.ts";
-import { unescapeXml, XmlReader, type XmlTag, type XmlVisitor } from "./xmlReader.ts";
+import { XmlReader, type XmlTag, type XmlVisitor } from "./xmlReader.ts";
 
 /** Fields that fetch data from another program: at once (DDEAUTO), or when the reader permits it (DDE, LINK). */
 const REACHING_FIELDS = ["DDEAUTO", "DDE", "LINK"];

@@ -1,3 +1,5 @@
+import { unescapeXml } from "../../kernel/text/unescapeXml.ts";
+
 /** One start tag. Names have no prefixes; references in values are resolved. */
 export interface XmlTag {
   readonly name: string;
@@ -17,22 +19,11 @@ export interface XmlVisitor {
 const MARKUP_CHARS_MAX = 1_000_000;
 /** How much of a DOCTYPE to look at. */
 const DOCTYPE_CHARS = 20;
-const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 const SPECIAL = [
   ["<!--", "-->"],
   ["<?", "?>"],
   ["<![CDATA[", "]]>"],
 ] as const;
-
-/** Resolves character references (XML 1.0 §4.1); without a DOCTYPE there are no others. */
-export function unescapeXml(text: string): string {
-  if (!text.includes("&")) return text;
-  return text.replace(/&(?:#x0*([\da-f]{1,6})|#0*(\d{1,7})|(\w{2,4}));/gi, (whole, hex, decimal, name) => {
-    if (name !== undefined) return NAMED[name] ?? whole;
-    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
-    return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
-  });
-}
 
 function localName(name: string): string {
   return name.slice(name.indexOf(":") + 1);

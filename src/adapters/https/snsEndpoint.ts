@@ -1,3 +1,4 @@
+import { readAtMost } from "../../kernel/byteBuffer.ts";
 import type { SnsEndpoint } from "../../ports/snsEndpoint.ts";
 
 const TIMEOUT_MS = 5_000;
@@ -10,14 +11,8 @@ export const snsEndpoint: SnsEndpoint = {
     try {
       const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
       if (!response.ok || response.body === null) return null;
-      const pieces: Uint8Array[] = [];
-      let bytes = 0;
-      for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
-        bytes += piece.byteLength;
-        if (bytes > ANSWER_BYTES_MAX) return null;
-        pieces.push(piece);
-      }
-      return Buffer.concat(pieces).toString("utf8");
+      const body = response.body as unknown as AsyncIterable<Uint8Array>;
+      return (await readAtMost(ANSWER_BYTES_MAX, body))?.toString("utf8") ?? null;
     } catch {
       return null;
     }

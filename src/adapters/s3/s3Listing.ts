@@ -1,11 +1,9 @@
 import { isFolderName, isTemporaryName } from "../../kernel/contentPath.ts";
+import { unescapeXml } from "../../kernel/text/unescapeXml.ts";
 import type { FoundFolder } from "../../ports/contentStore.ts";
 import type { S3Requests } from "./s3Requests.ts";
 
 const PAGE_KEYS = 1_000;
-/** The entities of XML. */
-const NAMED_ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
-const CODE_POINT_MAX = 0x10ffff;
 
 interface S3Object {
   readonly key: string;
@@ -48,26 +46,21 @@ function textIn(xml: string, name: string): string | null {
   const start = xml.indexOf(`<${name}>`);
   const end = xml.indexOf(`</${name}>`, start);
   if (start < 0 || end < 0) return null;
-  const text = xml.slice(start + name.length + 2, end);
-  return text.replace(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (entity, decimal, hex, named) => {
-    if (named !== undefined) return NAMED_ENTITIES[named] ?? entity;
-    const point = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
-    return point <= CODE_POINT_MAX ? String.fromCodePoint(point) : entity;
-  });
+  return unescapeXml(xml.slice(start + name.length + 2, end));
 }
 
 /** Every object below `prefix` in key order, page by page. */
 export async function* objectsBelow(
-  { list }: S3Requests,
+  { send }: S3Requests,
   prefix: string,
   pageDeadline: () => number,
 ): AsyncIterable<S3Object> {
   let startAfter: string | undefined;
   for (;;) {
     const after = startAfter === undefined ? {} : { "start-after": startAfter };
-    const { objects, isTruncated } = pageOf(
-      await list({ prefix, "max-keys": String(PAGE_KEYS), ...after }, pageDeadline()),
-    );
+    const parameters = { "list-type": "2", prefix, "max-keys": String(PAGE_KEYS), ...after };
+    const { bytes } = await send({ method: "GET", key: "", parameters }, pageDeadline());
+    const { objects, isTruncated } = pageOf(new TextDecoder().decode(bytes));
     requireOwnAndNext(
       objects.map(({ key }) => key),
       prefix,

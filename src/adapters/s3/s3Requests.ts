@@ -1,4 +1,5 @@
 import { S3Client } from "bun";
+import { readAtMost } from "../../kernel/byteBuffer.ts";
 import { settleWithin } from "../../kernel/sleep.ts";
 import { signedUrl } from "./s3Signature.ts";
 
@@ -41,20 +42,17 @@ interface S3Answer {
 
 export interface S3Request {
   readonly method: "GET" | "HEAD" | "PUT" | "DELETE";
+  /** Empty: the bucket itself. */
   readonly key: string;
+  readonly parameters?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   /** Statuses other than 2xx that are results, not failures. */
   readonly expected?: readonly number[];
 }
 
-/** A request for one page of the bucket's list (ListObjectsV2). */
-type S3ListRequest = Readonly<Record<string, string>>;
-
 export interface S3Requests {
   readonly client: S3Client;
-  /** One page of the bucket's list, as XML. Retries as `send` does. */
-  list(parameters: S3ListRequest, deadline: number): Promise<string>;
   /** Makes a repeatable request. Retries while the server has trouble and `deadline` permits. */
   send(request: S3Request, deadline: number): Promise<S3Answer>;
   /** A stream of an object's bytes, which must be read before `deadline`. */
@@ -76,19 +74,6 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 50
 /** The code in an S3 error document. We don't quote the rest, which may contain keys. */
 function codeIn(bytes: Uint8Array): string {
   return /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes.subarray(0, 4_096)))?.[1] ?? "";
-}
-
-/** The whole body of an answer. Throws before an endless one fills the memory. */
-async function bytesOf({ body }: Response): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
-    length += piece.byteLength;
-    if (length > ANSWER_BYTES_MAX) throw new S3Refusal("the S3 server sent more bytes than any object has");
-    pieces.push(piece);
-  }
-  const [first] = pieces;
-  return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
 }
 
 /**
@@ -113,12 +98,12 @@ function moreInformative(before: unknown, failure: unknown): unknown {
   return failure instanceof S3Timeout ? (before ?? failure) : failure;
 }
 
-/** The headers of a write that say how to encrypt the object; null if the bucket decides. */
+/** The headers of a write that say how to encrypt the object; none if the bucket decides. */
 function encryptionHeaders({
   serverSideEncryption = null,
   kmsKeyId = null,
-}: S3Location): Readonly<Record<string, string>> | null {
-  if (serverSideEncryption === null) return null;
+}: S3Location): Readonly<Record<string, string>> {
+  if (serverSideEncryption === null) return {};
   return {
     "x-amz-server-side-encryption": serverSideEncryption,
     ...(kmsKeyId === null ? {} : { "x-amz-server-side-encryption-aws-kms-key-id": kmsKeyId }),
@@ -126,8 +111,8 @@ function encryptionHeaders({
 }
 
 /**
- * Requests to one bucket. Bun's client signs them (SigV4 in the query). We send those that must be abortable ourselves,
- * because the client's own calls have no time-out.
+ * Requests to one bucket, signed in the query. Multipart uploads go through Bun's client; we send everything else
+ * ourselves, because the client's own calls have no time-out.
  */
 export function s3Requests(location: S3Location, now: () => number): S3Requests {
   const { endpoint, region, bucket, accessKeyId, secretAccessKey } = location;
@@ -135,20 +120,18 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
   const encryption = encryptionHeaders(location);
   const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));
 
-  const urlOf = ({ method, key, list }: S3Request & { readonly list?: S3ListRequest }) => {
-    const signed = { at: new Date(), expiresSeconds: SIGNED_SECONDS };
-    if (list !== undefined) {
-      const parameters = { ...list, "list-type": "2" };
-      return signedUrl(location, { method: "GET", path: `/${bucket}`, parameters, ...signed });
-    }
-    if (method !== "PUT" || encryption === null)
-      return client.presign(key, { method, expiresIn: SIGNED_SECONDS });
-    const object = { method, path: `/${bucket}/${key}`, parameters: {}, headers: encryption };
-    return signedUrl(location, { ...object, ...signed });
-  };
+  const urlOf = ({ method, key, parameters = {} }: S3Request) =>
+    signedUrl(location, {
+      method,
+      path: key === "" ? `/${bucket}` : `/${bucket}/${key}`,
+      parameters,
+      headers: method === "PUT" ? encryption : {},
+      at: new Date(),
+      expiresSeconds: SIGNED_SECONDS,
+    });
   const fetchSigned = (request: S3Request, deadline: number) => {
     const { method, body } = request;
-    const headers = { ...request.headers, ...(method === "PUT" ? encryption : null) };
+    const headers = { ...request.headers, ...(method === "PUT" ? encryption : {}) };
     return fetch(urlOf(request), {
       method,
       redirect: "manual",
@@ -164,7 +147,9 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
   const once = async (request: S3Request, deadline: number): Promise<S3Answer> => {
     const response = await fetchSigned(request, deadline);
     const { status } = response;
-    const bytes = await bytesOf(response);
+    const body = (response.body ?? []) as AsyncIterable<Uint8Array>;
+    const bytes = await readAtMost(ANSWER_BYTES_MAX, body);
+    if (bytes === null) throw new S3Refusal("the S3 server sent more bytes than any object has");
     const date = Date.parse(response.headers.get("date") ?? "");
     const code = response.ok ? "" : codeIn(bytes);
     requireReceipt(request, response);
@@ -173,7 +158,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
     throw RETRYABLE.has(status) ? new Error(said) : new S3Refusal(said);
   };
 
-  const send = async (request: S3Request & { readonly list?: S3ListRequest }, deadline: number) => {
+  const send = async (request: S3Request, deadline: number) => {
     let failure: unknown = null;
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -191,10 +176,6 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
   return {
     client,
     send,
-    async list(parameters, deadline) {
-      const { bytes } = await send({ method: "GET", key: "", list: parameters }, deadline);
-      return new TextDecoder().decode(bytes);
-    },
     async stream(key, deadline) {
       const response = await fetchSigned({ method: "GET", key }, deadline);
       if (!response.ok || response.body === null)

@@ -11,7 +11,7 @@ interface S3Access {
 
 /** What to sign: a request for a path of the endpoint, with parameters. */
 interface SignedRequest {
-  readonly method: "GET" | "PUT";
+  readonly method: string;
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
   /** The headers that the request must have, with lower-case names. S3 refuses an `x-amz-` header that is not signed. */
@@ -23,7 +23,7 @@ interface SignedRequest {
 
 /**
  * A URL that grants one request (AWS Signature Version 4 in the query). Bun's client signs URLs of objects only, and no
- * headers, and its own list reads an answer into memory however long it is.
+ * headers.
  */
 export function signedUrl(
   { endpoint, region, accessKeyId, secretAccessKey }: S3Access,

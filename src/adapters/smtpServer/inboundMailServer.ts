@@ -10,8 +10,8 @@ import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
 import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
-import { introduction, listen, NEVER_COMMANDS, replyError } from "./sharedServerOptions.ts";
-import { applyRenewed, type RenewedTlsFiles, type TlsFiles, tlsOptions } from "./tlsOptions.ts";
+import { listen, NEVER_COMMANDS, replyError, sharedServerOptions } from "./sharedServerOptions.ts";
+import { applyRenewed, type RenewedTlsFiles, type TlsFiles } from "./tlsOptions.ts";
 
 interface InboundOptions {
   readonly host: string;
@@ -97,19 +97,14 @@ function serverOptions(
   /** The group that each open session's client is counted in, by session id. */
   const groups = new Map<string, string>();
   return {
-    ...introduction(name),
-    ...(tls === null ? {} : tlsOptions(tls)),
+    ...sharedServerOptions(name, tls),
     banner: "returned mail only",
     // AUTH: nobody logs in. STARTTLS: without a certificate the library would use a publicly known one.
     disabledCommands: ["AUTH", ...(tls === null ? ["STARTTLS"] : []), ...NEVER_COMMANDS, "VRFY", "HELP"],
     authOptional: true,
-    disableReverseLookup: true,
-    // Otherwise the library puts its own codes before ours.
-    hideENHANCEDSTATUSCODES: true,
     size: MAIL_BYTES_MAX,
     maxClients: connectionsMax,
     socketTimeout: SILENCE_MS_MAX,
-    logger: false,
     onConnect(session, done) {
       onBegun(session);
       const { id, remoteAddress } = session;

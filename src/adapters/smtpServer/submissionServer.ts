@@ -10,8 +10,8 @@ import type {
 } from "../../ports/submission/submissionServer.ts";
 import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
-import { introduction, listen, NEVER_COMMANDS, replyError } from "./sharedServerOptions.ts";
-import { applyRenewed, type RenewedTlsFiles, type TlsFiles, tlsOptions } from "./tlsOptions.ts";
+import { listen, NEVER_COMMANDS, replyError, sharedServerOptions } from "./sharedServerOptions.ts";
+import { applyRenewed, type RenewedTlsFiles, type TlsFiles } from "./tlsOptions.ts";
 
 /** The TLS files, and whether TLS starts with the connection. */
 export interface SubmissionTls extends TlsFiles {
@@ -174,15 +174,10 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
   private serverOptions(): SMTPServerOptions {
     const { name, tls, contentBytesMax, recipientsMax } = this.options;
     return {
-      ...introduction(name),
-      ...(tls === null ? {} : tlsOptions(tls)),
+      ...sharedServerOptions(name, tls),
       secure: tls?.isImplicit === true,
       disabledCommands: [...(tls === null ? WITHOUT_TLS : NEVER_COMMANDS)],
       authMethods: ["PLAIN", "LOGIN"],
-      logger: false,
-      disableReverseLookup: true,
-      // Otherwise the library puts its own enhanced codes before ours.
-      hideENHANCEDSTATUSCODES: true,
       // We accept only ASCII local parts, and this tells clients before they send.
       hideSMTPUTF8: true,
       hideDSN: true,

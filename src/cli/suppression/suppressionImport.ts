@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { readSuppression } from "../../commands/suppression/readSuppression.ts";
+import { readAtMost } from "../../kernel/byteBuffer.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
@@ -102,7 +103,8 @@ async function suppress(
 
 async function contentOf(file: string): Promise<string> {
   const isStdin = file === STDIN;
-  const bytes = await bytesOf(isStdin ? process.stdin : createReadStream(file)).catch(
+  // The length of a pipe is unknown beforehand.
+  const bytes = await readAtMost(FILE_BYTES_MAX, isStdin ? process.stdin : createReadStream(file)).catch(
     (error: NodeJS.ErrnoException) => refuse(`${file} cannot be read (${error.code})`),
   );
   if (bytes !== null) return new TextDecoder(encodingOf(bytes)).decode(bytes);
@@ -113,18 +115,6 @@ async function contentOf(file: string): Promise<string> {
 function encodingOf([first, second]: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" {
   if (first === 0xff && second === 0xfe) return "utf-16le";
   return first === 0xfe && second === 0xff ? "utf-16be" : "utf-8";
-}
-
-/** Everything the stream holds; null if it is too long. The length of a pipe is unknown beforehand. */
-async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array | null> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of stream) {
-    bytes += part.byteLength;
-    if (bytes > FILE_BYTES_MAX) return null;
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }
 
 function faulty({ faults, invalid }: ImportedAddresses): CommandFailure {

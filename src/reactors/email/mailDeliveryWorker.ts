@@ -5,6 +5,7 @@ import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
+import { settleWithin } from "../../kernel/sleep.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -13,7 +14,6 @@ import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/clai
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
-import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import type { DeliveryDependencies } from "./deliveryDependencies.ts";
@@ -173,7 +173,7 @@ export class MailDeliveryWorker {
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
     const ended = Promise.all([this.running, this.expiry.stop()]);
-    await stopGracefully(ended, graceMs, this.abandoned);
+    await settleWithin<unknown>(graceMs, ended, () => this.abandoned.abort());
     await this.options.transport.close();
   }
 

@@ -19,7 +19,7 @@ import {
   type MailResult,
   settleVerificationMail,
 } from "../../domain/sender/verificationMailDelivery.ts";
-import { sleep } from "../../kernel/sleep.ts";
+import { settleWithin, sleep } from "../../kernel/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
@@ -33,7 +33,6 @@ import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { leaseDeadline } from "../worker/leaseDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
-import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
@@ -106,7 +105,7 @@ export class VerificationMailWorker {
   /** Claims nothing more, and waits up to `graceMs` for what is claimed. Leaves the transport open. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    await stopGracefully(this.running, graceMs, this.abandoned);
+    await settleWithin(graceMs, this.running, () => this.abandoned.abort());
   }
 
   private async work(): Promise<void> {

@@ -4,12 +4,12 @@ import {
   type WebhookDeliveryRow,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { settleWithin } from "../../kernel/sleep.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
-import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type BlockedDestination, BlockedDestinationReports } from "./blockedDestinationReports.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
@@ -110,7 +110,7 @@ export class WebhookDeliveryWorker {
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
     const ended = Promise.all([this.running, this.expiry.stop()]);
-    await stopGracefully(ended, graceMs, this.abandoned);
+    await settleWithin<unknown>(graceMs, ended, () => this.abandoned.abort());
   }
 
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */

@@ -1,8 +1,8 @@
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import { settleWithin } from "../../kernel/sleep.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { abortableSleep } from "./abortableSleep.ts";
 import { rowBackoff } from "./rowBackoff.ts";
-import { stopGracefully } from "./stopGracefully.ts";
 import { tryReadRows } from "./tryReadRows.ts";
 import { type ActingWorker, workerCommandContext } from "./workerCommandContext.ts";
 
@@ -106,7 +106,7 @@ export function pollingWorker(work: PollingWork): PollingWorker {
     },
     async stop(graceMs) {
       stopping.abort();
-      await stopGracefully(running, graceMs);
+      await settleWithin(graceMs, running, () => {});
     },
   };
 }

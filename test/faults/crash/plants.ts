@@ -45,7 +45,7 @@ export const PLANTS = {
   /** SIGTERM ends the process with mail under way: it goes out again later. */
   "no-drain": {
     file: "src/reactors/email/mailDeliveryWorker.ts",
-    from: "await stopGracefully(ended, graceMs, this.abandoned);",
+    from: "await settleWithin<unknown>(graceMs, ended, () => this.abandoned.abort());",
     to: "void ended;",
   },
 } as const satisfies Record<string, Plant>;

@@ -10,6 +10,7 @@ import {
   bytesField,
   bytesOf,
   concat,
+  EMPTY,
   type Encoded,
   fieldsOf,
   messageField,
@@ -44,7 +45,6 @@ const JSON_CONTENT = "application/json";
 const BINARY_CONTENT = "application/octet-stream";
 /** How many event types to keep in encoded form. */
 const TYPES_KEPT_MAX = 1_000;
-const EMPTY = new Uint8Array(0);
 const NO_STREAM_EXPECTED = bytesField(3, EMPTY);
 const IS_FINAL = numberField(4, 1);
 

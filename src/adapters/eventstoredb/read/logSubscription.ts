@@ -89,7 +89,7 @@ export class LogSubscription {
    * The next batch, as soon as something arrives. Throws when the subscription breaks, and {@link AttemptTimedOutError}
    * when nothing arrives for `idleMs`.
    */
-  async next(idleMs?: number): Promise<LogBatch> {
+  async next(idleMs: number): Promise<LogBatch> {
     for (;;) {
       const { items, isDrained } = await this.take();
       if (items.length > 0) return this.batchOf(items, isDrained);
@@ -115,10 +115,10 @@ export class LogSubscription {
   }
 
   /** Waits for items; false if none arrive for `timeMs`. */
-  private more(timeMs?: number): Promise<boolean> {
+  private more(timeMs: number): Promise<boolean> {
     if (this.isAwake) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const timer = timeMs === undefined ? undefined : setTimeout(() => resolve(false), timeMs);
+      const timer = setTimeout(() => resolve(false), timeMs);
       this.resume = () => {
         clearTimeout(timer);
         resolve(true);

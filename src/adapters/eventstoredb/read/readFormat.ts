@@ -5,6 +5,7 @@ import {
   bytesField,
   bytesOf,
   concat,
+  EMPTY,
   eachField,
   type FieldValue,
   fieldsOf,
@@ -26,7 +27,6 @@ export type Slice = { readonly from: number; readonly max: number } | "newest";
 type ReadAnswer = RecordedEvent | "noStream" | null;
 
 const JSON_CONTENT = "application/json";
-const EMPTY = new Uint8Array(0);
 const BACKWARDS = numberField(3, 1);
 const FROM_END = bytesField(4, EMPTY);
 /** No filter, and event ids as text. */
@@ -51,18 +51,15 @@ export function decodeReadAnswer(message: Uint8Array): ReadAnswer {
   return recordedEvent(bytesOf(fieldsOf(bytesOf(event)).get(1)));
 }
 
-/** The event's type and the kind of its data, which the server keeps in its own metadata under these names. */
-interface SystemMetadata {
-  type: string;
-  contentType: string;
-}
-
 function recordedEvent(bytes: Uint8Array): RecordedEvent {
   const fields = new Map<number, FieldValue>();
-  const system: SystemMetadata = { type: "", contentType: "" };
+  /** The server's own metadata, which has the event's type and the kind of its data. */
+  const system = new Map<string, string>();
   eachField(bytes, (field, value) => {
-    if (field === 6) noteSystemMetadata(system, bytesOf(value));
-    else fields.set(field, value);
+    fields.set(field, value);
+    if (field !== 6) return;
+    const entry = fieldsOf(bytesOf(value));
+    system.set(textOf(entry.get(1)), textOf(entry.get(2)));
   });
   const id = textOf(fieldsOf(bytesOf(fields.get(1))).get(2));
   const [commit, prepare] = [fields.get(5), fields.get(4)];
@@ -74,17 +71,10 @@ function recordedEvent(bytes: Uint8Array): RecordedEvent {
     revision: numberOf(fields.get(3)),
     position: positionText({ commit, prepare }),
     id,
-    type: system.type,
-    data: system.contentType === JSON_CONTENT ? dataOf(textOf(data)) : plainBytes(data),
+    type: system.get("type") ?? "",
+    data: system.get("content-type") === JSON_CONTENT ? dataOf(textOf(data)) : plainBytes(data),
     metadata: metadataOf(bytesOf(fields.get(7))),
   };
-}
-
-function noteSystemMetadata(system: SystemMetadata, entry: Uint8Array): void {
-  const fields = fieldsOf(entry);
-  const name = textOf(fields.get(1));
-  if (name === "type") system.type = textOf(fields.get(2));
-  else if (name === "content-type") system.contentType = textOf(fields.get(2));
 }
 
 /** Parses JSON data. Events written by others may be malformed; those stay text, and their codec refuses them. */

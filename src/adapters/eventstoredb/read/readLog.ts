@@ -51,11 +51,11 @@ export function catchUpOptions(reading: LogReading, head: Position): LogSubscrip
 export async function* batchesOf(
   client: EventStoreDBClient,
   options: LogSubscriptionOptions,
-  idleMs?: () => number,
+  idleMs: () => number,
 ): AsyncGenerator<LogBatch> {
   const source = new LogSubscription(client, options);
   try {
-    for (;;) yield await source.next(idleMs?.());
+    for (;;) yield await source.next(idleMs());
   } finally {
     source.close();
   }

@@ -1,3 +1,5 @@
+import { settleWithin } from "../../../kernel/sleep.ts";
+
 /** How long after a thread was lost to start the next one. */
 const RESTART_MS = 100;
 /** How long a thread may take to close its files before it is terminated. */
@@ -40,10 +42,7 @@ export class LogThreadSupervisor<Task, Answer> {
     if (this.lostAt !== null) return;
     const ended = new Promise((resolve) => this.thread.addEventListener("close", resolve));
     this.thread.postMessage({ close: true } satisfies ToThread<Task>);
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, CLOSE_MS_MAX);
-    await Promise.race([ended, late.promise]);
-    clearTimeout(timer);
+    await settleWithin(CLOSE_MS_MAX, ended, () => {});
     this.thread.terminate();
   }
 
