@@ -7,16 +7,13 @@ import type {
   OpenApiResponse,
 } from "./openApiTypes.ts";
 
-/** Any object of the document. Its interfaces have no index signature, so this is their common type. */
-type Part = object;
-
 /** The kinds of components that repeat. */
 type Kind = "examples" | "headers" | "parameters" | "responses";
 
 /** Gives equal parts one name: the first keeps the plain name, different ones get numbers. */
 class ComponentNames {
   private readonly byText = new Map<string, string>();
-  private readonly named: Readonly<Record<Kind, Record<string, Json>>> = {
+  readonly components: Readonly<Record<Kind, Record<string, Json>>> = {
     examples: {},
     headers: {},
     parameters: {},
@@ -24,16 +21,20 @@ class ComponentNames {
   };
 
   /** A reference to the component that equals `part`. */
-  share(kind: Kind, wanted: string, part: Part): Json {
+  share(kind: Kind, wanted: string, part: object): Json {
     const text = kind + JSON.stringify(part);
-    const components = this.named[kind];
-    const name = this.byText.getOrInsertComputed(text, () => freeName(wanted, components));
-    components[name] ??= part as Json;
+    const named = this.components[kind];
+    const name = this.byText.getOrInsertComputed(text, () => freeName(wanted, named));
+    named[name] ??= part as Json;
     return { $ref: `#/components/${kind}/${name}` };
   }
 
-  components(): Readonly<Record<Kind, Json>> {
-    return this.named;
+  /** An operation, or a call that the service makes, with references in place of its parameters. */
+  withParameters<Of extends Pick<OpenApiOperation, "parameters">>(operation: Of): object {
+    const { parameters } = operation;
+    if (parameters === undefined) return operation;
+    const shared = parameters.map((one) => this.share("parameters", `${one.in}.${one.name}`, one));
+    return { ...operation, parameters: shared };
   }
 }
 
@@ -79,14 +80,8 @@ function compactMedia(media: OpenApiMediaType, status: string, names: ComponentN
 }
 
 function compactOperation(operation: OpenApiOperation, names: ComponentNames): unknown {
-  const { parameters, responses } = operation;
-  return {
-    ...operation,
-    ...(parameters === undefined
-      ? {}
-      : { parameters: parameters.map((one) => names.share("parameters", `${one.in}.${one.name}`, one)) }),
-    responses: mapValues(responses, (answer, status) => compactAnswer(answer, status, names)),
-  };
+  const responses = mapValues(operation.responses, (one, status) => compactAnswer(one, status, names));
+  return { ...names.withParameters(operation), responses };
 }
 
 /**
@@ -98,9 +93,6 @@ export function deduplicateComponents(document: OpenApiDocument): unknown {
   const paths = mapValues(document.paths, (methods) =>
     mapValues(methods, (operation) => compactOperation(operation, names)),
   );
-  const webhooks = mapValues(document.webhooks, ({ post }) => {
-    const parameters = post.parameters.map((one) => names.share("parameters", `${one.in}.${one.name}`, one));
-    return { post: { ...post, parameters } };
-  });
-  return { ...document, paths, webhooks, components: { ...document.components, ...names.components() } };
+  const webhooks = mapValues(document.webhooks, ({ post }) => ({ post: names.withParameters(post) }));
+  return { ...document, paths, webhooks, components: { ...document.components, ...names.components } };
 }

@@ -1,4 +1,5 @@
 import { type TObject, Type } from "@sinclair/typebox";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { Uuid } from "../body/commonSchemas.ts";
 import { type Operation, type Operations, TAGS } from "../server/operation.ts";
 import { ProblemBody } from "../server/problemResponse.ts";
@@ -103,10 +104,6 @@ function paramsOf({ path }: Route): TObject {
   return Type.Object(Object.fromEntries(names.map((name) => [name, schemaOf(name)])));
 }
 
-function sizeOf(route: Route): string {
-  return `JSON of at most ${route.bodyBytesMax.toLocaleString("en")} bytes.`;
-}
-
 /** The parameters and the body that an operation takes. */
 function requestOf(
   route: Route,
@@ -122,10 +119,9 @@ function requestOf(
     ...(body ? { "application/json": { schema: jsonSchema(body, components) } } : {}),
     ...(multipart ? { "multipart/form-data": { schema: jsonSchema(multipart, components) } } : {}),
   };
+  const size = `JSON of at most ${grouped(route.bodyBytesMax)} bytes.`;
   return {
     ...(all.length > 0 ? { parameters: all } : {}),
-    ...(body || multipart
-      ? { requestBody: { description: sizeOf(route), required: !isBodyOptional, content } }
-      : {}),
+    ...(body || multipart ? { requestBody: { description: size, required: !isBodyOptional, content } } : {}),
   };
 }

@@ -27,6 +27,11 @@ interface ShownRequest {
 
 const INDENT = "    ";
 
+/** The lines that apply. */
+function lines(...given: readonly (string | false)[]): readonly string[] {
+  return given.filter((line) => line !== false);
+}
+
 function indented(text: string, indent: string): string {
   return text.replaceAll("\n", `\n${indent}`);
 }
@@ -64,27 +69,26 @@ function shellWord(text: string): string {
 }
 
 function curl({ method, url, needsKey, headers, body }: ShownRequest): string {
-  return [
+  return lines(
     `curl ${method === "GET" ? "" : `-X ${method} `}${shellWord(url)}`,
-    ...(needsKey ? ['-H "Authorization: Bearer $POSTLEDGER_API_KEY"'] : []),
+    needsKey && '-H "Authorization: Bearer $POSTLEDGER_API_KEY"',
     ...headers.map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : [`-d ${shellWord(JSON.stringify(body, null, 2))}`]),
-  ].join(" \\\n  ");
+    body !== undefined && `-d ${shellWord(JSON.stringify(body, null, 2))}`,
+  ).join(" \\\n  ");
 }
 
 /** JSON is also a JavaScript literal. */
 function javascript({ method, url, needsKey, headers, body, isJson }: ShownRequest): string {
-  const lines = [
-    ...(method === "GET" ? [] : [`method: ${JSON.stringify(method)},`]),
-    ...(needsKey || headers.length > 0 ? ["headers: {"] : []),
-    ...(needsKey ? [`  Authorization: \`Bearer \${process.env.POSTLEDGER_API_KEY}\`,`] : []),
+  const hasHeaders = needsKey || headers.length > 0;
+  const members = lines(
+    method !== "GET" && `method: ${JSON.stringify(method)},`,
+    hasHeaders && "headers: {",
+    needsKey && `  Authorization: \`Bearer \${process.env.POSTLEDGER_API_KEY}\`,`,
     ...headers.map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},`),
-    ...(needsKey || headers.length > 0 ? ["},"] : []),
-    ...(body === undefined
-      ? []
-      : [`body: JSON.stringify(${indented(JSON.stringify(body, null, 2), "  ")}),`]),
-  ];
-  const options = lines.length === 0 ? "" : `, {\n  ${lines.join("\n  ")}\n}`;
+    hasHeaders && "},",
+    body !== undefined && `body: JSON.stringify(${indented(JSON.stringify(body, null, 2), "  ")}),`,
+  );
+  const options = members.length === 0 ? "" : `, {\n  ${members.join("\n  ")}\n}`;
   const shown = isJson ? "response.status, await response.json()" : "response.status";
   return `const response = await fetch(${JSON.stringify(url)}${options});\nconsole.log(${shown});`;
 }
@@ -104,27 +108,27 @@ function pythonLiteral(value: Json): string {
 }
 
 function python({ method, url, needsKey, headers, body, isJson }: ShownRequest): string {
-  const entries = [
-    ...(needsKey ? [`"Authorization": f"Bearer {os.environ['POSTLEDGER_API_KEY']}",`] : []),
+  const entries = lines(
+    needsKey && `"Authorization": f"Bearer {os.environ['POSTLEDGER_API_KEY']}",`,
     ...headers.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)},`),
-  ];
+  );
   const dumped = body === undefined ? "" : `json.dumps(${indented(pythonLiteral(body), INDENT)}).encode()`;
-  const modules = [...(isJson || body !== undefined ? ["json"] : []), ...(needsKey ? ["os"] : [])];
-  return [
-    ...(modules.length > 0 ? [`import ${modules.join(", ")}`] : []),
+  const modules = lines((isJson || body !== undefined) && "json", needsKey && "os");
+  return lines(
+    modules.length > 0 && `import ${modules.join(", ")}`,
     "from urllib.request import Request, urlopen",
     "",
     "request = Request(",
     `${INDENT}${JSON.stringify(url)},`,
-    ...(method === "GET" ? [] : [`${INDENT}method=${JSON.stringify(method)},`]),
-    ...(entries.length > 0
-      ? [`${INDENT}headers={`, ...entries.map((entry) => INDENT + INDENT + entry), `${INDENT}},`]
-      : []),
-    ...(body === undefined ? [] : [`${INDENT}data=${dumped},`]),
+    method !== "GET" && `${INDENT}method=${JSON.stringify(method)},`,
+    entries.length > 0 && `${INDENT}headers={`,
+    ...entries.map((entry) => INDENT + INDENT + entry),
+    entries.length > 0 && `${INDENT}},`,
+    body !== undefined && `${INDENT}data=${dumped},`,
     ")",
     "with urlopen(request) as response:",
     `${INDENT}print(response.status${isJson ? ", json.load(response)" : ""})`,
-  ].join("\n");
+  ).join("\n");
 }
 
 /** Text as a PHP literal without interpolation. */
@@ -134,31 +138,26 @@ function phpLiteral(text: string): string {
 
 /** The body is a nowdoc, which interpolates nothing; no line of JSON begins with its end marker. */
 function php({ method, url, needsKey, headers, body }: ShownRequest): string {
-  const lines = [
-    ...(needsKey ? ["'Authorization: Bearer ' . getenv('POSTLEDGER_API_KEY'),"] : []),
+  const fields = lines(
+    needsKey && "'Authorization: Bearer ' . getenv('POSTLEDGER_API_KEY'),",
     ...headers.map(([name, value]) => `${phpLiteral(`${name}: ${value}`)},`),
-  ];
+  );
   const inner = INDENT + INDENT;
-  return [
+  return lines(
     "<?php",
     `$request = curl_init(${phpLiteral(url)});`,
     "curl_setopt_array($request, [",
-    ...(method === "GET" ? [] : [`${INDENT}CURLOPT_CUSTOMREQUEST => ${phpLiteral(method)},`]),
+    method !== "GET" && `${INDENT}CURLOPT_CUSTOMREQUEST => ${phpLiteral(method)},`,
     `${INDENT}CURLOPT_RETURNTRANSFER => true,`,
-    ...(lines.length > 0
-      ? [`${INDENT}CURLOPT_HTTPHEADER => [`, ...lines.map((line) => inner + line), `${INDENT}],`]
-      : []),
-    ...(body === undefined
-      ? []
-      : [
-          `${INDENT}CURLOPT_POSTFIELDS => <<<'JSON'`,
-          `${inner}${indented(JSON.stringify(body, null, 2), inner)}`,
-          `${inner}JSON,`,
-        ]),
+    fields.length > 0 && `${INDENT}CURLOPT_HTTPHEADER => [`,
+    ...fields.map((field) => inner + field),
+    fields.length > 0 && `${INDENT}],`,
+    body !== undefined && `${INDENT}CURLOPT_POSTFIELDS => <<<'JSON'`,
+    body !== undefined && `${inner}${indented(JSON.stringify(body, null, 2), inner)}\n${inner}JSON,`,
     "]);",
     "$answer = curl_exec($request);",
     "echo curl_getinfo($request, CURLINFO_RESPONSE_CODE), ' ', $answer;",
-  ].join("\n");
+  ).join("\n");
 }
 
 const WRITERS: Readonly<Record<SnippetLanguage, (request: ShownRequest) => string>> = {
