@@ -61,7 +61,8 @@ export const IssueApiKeyBody = withRules(
   memberRules((members) => [
     ...displayNameFaults("/name", members.name),
     ...testScopeFaults(members),
-    ...boundFaults(members),
+    ...textFaults("/senders", members.senders, senderFaults),
+    ...textFaults("/client_ranges", members.client_ranges, rangeFaults),
   ]),
 );
 export type IssueApiKeyBody = Static<typeof IssueApiKeyBody>;
@@ -73,16 +74,9 @@ function testScopeFaults({ test, scopes }: UncheckedMembers): readonly ProblemDe
     : fault("/scopes", `must be of ${TEST_SCOPES.join(", ")} for a test key`);
 }
 
-/** Faults of the senders and ranges that a key is bound to. */
-function boundFaults({ senders, client_ranges: ranges }: UncheckedMembers): readonly ProblemDetail[] {
-  return [
-    ...textFaults("/senders", senders, senderFaults),
-    ...textFaults("/client_ranges", ranges, rangeFaults),
-  ];
-}
-
 type TextRule = (pointer: string, text: string) => readonly ProblemDetail[];
 
+/** Faults of what a key is bound to. */
 function textFaults(pointer: string, texts: unknown, rule: TextRule): readonly ProblemDetail[] {
   if (!Array.isArray(texts)) return NO_FAULTS;
   const checked = texts.slice(0, BOUND_ITEMS_MAX);

@@ -2,6 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { deleteAttachment } from "../../commands/attachment/deleteAttachment.ts";
 import { decodeFile } from "../../commands/attachment/fileFaults.ts";
+import { readAttachment } from "../../commands/attachment/readAttachment.ts";
 import {
   type UploadAttachment,
   type UploadOutcome,
@@ -24,7 +25,7 @@ import { type ControllerOptions, operationController } from "../server/operation
 import { found, idOfPath, invalid, Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { existingUpload, pageOfUploads } from "./attachmentHandlers.ts";
+import { pageOfUploads } from "./attachmentHandlers.ts";
 import { attachmentOperations } from "./attachmentOperations.ts";
 import { attachmentJson } from "./attachmentResource.ts";
 
@@ -41,7 +42,8 @@ export function attachmentsController(options: ControllerOptions) {
     },
     getAttachment: async ({ params, request }) => {
       const id = idOfPath(params.id);
-      return attachmentJson(id, await existingUpload(deps, principalOf(request).workspaceId, id));
+      const { workspaceId } = principalOf(request);
+      return attachmentJson(id, found(await readAttachment(deps, workspaceId, id)));
     },
     deleteAttachment: async ({ params, request }) => {
       found(await deleteAttachment(deps, idOfPath(params.id), commandContextOf(request, deps)));

@@ -2,7 +2,6 @@ import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
 import { FEEDBACK_SOURCES } from "../../domain/email/feedback/feedbackDecision.ts";
-import { invariant } from "../../kernel/assert.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, FreeText, Uuid } from "../body/commonSchemas.ts";
 
@@ -99,15 +98,13 @@ type EntryJson = (members: object) => {
   readonly sequence: number;
 };
 
-const entryJson = new Map(
-  Object.entries(ENTRIES).map(([type, schema]) => [type, answerJson<TObject>(schema) as EntryJson]),
-);
+const ENTRY_JSON = Object.fromEntries(
+  Object.entries(ENTRIES).map(([type, schema]) => [type, answerJson<TObject>(schema)]),
+) as Readonly<Record<EmailEvent["type"], EntryJson>>;
 
 /** A history event as a timeline entry, with only the members that its schema names. */
 export function timelineJson({ sequence, at, event }: HistoryEvent) {
   // A bounce without a source is the relay's own answer.
   const data = event.type === "EmailBounced" ? { source: "relay", ...event.data } : event.data;
-  const json = entryJson.get(event.type);
-  invariant(json, "every event has its entry");
-  return json({ ...data, sequence, at });
+  return ENTRY_JSON[event.type]({ ...data, sequence, at });
 }

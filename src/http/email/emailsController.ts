@@ -10,7 +10,7 @@ import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { scheduleFault } from "../../domain/email/scheduledTime.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import type { MailOwner } from "../../kernel/mail/mailOwnerId.ts";
-import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
+import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { addressIn } from "../body/commonFaults.ts";
 import { dateTime } from "../body/dateTimeText.ts";
@@ -120,7 +120,8 @@ function acceptedEmails(options: EmailsOptions) {
       if (query.as_of === undefined) return now(request, params.id);
       const at = epochMs(dateTime("/as_of", query.as_of));
       // What it waited for at that time is not known.
-      return emailJson(await existing(deps, request, params.id, at), null);
+      const view = await readPastEmail(deps, principalOf(request), idOfPath(params.id), at);
+      return emailJson(found(view), null);
     },
     rescheduleEmail: async ({ params, body, request }) => {
       const id = await reachable(deps, request, params.id);
@@ -157,19 +158,9 @@ function tooLateToBe(changed: keyof typeof TOO_LATE_TO_BE, { email }: EmailView)
   return new Problem(TOO_LATE_TO_BE[changed], { detail });
 }
 
-/** The message as it is, or as it was at a time. */
-async function existing(
-  deps: Dependencies,
-  request: Request,
-  id: string,
-  at: EpochMs | null = null,
-): Promise<EmailView> {
-  const owner = principalOf(request);
-  return found(
-    at === null
-      ? await readEmail(deps, owner, idOfPath(id))
-      : await readPastEmail(deps, owner, idOfPath(id), at),
-  );
+/** The message as it is. */
+async function existing(deps: Dependencies, request: Request, id: string): Promise<EmailView> {
+  return found(await readEmail(deps, principalOf(request), idOfPath(id)));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { AnyName, Closed, OneOf } from "../body/commonSchemas.ts";
-import { operationsOf } from "../server/operation.ts";
+import { answersOk, operationsOf } from "../server/operation.ts";
 
 const Live = Closed({ status: Type.Literal("ok") });
 
@@ -31,12 +31,11 @@ const RetryAfter = Type.Object({
 export const healthOperations = operationsOf("Health", {
   live: {
     summary: "Say that the process runs",
-    success: { status: 200, schema: Live },
-    problems: [],
+    ...answersOk(Live),
   },
   ready: {
     summary: "Say whether the service can do its work",
-    success: { status: 200, schema: readiness("ok", "degraded") },
+    ...answersOk(readiness("ok", "degraded")),
     also: [
       {
         status: 503,
@@ -45,6 +44,5 @@ export const healthOperations = operationsOf("Health", {
         headers: RetryAfter,
       },
     ],
-    problems: [],
   },
 });

@@ -37,15 +37,8 @@ export interface ServerOptions extends Omit<ServerContext, "reads"> {
   readonly log: RequestLog;
 }
 
-function asProblem(error: unknown): Problem | null {
-  if (error instanceof ParseError) return asProblem(error.cause);
-  if (error instanceof ValidationError) return validationProblem(error);
-  return problemOf(error);
-}
-
 /** Whether the error means that the client disconnected before its body had arrived. */
 function isEndOfConnection(error: unknown): boolean {
-  if (error instanceof ParseError) return isEndOfConnection(error.cause);
   return error instanceof DOMException && error.name === "AbortError";
 }
 
@@ -93,8 +86,10 @@ function errorResponse(
   const path = whole.startsWith(`${basePath}/`) ? whole.slice(basePath.length) : "";
   // Elysia also reports a problem's own code, so NOT_FOUND alone does not mean that no route matched.
   const isUnknownRoute = code === "NOT_FOUND" && !(error instanceof Problem);
-  const problem = isUnknownRoute ? unknownRoute(request, path, basePath) : asProblem(error);
-  context.hasHungUp = problem === null && isEndOfConnection(error);
+  const cause = error instanceof ParseError ? error.cause : error;
+  const known = cause instanceof ValidationError ? validationProblem(cause) : problemOf(cause);
+  const problem = isUnknownRoute ? unknownRoute(request, path, basePath) : known;
+  context.hasHungUp = problem === null && isEndOfConnection(cause);
   if (!context.hasHungUp && (problem === null || problem.status >= 500))
     log.failed(context.requestId, reasonOf(error));
   return answerProblem(problem ?? new Problem("INTERNAL_ERROR"), context);

@@ -44,8 +44,7 @@ export function suppressionsController(options: ControllerOptions) {
     },
     getSuppression: async ({ params, request }) => {
       const { workspaceId } = principalOf(request);
-      const suppression = found(await readSuppression(deps, workspaceId, addressOf(params.address)));
-      return suppressionJson(suppression);
+      return suppressionJson(found(await readSuppression(deps, workspaceId, addressOf(params.address))));
     },
     removeSuppression: async ({ params, request }) => {
       const context = commandContextOf(request, deps);

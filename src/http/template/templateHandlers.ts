@@ -38,14 +38,12 @@ export async function existingVersion(
   return found(await readTemplateVersion(deps, location, idOfPath(versionId)));
 }
 
-/** Newest first as in all lists: sorts by time, because a clock that went back may have mixed up the order. */
-function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[] {
-  return versions.toReversed().sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
-}
-
 /** One page of a template's versions, the newest first. */
-export function pageOfVersions(template: Template, page: PageQuery): Page<TemplateVersion> {
-  const newestFirst = newestVersionsFirst(template);
+export function pageOfVersions({ versions }: Template, page: PageQuery): Page<TemplateVersion> {
+  // By time, because a clock that went back may have mixed up the order.
+  const newestFirst = versions
+    .toReversed()
+    .sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
   return pageOf(page, ({ after, limit }) => {
     const start = after === undefined ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;
     if (after !== undefined && start === 0) throw notACursor();

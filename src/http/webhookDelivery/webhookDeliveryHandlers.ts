@@ -48,26 +48,19 @@ export async function recoverSince(
   since: { readonly endpointId: string; readonly since: string },
   context: WorkspaceCommandContext,
 ): Promise<{ readonly requested: number; readonly hasMore: boolean }> {
-  const rows = await failedSince(readModel("webhook-deliveries"), since);
+  const deliveries = readModel("webhook-deliveries");
+  await whenCaughtUp(deliveries);
+  const rows: WebhookDeliveryRow[] = [];
+  while (rows.length <= RECOVERED_MAX) {
+    const page = await scheduledRead(deliveries, (db) =>
+      failedWebhooks(db, since, rows.at(-1) ?? null, RECOVERED_PER_QUERY),
+    );
+    rows.push(...page);
+    if (page.length < RECOVERED_PER_QUERY) break;
+  }
   const failed = rows.slice(0, RECOVERED_MAX).map(requestOf);
   const requested = await recoverFailedDeliveries(deps.store, failed, context);
   return { requested, hasMore: rows.length > RECOVERED_MAX };
-}
-
-/** What failed since then: up to one more than can be recovered at once. */
-async function failedSince(
-  deliveries: ReadModel,
-  since: { readonly endpointId: string; readonly since: string },
-) {
-  await whenCaughtUp(deliveries);
-  const found: WebhookDeliveryRow[] = [];
-  for (;;) {
-    const page = await scheduledRead(deliveries, (db) =>
-      failedWebhooks(db, since, found.at(-1) ?? null, RECOVERED_PER_QUERY),
-    );
-    found.push(...page);
-    if (found.length > RECOVERED_MAX || page.length < RECOVERED_PER_QUERY) return found;
-  }
 }
 
 /** A delivery with its attempts and its payload. Throws `StoreError`. */

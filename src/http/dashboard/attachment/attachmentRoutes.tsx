@@ -2,17 +2,17 @@
 
 import { messagesWithUpload } from "../../../../projections/attachmentUse.ts";
 import { deleteAttachment } from "../../../commands/attachment/deleteAttachment.ts";
-import { uploadFolder } from "../../../commands/attachment/readAttachment.ts";
+import { readAttachment, uploadFolder } from "../../../commands/attachment/readAttachment.ts";
 import { uploadAttachment } from "../../../commands/attachment/uploadAttachment.ts";
 import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
-import { existingUpload, pageOfUploads } from "../../attachment/attachmentHandlers.ts";
+import { pageOfUploads } from "../../attachment/attachmentHandlers.ts";
 import { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { requireIdentity } from "../../body/bodyBytes.ts";
 import { openFilePart } from "../../body/multipartFile.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { pageOf } from "../../lists/cursorPaging.ts";
-import { idOfPath, Problem } from "../../server/problem.ts";
+import { found, idOfPath, Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { downloadResponse } from "../components/downloadResponse.ts";
@@ -86,7 +86,7 @@ interface Upload {
 /** The upload in the path. Throws if the workspace has none with this id. */
 async function uploadOf({ deps }: Options, { workspaceId, params }: PageContext): Promise<Upload> {
   const id = idOfPath(params.id);
-  return { id, upload: await existingUpload(deps, workspaceId, id) };
+  return { id, upload: found(await readAttachment(deps, workspaceId, id)) };
 }
 
 async function listPage(options: Options, context: PageContext): Promise<Page> {
