@@ -565,7 +565,7 @@ describe("a file of CSV", () => {
       isAllowed: async () => true,
       async page(cursor) {
         const at = Number(cursor ?? 0);
-        return { rows: pages[at] ?? [], nextCursor: at + 1 < pages.length ? String(at + 1) : null };
+        return { shown: pages[at] ?? [], nextCursor: at + 1 < pages.length ? String(at + 1) : null };
       },
     });
     expect(await new Response(stream).text()).toBe("name\r\na\r\nb\r\n");
@@ -586,7 +586,7 @@ describe("a file of CSV", () => {
         queries += 1;
         if (queries === 3) left.resolve();
         await nextTurn();
-        return { rows: [], nextCursor: "on" };
+        return { shown: [], nextCursor: "on" };
       },
     });
     const reader = stream.getReader();

@@ -11,10 +11,7 @@ export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => string | nul
 interface CsvSource<Row> {
   readonly columns: CsvColumns<Row>;
   /** The page after a cursor; null asks for the first one. Its cursor is null on the last. */
-  readonly page: (cursor: string | null) => Promise<{
-    readonly rows: readonly Row[];
-    readonly nextCursor: string | null;
-  }>;
+  readonly page: (cursor: string | null) => Promise<Page<Row>>;
   /** Whether the client may still have it. */
   readonly isAllowed: () => Promise<boolean>;
   /** Called when the stream ends or is abandoned; possibly more than once. */
@@ -54,9 +51,9 @@ export function csvStream<Row>(source: CsvSource<Row>): ReadableStream<Uint8Arra
   /** The lines of the next page. */
   const next = async () => {
     if (!(await isAllowed())) throw new Error("the key was revoked");
-    const { rows, nextCursor } = await page(cursor);
+    const { shown, nextCursor } = await page(cursor);
     cursor = nextCursor;
-    return rows.map((row) => csvLine(Object.values(columns).map((cell) => cell(row)))).join("");
+    return shown.map((row) => csvLine(Object.values(columns).map((cell) => cell(row)))).join("");
   };
   return new ReadableStream<Uint8Array>({
     start(controller) {
@@ -99,11 +96,8 @@ export function csvResponse<Row>(
   { columns, list }: CsvList<Row>,
 ): Response {
   requestContextOf(request).isStreamed = true;
-  const page = async (cursor: string | null) => {
-    const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-    const { shown: rows, nextCursor } = await list({ limit: ROWS_AT_ONCE, ...after });
-    return { rows, nextCursor };
-  };
+  const page = (cursor: string | null) =>
+    list({ limit: ROWS_AT_ONCE, ...(cursor === null ? {} : { after: decodeCursor(cursor) }) });
   const isAllowed = async () => (await principalOfKey(deps, principal.keyId)) !== null;
   const stream = csvStream({ columns, page, isAllowed, onEnd: beginStream(request) });
   return new Response(stream, {

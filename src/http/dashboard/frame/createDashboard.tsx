@@ -61,7 +61,7 @@ export async function createDashboard(options: DashboardOptions): Promise<Dashbo
   const home = `${basePath}${DASHBOARD_PATH}`;
   const cookies = { cookiePath: home, isSecure: url.protocol === "https:" };
   const assets = await loadAssets();
-  const sessions = createSessions({ deps, ...cookies });
+  const sessions = createSessions(deps, cookies);
   const streams = createLiveStreams({ isAlive: (session) => sessions.isAlive(session) });
   const frame: Frame = {
     ...options,
@@ -112,12 +112,9 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   if ("route" in found) requestContext.route = DASHBOARD_PATH + found.route.path;
   const loggedIn = await frame.sessions.of(request);
   if (loggedIn === null) return toLogIn(frame, request, url);
-  const context = await pageContextOf(frame, request, {
-    ...loggedIn,
-    url,
-    path,
-    params: "route" in found ? found.params : {},
-  });
+  const params = "route" in found ? found.params : {};
+  const asked = { ...loggedIn, path, params, query: url.searchParams };
+  const context = await pageContextOf(frame, request, asked);
   requestContext.problemPage = (problem) => problemPage(frame, request, problem, context);
   if (!("route" in found)) throw noSuchPage(request, found.methods);
   await admit(frame, request, context, found.route);
@@ -179,15 +176,13 @@ function toLogIn(frame: Frame, request: Request, url: URL): Response {
   return seeOther(`${frame.home}/log-in${query.size === 0 ? "" : `?${query}`}`);
 }
 
-interface Asking extends LoggedIn {
-  readonly url: URL;
-  readonly path: string;
-  readonly params: PageContext["params"];
-}
-
-async function pageContextOf(frame: Frame, request: Request, asking: Asking): Promise<PageContext> {
+async function pageContextOf(
+  frame: Frame,
+  request: Request,
+  asked: LoggedIn & Pick<PageContext, "path" | "params" | "query">,
+): Promise<PageContext> {
   const { deps, basePath, home, sessions } = frame;
-  const { session, principal: key, url, path, params } = asking;
+  const { session, principal: key } = asked;
   const isTest = key.isTest || session.showsTest === true;
   const principal = { ...key, isTest };
   requestContextOf(request).principal = principal;
@@ -195,12 +190,9 @@ async function pageContextOf(frame: Frame, request: Request, asking: Asking): Pr
   const to = (below: string) => (below === "/" ? home : home + below);
   const [workspace, build] = await Promise.all([deps.workspaces.get(workspaceId), frame.readModelBuild()]);
   return {
+    ...asked,
     request,
-    path,
-    params,
-    query: url.searchParams,
     form: new URLSearchParams(),
-    session,
     principal,
     mail: key.isTest ? "testOnly" : isTest ? "test" : "live",
     formToken: sessions.formToken(session),
@@ -256,8 +248,7 @@ async function answerPage(frame: Frame, context: PageContext, route: DashboardRo
   const asked = route.method === "POST" ? await provenForm(frame, context, route) : context;
   const answer = await route.answer(asked);
   const notice = frame.notices.take(request, session);
-  const response =
-    answer instanceof Response ? answer : pageResponse(frame, context, { page: answer, notice });
+  const response = answer instanceof Response ? answer : pageResponse(frame, context, answer, notice);
   const left = noticeOf(response);
   const cookies = [
     // A route that has set the session's cookie itself takes precedence.
@@ -269,12 +260,7 @@ async function answerPage(frame: Frame, context: PageContext, route: DashboardRo
   return response;
 }
 
-interface Shown {
-  readonly page: Page;
-  readonly notice: string | null;
-}
-
-function pageResponse(frame: Frame, context: PageContext, { page, notice }: Shown): Response {
+function pageResponse(frame: Frame, context: PageContext, page: Page, notice: string | null): Response {
   // A script that loads a page into a dialog already has the frame around it.
   const isPart = context.request.headers.has("hx-request");
   const html = isPart

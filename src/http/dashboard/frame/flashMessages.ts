@@ -1,5 +1,5 @@
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
-import { cookieOf, setCookie } from "./cookies.ts";
+import { type CookieScope, createCookie } from "./cookies.ts";
 import type { Session } from "./sessions.ts";
 
 /** Long enough for the page after a form to load. */
@@ -16,20 +16,16 @@ interface FlashMessages {
   readonly forget: string;
 }
 
-export function createFlashMessages(
-  keys: InstanceKeys,
-  { cookiePath, isSecure }: { readonly cookiePath: string; readonly isSecure: boolean },
-): FlashMessages {
+export function createFlashMessages(keys: InstanceKeys, scope: CookieScope): FlashMessages {
   const purpose = ({ id }: Session) => `notice of ${id}`;
-  const cookie = (value: string, maxAgeSeconds: number) =>
-    setCookie({ name: NAME, value, path: cookiePath, isSecure, maxAgeSeconds });
+  const cookie = createCookie(NAME, scope);
   return {
-    leave: (session, text) => cookie(keys.encryptForBrowser(purpose(session), text), NOTICE_SECONDS),
+    leave: (session, text) => cookie.set(keys.encryptForBrowser(purpose(session), text), NOTICE_SECONDS),
     take(request, session) {
-      const encrypted = cookieOf(request, NAME);
+      const encrypted = cookie.of(request);
       return encrypted === null ? null : keys.decryptFromBrowser(purpose(session), encrypted);
     },
-    forget: cookie("", 0),
+    forget: cookie.set("", 0),
   };
 }
 

@@ -2,7 +2,7 @@ import { type Principal, principalOfKey } from "../../../commands/apiKey/authent
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isUsable } from "../../../domain/apiKey/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
-import { cookieOf, setCookie } from "./cookies.ts";
+import { type CookieScope, createCookie } from "./cookies.ts";
 
 /** A session ends after this time without a page request, in ms. */
 export const SESSION_IDLE_MS_MAX = 12 * HOUR_MS;
@@ -55,22 +55,13 @@ export interface Sessions {
   formToken(session: Session): string;
 }
 
-interface SessionOptions {
-  readonly deps: Dependencies;
-  readonly cookiePath: string;
-  /** Whether browsers use https. */
-  readonly isSecure: boolean;
-}
-
-export function createSessions({ deps, cookiePath, isSecure }: SessionOptions): Sessions {
+export function createSessions(deps: Dependencies, scope: CookieScope): Sessions {
   const { keys, clock } = deps;
   // Cookies ignore ports: two services on one host must not remove each other's.
-  const name = `postledger_${keys.formToken("name of the cookie").slice(0, 8)}`;
+  const cookie = createCookie(`postledger_${keys.formToken("name of the cookie").slice(0, 8)}`, scope);
   const ended = new Map<string, EpochMs>();
-  const cookie = (value: string, maxAgeSeconds: number) =>
-    setCookie({ name, value, path: cookiePath, isSecure, maxAgeSeconds });
   const encrypted = (session: Session) =>
-    cookie(
+    cookie.set(
       keys.encryptForBrowser(PURPOSE, JSON.stringify(session)),
       Math.max(0, Math.floor((session.startedAt + SESSION_MS_MAX - clock.now()) / SECOND_MS)),
     );
@@ -84,7 +75,7 @@ export function createSessions({ deps, cookiePath, isSecure }: SessionOptions): 
       return encrypted({ id, keyId, hasOwnKey, startedAt: clock.now(), seenAt: clock.now() });
     },
     async of(request) {
-      const text = cookieOf(request, name);
+      const text = cookie.of(request);
       const plain = text === null ? null : keys.decryptFromBrowser(PURPOSE, text);
       if (plain === null) return null;
       const session = JSON.parse(plain) as Session;
@@ -92,7 +83,7 @@ export function createSessions({ deps, cookiePath, isSecure }: SessionOptions): 
       const principal = await principalOfKey(deps, session.keyId);
       return principal && { session, principal };
     },
-    isShown: (request) => cookieOf(request, name) !== null,
+    isShown: (request) => cookie.of(request) !== null,
     // Not with `principalOfKey`, which records a use of the key: an open page is not a use.
     isAlive: async (session) =>
       !isOver(session) && isUsable(await deps.apiKeys.get(session.keyId), clock.now()),
@@ -103,7 +94,7 @@ export function createSessions({ deps, cookiePath, isSecure }: SessionOptions): 
     showing: (session, showsTest) => encrypted({ ...session, showsTest, seenAt: clock.now() }),
     end({ id, startedAt }) {
       remember(ended, id, startedAt + SESSION_MS_MAX);
-      return cookie("", 0);
+      return cookie.set("", 0);
     },
     formToken: ({ id }) => keys.formToken(id),
   };
