@@ -1,15 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
+import { draftOrRefuse, existingVersion } from "../../template/templateHandlers.ts";
 import { sandboxedHtmlResponse } from "../components/sandboxedHtmlResponse.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
 import { DraftEditor, LivePreview } from "./draftPage.tsx";
 import { checkedDraft, type DraftPreview, faultsOf, previewDraft } from "./draftPreview.ts";
-import { templateLocationOf } from "./templateRoutes.tsx";
-import { aboveVersions } from "./versionRoutes.tsx";
+import { templateLocationOf, templateOf } from "./templateRoutes.tsx";
 
 const scope = "template:manage";
 /** A form takes three bytes for what may be one in JSON. */
@@ -46,9 +45,8 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
 
 /** The editor's initial fields: those of the named version, else of the newest. */
 async function startingFields(deps: Dependencies, context: PageContext): Promise<DraftFields> {
-  const location = templateLocationOf(context);
-  const { versions } = await existingTemplate(deps, location);
-  const from = context.query.get("from") ?? versions.at(-1)?.id;
+  const { location, template } = await templateOf(deps, context);
+  const from = context.query.get("from") ?? template.versions.at(-1)?.id;
   return fieldsOfSource(from === undefined ? null : (await existingVersion(deps, location, from)).source);
 }
 
@@ -59,13 +57,12 @@ interface Editing {
 }
 
 async function editorPage(deps: Dependencies, context: PageContext, editing: Editing): Promise<Page> {
-  const location = templateLocationOf(context);
-  const template = await existingTemplate(deps, location);
+  const { template, at, above } = await templateOf(deps, context);
   return {
     title: `New draft of ${template.name}`,
-    above: aboveVersions(location.templateId, template),
+    above,
     isWide: true,
-    body: <DraftEditor context={context} at={`/templates/${location.templateId}`} {...editing} />,
+    body: <DraftEditor context={context} at={at} {...editing} />,
   };
 }
 

@@ -51,13 +51,15 @@ export const TemplateList: FC<TemplateListProps> = ({ context, page }) => (
 interface TemplateDetailProps {
   readonly context: PageContext;
   readonly id: string;
+  /** The path of its page. */
+  readonly at: string;
   readonly template: Template;
   readonly versions: Page<TemplateVersion>;
 }
 
 /** A template with its versions. */
-export const TemplateDetail: FC<TemplateDetailProps> = ({ context, id, template, versions }) => {
-  const at = `/templates/${id}`;
+export const TemplateDetail: FC<TemplateDetailProps> = (props) => {
+  const { context, id, at, template } = props;
   const current = template.versions.find(({ id: versionId }) => versionId === template.currentVersionId);
   const tried = current ?? template.versions.at(-1);
   return (
@@ -92,18 +94,16 @@ export const TemplateDetail: FC<TemplateDetailProps> = ({ context, id, template,
       />
       <section class="section" aria-labelledby="versions">
         <h2 id="versions">Versions</h2>
-        <Versions context={context} at={at} template={template} versions={versions} />
+        <Versions {...props} />
       </section>
     </>
   );
 };
 
-interface VersionsProps extends Pick<TemplateDetailProps, "context" | "template" | "versions"> {
-  readonly at: string;
-}
-
-const Versions: FC<VersionsProps> = ({ context, at, template, versions: { shown, nextCursor } }) =>
-  shown.length === 0 ? (
+const Versions: FC<TemplateDetailProps> = (props) => {
+  const { context, at, template, versions } = props;
+  const { shown, nextCursor } = versions;
+  return shown.length === 0 ? (
     <Empty title="No version yet">
       <p>
         A version is the subject, the HTML, the text and the variables. It never changes once it is drafted.
@@ -140,16 +140,13 @@ const Versions: FC<VersionsProps> = ({ context, at, template, versions: { shown,
         linkOf={({ id }) => context.to(`${at}/versions/${id}`)}
       />
       <Pager context={context} path={at} nextCursor={nextCursor} />
-      {shown.length < 2 ? null : <CompareForm context={context} at={at} template={template} shown={shown} />}
+      {shown.length < 2 ? null : <CompareForm {...props} />}
     </>
   );
-
-interface CompareFormProps extends Pick<VersionsProps, "context" | "at" | "template"> {
-  readonly shown: readonly TemplateVersion[];
-}
+};
 
 /** Asks which two versions to compare: initially the one in use, or the previous one, with the newest. */
-const CompareForm: FC<CompareFormProps> = ({ context, at, template, shown }) => {
+const CompareForm: FC<TemplateDetailProps> = ({ context, at, template, versions: { shown } }) => {
   const [newest, before] = shown;
   const current = shown.find(({ id }) => id === template.currentVersionId);
   const from = current === undefined || current === newest ? before : current;

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 
+import type { Dependencies } from "../../../commands/dependencies.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import {
   archiveExistingTemplate,
@@ -16,21 +17,28 @@ import {
   requireChanged,
 } from "../../template/templateHandlers.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
-import { type EnteredName, enteredName, NameForm } from "../components/nameForm.tsx";
+import { enteredName, NameForm } from "../components/nameForm.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { TemplateDetail, TemplateList } from "./templatePage.tsx";
 
 const scope = "template:manage";
-/** The breadcrumbs of every page of a template. */
-export const TEMPLATES = { path: "/templates", title: "Templates" };
+const TEMPLATES = { path: "/templates", title: "Templates" };
 
 const NAME_HINT = "What your colleagues call it: Order confirmation. Recipients never see it.";
 
-/** The template that a page is about. */
+/** Where the template of the path is. */
 export function templateLocationOf({ workspaceId, params }: PageContext): TemplateLocation {
   return { workspaceId, templateId: idOfPath(params.id) };
+}
+
+/** The template of the path, with the path of its page and the breadcrumbs of those below it. */
+export async function templateOf(deps: Dependencies, context: PageContext) {
+  const location = templateLocationOf(context);
+  const template = await existingTemplate(deps, location);
+  const at = `/templates/${location.templateId}`;
+  return { location, template, at, above: [TEMPLATES, { path: at, title: template.name }] };
 }
 
 /** Templates: the list, a new one, and each with its versions. */
@@ -48,18 +56,18 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     get("/templates/new", scope, async (context) => newTemplatePage(context)),
     post("/templates/new", scope, async (context) => {
       const { name, fault } = enteredName(context.form);
-      if (fault !== undefined) return newTemplatePage(context, name, fault);
+      if (fault !== undefined) return newTemplatePage(context, fault);
       const id = await createOrRefuse(options, name, context.commandContext());
       return context.seeOther(`/templates/${id}`, "The template was created: now draft its first version.");
     }),
   ];
 }
 
-function newTemplatePage(context: PageContext, name = "", fault?: string): Page {
+function newTemplatePage(context: PageContext, fault?: string): Page {
   return {
     title: "New template",
     above: [TEMPLATES],
-    ...(fault === undefined ? {} : { status: 422 }),
+    status: fault === undefined ? 200 : 422,
     body: (
       <NameForm
         context={context}
@@ -68,7 +76,6 @@ function newTemplatePage(context: PageContext, name = "", fault?: string): Page 
         action="/templates/new"
         verb="Create the template"
         cancelTo={TEMPLATES.path}
-        name={name}
         fault={fault}
       />
     ),
@@ -78,8 +85,7 @@ function newTemplatePage(context: PageContext, name = "", fault?: string): Page 
 function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/templates/:id", scope, async (context) => {
-      const location = templateLocationOf(context);
-      const template = await existingTemplate(deps, location);
+      const { location, template, at } = await templateOf(deps, context);
       const versions = pageOfVersions(template, pageAsked(context, { limit: PAGE_ITEMS_DEFAULT }));
       return {
         title: template.name,
@@ -88,6 +94,7 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
           <TemplateDetail
             context={context}
             id={location.templateId}
+            at={at}
             template={template}
             versions={versions}
           />
@@ -100,42 +107,36 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
 function renameRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   const path = "/templates/:id/rename";
   return [
-    get(path, scope, async (context) => {
-      const { name } = await existingTemplate(deps, templateLocationOf(context));
-      return renamePage(context, name, { name, fault: undefined });
-    }),
+    get(path, scope, (context) => renamePage(context)),
     post(path, scope, async (context) => {
+      const { name, fault } = enteredName(context.form);
+      if (fault !== undefined) return renamePage(context, fault);
       const location = templateLocationOf(context);
-      const template = await existingTemplate(deps, location);
-      const entered = enteredName(context.form);
-      if (entered.fault !== undefined) return renamePage(context, template.name, entered);
-      const outcome = await renameExistingTemplate(deps, location, entered.name, context.commandContext());
-      requireChanged(outcome);
+      requireChanged(await renameExistingTemplate(deps, location, name, context.commandContext()));
       return context.seeOther(`/templates/${location.templateId}`, "The template was renamed.");
     }),
   ];
-}
 
-/** The form with another name for the template that is called `current`. */
-function renamePage(context: PageContext, current: string, { name, fault }: EnteredName): Page {
-  const at = `/templates/${templateLocationOf(context).templateId}`;
-  return {
-    title: `Rename ${current}`,
-    above: [TEMPLATES, { path: at, title: current }],
-    ...(fault === undefined ? {} : { status: 422 }),
-    body: (
-      <NameForm
-        context={context}
-        hint={NAME_HINT}
-        title="Rename the template"
-        action={`${at}/rename`}
-        verb="Rename"
-        cancelTo={at}
-        name={name}
-        fault={fault}
-      />
-    ),
-  };
+  async function renamePage(context: PageContext, fault?: string): Promise<Page> {
+    const { template, at, above } = await templateOf(deps, context);
+    return {
+      title: `Rename ${template.name}`,
+      above,
+      status: fault === undefined ? 200 : 422,
+      body: (
+        <NameForm
+          context={context}
+          hint={NAME_HINT}
+          title="Rename the template"
+          action={`${at}/rename`}
+          verb="Rename"
+          cancelTo={at}
+          name={template.name}
+          fault={fault}
+        />
+      ),
+    };
+  }
 }
 
 /** Actions that cannot be undone: archiving and deleting. */
@@ -171,13 +172,11 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
     context: PageContext,
     { verb, about }: { readonly verb: string; readonly about: string },
   ): Promise<Page> {
-    const location = templateLocationOf(context);
-    const { name } = await existingTemplate(deps, location);
-    const at = `/templates/${location.templateId}`;
+    const { template, above } = await templateOf(deps, context);
     return confirmationPage(context, {
-      title: `${verb} ${name}`,
-      question: `${verb} “${name}”?`,
-      above: [TEMPLATES, { path: at, title: name }],
+      title: `${verb} ${template.name}`,
+      question: `${verb} “${template.name}”?`,
+      above,
       verb,
       isDangerous: true,
       text: <p>{about}</p>,

@@ -7,7 +7,7 @@ import { renderVersion } from "../../../commands/template/renderForSend.ts";
 import { newId } from "../../../kernel/ids.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
-import { existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
+import { existingVersion } from "../../template/templateHandlers.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
@@ -18,8 +18,7 @@ import { usableAddresses } from "../sender/usableAddresses.ts";
 import { draftFields, SAMPLE_PREFIX } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
 import { sampleValues } from "./sampleValues.ts";
-import { templateLocationOf } from "./templateRoutes.tsx";
-import { aboveVersions } from "./versionRoutes.tsx";
+import { templateLocationOf, templateOf } from "./templateRoutes.tsx";
 
 const scope = "email:send";
 
@@ -46,15 +45,14 @@ async function testSendPage(
 ): Promise<Page> {
   const { deps } = options;
   const addresses = await usableAddresses(options, context);
-  const location = templateLocationOf(context);
   const { version, source } = await versionOf(deps, context);
-  const template = await existingTemplate(deps, location);
-  const at = `/templates/${location.templateId}/versions/${version.id}`;
+  const { at: templateAt, above } = await templateOf(deps, context);
+  const at = `${templateAt}/versions/${version.id}`;
   const { samples } = draftFields(context.form);
   const fieldFaults = new Map(Object.entries(state.faults?.fields ?? {}));
   return {
     title: `Test send of version ${version.number}`,
-    above: aboveVersions(location.templateId, template),
+    above,
     status: state.faults?.status,
     body: (
       <>

@@ -2,12 +2,11 @@
 
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { publishTemplateVersion } from "../../../commands/template/manageTemplates.ts";
-import type { Template } from "../../../domain/template/state.ts";
 import { idOfPath } from "../../server/problem.ts";
-import { existingTemplate, existingVersion, requireChanged } from "../../template/templateHandlers.ts";
+import { existingVersion, requireChanged } from "../../template/templateHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { TEMPLATES, templateLocationOf } from "./templateRoutes.tsx";
+import { templateLocationOf, templateOf } from "./templateRoutes.tsx";
 import { VersionComparison, VersionDetail } from "./versionPage.tsx";
 
 const scope = "template:manage";
@@ -31,40 +30,23 @@ export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRou
 }
 
 async function versionPage(deps: Dependencies, context: PageContext): Promise<Page> {
-  const location = templateLocationOf(context);
-  const template = await existingTemplate(deps, location);
+  const { location, template, at, above } = await templateOf(deps, context);
   const view = await existingVersion(deps, location, context.params.version ?? "");
-  const title = `Version ${view.version.number}`;
   return {
-    title: `${title} of ${template.name}`,
-    above: aboveVersions(location.templateId, template),
-    body: (
-      <VersionDetail
-        context={context}
-        at={`/templates/${location.templateId}`}
-        template={template}
-        view={view}
-      />
-    ),
+    title: `Version ${view.version.number} of ${template.name}`,
+    above,
+    body: <VersionDetail context={context} at={at} template={template} view={view} />,
   };
 }
 
 async function comparisonPage(deps: Dependencies, context: PageContext): Promise<Page> {
-  const location = templateLocationOf(context);
-  const template = await existingTemplate(deps, location);
+  const { location, template, at, above } = await templateOf(deps, context);
   const from = await existingVersion(deps, location, context.query.get("from") ?? "");
   const to = await existingVersion(deps, location, context.query.get("to") ?? "");
   return {
     title: `Versions ${from.version.number} and ${to.version.number} of ${template.name}`,
-    above: aboveVersions(location.templateId, template),
+    above,
     isWide: true,
-    body: (
-      <VersionComparison context={context} at={`/templates/${location.templateId}`} from={from} to={to} />
-    ),
+    body: <VersionComparison context={context} at={at} from={from} to={to} />,
   };
-}
-
-/** The breadcrumbs of a page of one template's versions. */
-export function aboveVersions(templateId: string, { name }: Template) {
-  return [TEMPLATES, { path: `/templates/${templateId}`, title: name }];
 }
