@@ -142,9 +142,7 @@ export function apiKeyPage(
                 <KeyLink context={context} id={apiKey.issued_by} />
               ),
             ],
-            ...(apiKey.rotated_from === null
-              ? []
-              : ([["Replaces", <KeyLink context={context} id={apiKey.rotated_from} />]] as const)),
+            ["Replaces", apiKey.rotated_from && <KeyLink context={context} id={apiKey.rotated_from} />],
           ]}
         />
       </>

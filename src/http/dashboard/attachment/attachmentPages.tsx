@@ -119,14 +119,13 @@ interface AttachmentPageProps {
   /** Whether its bytes can be downloaded. */
   readonly hasBytes: boolean;
   /** The messages that were sent with it; null if the key may not read messages. */
-  readonly messages: readonly MessageRow[] | null;
-  readonly nextCursor: string | null;
+  readonly uses: RowPage<MessageRow> | null;
   readonly now: EpochMs;
 }
 
 /** One upload: what it is, and which messages it went out with. */
 export const AttachmentPage: FC<AttachmentPageProps> = (props) => {
-  const { context, attachment, hasBytes, messages } = props;
+  const { context, attachment, hasBytes, uses } = props;
   const at = context.to(`${ATTACHMENTS_PATH}/${attachment.id}`);
   const isThere = attachment.status === "pending" || attachment.status === "ready";
   return (
@@ -147,7 +146,7 @@ export const AttachmentPage: FC<AttachmentPageProps> = (props) => {
         </section>
       )}
       <Facts facts={factsOf(attachment)} />
-      {messages === null ? null : <Uses {...props} messages={messages} />}
+      {uses === null ? null : <Uses {...props} uses={uses} />}
     </>
   );
 };
@@ -164,11 +163,10 @@ function factsOf(attachment: AttachmentJson): readonly Fact[] {
   ];
 }
 
-const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] }> = ({
+const Uses: FC<AttachmentPageProps & { readonly uses: RowPage<MessageRow> }> = ({
   context,
   attachment,
-  messages,
-  nextCursor,
+  uses: { shown: messages, nextCursor },
   now,
 }) => (
   <section class="section" aria-labelledby="uses">

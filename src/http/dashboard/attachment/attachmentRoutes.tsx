@@ -131,8 +131,7 @@ async function attachmentPage(options: Options, context: PageContext): Promise<P
         context={context}
         attachment={attachmentJson(id, upload)}
         hasBytes={!isRejectedOrExpired(upload)}
-        messages={uses?.rows ?? null}
-        nextCursor={uses?.nextCursor ?? null}
+        uses={uses}
         now={options.deps.clock.now()}
       />
     ),
@@ -147,10 +146,7 @@ async function messagesWith(options: Options, context: PageContext, id: string) 
     pageOf(request, (page) => messagesWithUpload(db, { uploadId: id, ...page })),
   );
   const ids = shown.map((row) => row.id);
-  return {
-    rows: await messagesOf(options, context.principal, ids),
-    nextCursor,
-  };
+  return { shown: await messagesOf(options, context.principal, ids), nextCursor };
 }
 
 /** Answers with the bytes of an upload as a download; nothing in them is shown or run. */

@@ -7,10 +7,11 @@ import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { isRfc3339 } from "../../../kernel/time.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, NoRows, Pager, RowTable, withFilter } from "../components/list.tsx";
+import { type Column, Empty, RowList, withFilter } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { AuditTabs } from "./auditTabs.tsx";
@@ -21,47 +22,43 @@ export const AUDIT_FILTERS = ["action", "actor", "target_type", "target_id", "fr
 
 interface AuditLogProps {
   readonly context: PageContext;
-  readonly rows: readonly AuditRow[];
+  readonly page: RowPage<AuditRow>;
   readonly filter: AuditFilter;
   /** The filter's fault; null without one. */
   readonly fault: string | null;
-  readonly nextCursor: string | null;
 }
 
 /** Who did what, when. */
-export const AuditLog: FC<AuditLogProps> = (props) => {
-  const { context, rows, filter, fault, nextCursor } = props;
-  return (
-    <>
-      <Heading title="Audit log">
-        <LinkButton href={context.to(withFilter("/audit/log.csv", filter))} label="Download CSV" />
-      </Heading>
-      <AuditTabs context={context} path="/audit" />
-      <Filter context={context} filter={filter} />
-      <Refusal text={fault} />
-      {rows.length > 0 ? (
-        <Rows context={context} rows={rows} />
-      ) : (
-        <NoRows
-          isBuilding={context.readModelBuild !== null}
-          nextCursor={nextCursor}
-          empty={
-            <Empty title="Nothing matches">
-              <p>
-                What keys, the command line and the service did to this workspace is listed here. Sends are in
-                the list of messages.
-              </p>
-              <p>
-                <a href={context.to("/audit")}>Show everything</a>
-              </p>
-            </Empty>
-          }
-        />
-      )}
-      <Pager context={context} path="/audit" nextCursor={nextCursor} filter={filter} />
-    </>
-  );
-};
+export const AuditLog: FC<AuditLogProps> = ({ context, page, filter, fault }) => (
+  <>
+    <Heading title="Audit log">
+      <LinkButton href={context.to(withFilter("/audit/log.csv", filter))} label="Download CSV" />
+    </Heading>
+    <AuditTabs context={context} path="/audit" />
+    <Filter context={context} filter={filter} />
+    <Refusal text={fault} />
+    <RowList
+      context={context}
+      path="/audit"
+      rowsBelow={null}
+      label="Entries of the audit log, newest first"
+      page={page}
+      filter={filter}
+      empty={
+        <Empty title="Nothing matches">
+          <p>
+            What keys, the command line and the service did to this workspace is listed here. Sends are in the
+            list of messages.
+          </p>
+          <p>
+            <a href={context.to("/audit")}>Show everything</a>
+          </p>
+        </Empty>
+      }
+      columns={columns(context)}
+    />
+  </>
+);
 
 const Filter: FC<Pick<AuditLogProps, "context" | "filter">> = ({ context, filter }) => (
   <FilterForm action={context.to("/audit")} label="Find entries">
@@ -88,36 +85,31 @@ function asWords(name: string): string {
   return capitalized(name.replaceAll(/[._]/g, " ").replace(/\bapi\b/, "API"));
 }
 
-const Rows: FC<Pick<AuditLogProps, "context" | "rows">> = ({ context, rows }) => (
-  <RowTable
-    label="Entries of the audit log, newest first"
-    rows={rows}
-    idOf={({ id }) => id}
-    columns={[
-      {
-        title: "What",
-        cell: ({ action, details }) => (
-          <>
-            <a class="quiet" href={context.to(withFilter("/audit", { action }))}>
-              {asWords(action)}
-            </a>
-            <Details details={details} />
-          </>
-        ),
-      },
-      { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
-      { title: "To", cell: ({ target }) => <Target context={context} target={target} /> },
-      {
-        title: "By",
-        cell: ({ actor: { type, id, name } }) => (
-          <a class="quiet" href={context.to(withFilter("/audit", { actor: id ?? type }))}>
-            {name ?? id ?? ACTORS[type] ?? type}
+function columns(context: PageContext): readonly Column<AuditRow>[] {
+  return [
+    {
+      title: "What",
+      cell: ({ action, details }) => (
+        <>
+          <a class="quiet" href={context.to(withFilter("/audit", { action }))}>
+            {asWords(action)}
           </a>
-        ),
-      },
-    ]}
-  />
-);
+          <Details details={details} />
+        </>
+      ),
+    },
+    { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: "To", cell: ({ target }) => <Target context={context} target={target} /> },
+    {
+      title: "By",
+      cell: ({ actor: { type, id, name } }) => (
+        <a class="quiet" href={context.to(withFilter("/audit", { actor: id ?? type }))}>
+          {name ?? id ?? ACTORS[type] ?? type}
+        </a>
+      ),
+    },
+  ];
+}
 
 const ACTORS: Readonly<Record<string, string>> = {
   command_line: "Command line",

@@ -31,13 +31,12 @@ async function auditLogPage(options: Options, context: PageContext): Promise<Pag
   const filter = filterOf(context.query);
   const { query, fault } = queryOf(context.workspaceId, filter);
   if (!context.query.has("cursor")) await catchUp(options.readModel("audit-log"));
-  const { shown, nextCursor } =
-    fault === null ? await pageOfAuditLog(options, { ...query, ...pageAsked(context) }) : NOTHING;
+  const page = fault === null ? await pageOfAuditLog(options, { ...query, ...pageAsked(context) }) : NOTHING;
   return {
     title: "Audit log",
     isWide: true,
     status: fault === null ? 200 : 422,
-    body: <AuditLog context={context} rows={shown} filter={filter} fault={fault} nextCursor={nextCursor} />,
+    body: <AuditLog context={context} page={page} filter={filter} fault={fault} />,
   };
 }
 

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
+import type { readLastSeal } from "../../../commands/audit/auditSealer.ts";
 import { FINDING_MEANINGS } from "../../../commands/audit/verify/auditFindings.ts";
 import type { LogVerification } from "../../../commands/audit/verify/verifyLog.ts";
 import { counted, grouped } from "../../../kernel/text/readableNumbers.ts";
@@ -18,23 +19,11 @@ import type { EndedTask, RunningTask } from "../maintenance/maintenanceTasks.ts"
 import { isOperator } from "../maintenance/requireOperator.ts";
 import { AuditTabs } from "./auditTabs.tsx";
 
-/** The last seal of the log. */
-export interface ShownSeal {
-  readonly number: number;
-  /** RFC 3339. */
-  readonly at: string;
-  readonly isSigned: boolean;
-  /** Events that all seals up to this one cover. */
-  readonly covered: number;
-  /** In hexadecimal. */
-  readonly digest: string;
-}
-
 interface SealPageProps {
   readonly context: PageContext;
   readonly now: EpochMs;
   /** Null before the first one. */
-  readonly seal: ShownSeal | null;
+  readonly seal: Awaited<ReturnType<typeof readLastSeal>>;
   readonly running: RunningTask | null;
   readonly last: EndedTask | null;
   /** The address of the stream that announces a task's progress. */
@@ -50,7 +39,7 @@ export const SealPage: FC<SealPageProps> = (props) => {
     <>
       <Heading title="Seals" beside={<LiveMark stream={stream} />}>
         {running === null && isOperator(context) ? (
-          <ActionButton context={context} action={`${PATH}/verify`} verb="Verify the log" isPrimary />
+          <ActionButton context={context} action={`${PATH}/verify`} verb="Verify the log" kind="primary" />
         ) : null}
       </Heading>
       <AuditTabs context={context} path={PATH} />
@@ -74,10 +63,10 @@ export const SealPage: FC<SealPageProps> = (props) => {
   );
 };
 
-const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal, now }) => (
+const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal: last, now }) => (
   <section class="section" aria-labelledby="last-seal">
     <h2 id="last-seal">Last seal</h2>
-    {seal === null ? (
+    {last === null ? (
       <p class="soft">There is none yet: the service makes one by itself, every ten minutes by default.</p>
     ) : (
       <>
@@ -86,13 +75,13 @@ const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal, now }) => (
             [
               "Made",
               <>
-                <Ago at={epochMs(seal.at)} now={now} />, <Time at={seal.at} />
+                <Ago at={epochMs(last.seal.at)} now={now} />, <Time at={last.seal.at} />
               </>,
             ],
-            ["Number", grouped(seal.number)],
-            ["Covers", `${counted(seal.covered, "event", "events")} in all`],
-            ["Signed", seal.isSigned ? "yes" : "no: AUDIT_SIGNING_KEY_FILE is not set"],
-            ["Digest", <Copyable text={seal.digest} label="the digest" />],
+            ["Number", grouped(last.end.revision ?? 0)],
+            ["Covers", `${counted(last.end.covered, "event", "events")} in all`],
+            ["Signed", last.seal.signature === undefined ? "no: AUDIT_SIGNING_KEY_FILE is not set" : "yes"],
+            ["Digest", <Copyable text={last.end.leaf ?? ""} label="the digest" />],
           ]}
         />
         <p class="soft">

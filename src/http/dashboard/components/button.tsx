@@ -3,11 +3,13 @@ import type { Child, FC } from "hono/jsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { HiddenFields, PostForm } from "./form.tsx";
 
+type Kind = "primary" | "danger" | "plain";
+
 interface LinkButtonProps {
   /** The whole address, from `context.to`. */
   readonly href: string;
   readonly label: Child;
-  readonly kind?: "primary" | "danger" | "plain";
+  readonly kind?: Kind;
   /** Whether it leads to a confirmation, which scripts show as a dialog: see `confirmationPage`. */
   readonly asks?: boolean;
 }
@@ -28,21 +30,14 @@ interface ActionButtonProps {
   readonly about?: string | undefined;
   /** Sent along, by name. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  readonly isPrimary?: boolean;
+  readonly kind?: Kind | undefined;
 }
 
 /** A button that acts at once. */
-export const ActionButton: FC<ActionButtonProps> = ({
-  context,
-  action,
-  verb,
-  about,
-  fields = {},
-  isPrimary,
-}) => (
+export const ActionButton: FC<ActionButtonProps> = ({ context, action, verb, about, fields = {}, kind }) => (
   <PostForm context={context} action={action}>
     <HiddenFields values={fields} />
-    <button type="submit" class={isPrimary ? "primary" : undefined} aria-label={about && `${verb} ${about}`}>
+    <button type="submit" class={kind} aria-label={about && `${verb} ${about}`}>
       {verb}
     </button>
   </PostForm>

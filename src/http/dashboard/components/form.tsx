@@ -84,20 +84,15 @@ interface FieldProps {
   readonly isUtc?: boolean;
 }
 
-/** The ids of the elements that describe a field. */
-function describedBy({ name, hint, fault }: Partial<AboutProps>): string | undefined {
-  const ids = [...(hint ? [`${name}-hint`] : []), ...(fault ? [`${name}-fault`] : [])];
-  return ids.length === 0 ? undefined : ids.join(" ");
+interface LabelledProps extends Pick<FieldProps, "name" | "label" | "hint" | "fault"> {
+  readonly children: Child;
 }
 
-interface AboutProps {
-  readonly name: string;
-  readonly hint: string | undefined;
-  readonly fault: string | undefined;
-}
-
-const About: FC<AboutProps> = ({ name, hint, fault }) => (
-  <>
+/** A control with its label above, and its hint and its fault below. */
+const Labelled: FC<LabelledProps> = ({ name, label, hint, fault, children }) => (
+  <p class="field">
+    <label for={name}>{label}</label>
+    {children}
     {hint ? (
       <span class="hint" id={`${name}-hint`}>
         {hint}
@@ -108,24 +103,31 @@ const About: FC<AboutProps> = ({ name, hint, fault }) => (
         {fault}
       </span>
     ) : null}
-  </>
+  </p>
 );
+
+/** The attributes that lead from a control to its label, its hint and its fault. */
+function labelled({ name, hint, fault }: Pick<FieldProps, "name" | "hint" | "fault">) {
+  const ids = [...(hint ? [`${name}-hint`] : []), ...(fault ? [`${name}-fault`] : [])];
+  return {
+    id: name,
+    name,
+    "aria-describedby": ids.length === 0 ? undefined : ids.join(" "),
+    "aria-invalid": fault ? ("true" as const) : undefined,
+  };
+}
 
 /** A text input with label, hint and fault. */
 export const Field: FC<FieldProps> = (props) => (
-  <p class="field">
-    <label for={props.name}>{props.label}</label>
+  <Labelled {...props}>
     <input
-      id={props.name}
-      name={props.name}
+      {...labelled(props)}
       type={props.type ?? "text"}
       value={props.value ?? ""}
       required={props.isRequired}
       maxlength={props.maxLength}
       placeholder={props.placeholder}
       autocomplete={props.autocomplete ?? "off"}
-      aria-describedby={describedBy(props)}
-      aria-invalid={props.fault ? "true" : undefined}
       spellcheck={false}
       data-utc={props.isUtc ? "" : undefined}
       list={props.suggestions ? `${props.name}-suggestions` : undefined}
@@ -137,12 +139,10 @@ export const Field: FC<FieldProps> = (props) => (
         ))}
       </datalist>
     ) : null}
-    <About name={props.name} hint={props.hint} fault={props.fault} />
-  </p>
+  </Labelled>
 );
 
-interface TextAreaProps
-  extends Pick<FieldProps, "name" | "label" | "value" | "hint" | "fault" | "isRequired"> {
+interface TextAreaProps extends Pick<FieldProps, "name" | "label" | "value" | "hint" | "fault"> {
   readonly rows?: number;
   /** For code and JSON. */
   readonly isCode?: boolean;
@@ -150,25 +150,19 @@ interface TextAreaProps
 
 /** Several lines of text. */
 export const TextArea: FC<TextAreaProps> = (props) => (
-  <p class="field">
-    <label for={props.name}>{props.label}</label>
+  <Labelled {...props}>
     <textarea
-      id={props.name}
-      name={props.name}
+      {...labelled(props)}
       rows={props.rows ?? 6}
-      required={props.isRequired}
       class={props.isCode ? "code" : undefined}
-      aria-describedby={describedBy(props)}
-      aria-invalid={props.fault ? "true" : undefined}
       spellcheck={!props.isCode}
     >
       {props.value ?? ""}
     </textarea>
-    <About name={props.name} hint={props.hint} fault={props.fault} />
-  </p>
+  </Labelled>
 );
 
-interface SelectProps extends Pick<FieldProps, "name" | "label" | "value" | "hint" | "fault"> {
+interface SelectProps extends Pick<FieldProps, "name" | "label" | "value"> {
   /** The label of the empty value; without it there is none. */
   readonly none?: string;
   readonly options: readonly { readonly value: string; readonly label: string }[];
@@ -176,9 +170,8 @@ interface SelectProps extends Pick<FieldProps, "name" | "label" | "value" | "hin
 
 /** A choice of a few values. */
 export const Select: FC<SelectProps> = (props) => (
-  <p class="field">
-    <label for={props.name}>{props.label}</label>
-    <select id={props.name} name={props.name} aria-describedby={describedBy(props)}>
+  <Labelled {...props}>
+    <select id={props.name} name={props.name}>
       {props.none === undefined ? null : (
         <option value="" selected={!props.value}>
           {props.none}
@@ -190,8 +183,7 @@ export const Select: FC<SelectProps> = (props) => (
         </option>
       ))}
     </select>
-    <About name={props.name} hint={props.hint} fault={props.fault} />
-  </p>
+  </Labelled>
 );
 
 interface CheckBoxProps {

@@ -3,7 +3,7 @@ import type { Child, FC } from "hono/jsx";
 import type { Assets } from "../frame/assets.ts";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.ts";
-import { PostForm } from "./form.tsx";
+import { ActionButton } from "./button.tsx";
 import { Icon, Mark } from "./icon.tsx";
 import { ReadModelBuildNotice } from "./readModelBuildNotice.tsx";
 import { SessionEnded } from "./sessionEnded.tsx";
@@ -125,42 +125,42 @@ const Above: FC<{ readonly context: PageContext; readonly page: Page }> = ({
     </nav>
   );
 
-const SideBar: FC<{ readonly context: PageContext }> = ({ context }) => (
-  <header class="side">
-    <a class="brand" href={context.to("/")}>
-      <Mark />
-      <span>Postledger</span>
-    </a>
-    <p class="workspace" title={context.workspaceId}>
-      <span class="label">Workspace</span>
-      {context.workspaceName}
-    </p>
-    <nav aria-label="Pages">
-      {NAVIGATION.map((group) => (
-        <Group context={context} group={group} current={sectionOf(context.path)} />
-      ))}
-    </nav>
-    <div class="side-end">
-      {context.mail === "testOnly" || !context.may("email:read") ? null : (
-        <PostForm context={context} action="/mail">
-          <input type="hidden" name="show" value={context.mail === "test" ? "live" : "test"} />
-          <button type="submit" class="plain">
-            {context.mail === "test" ? "Show live mail" : "Show test mail"}
-          </button>
-        </PostForm>
-      )}
-      <a href={context.outside("/docs")}>API reference</a>
-      <button type="button" class="plain" data-keyboard-help hidden>
-        Keyboard <kbd>?</kbd>
-      </button>
-      <PostForm context={context} action="/log-out">
-        <button type="submit" class="plain">
-          Log out
+const SideBar: FC<{ readonly context: PageContext }> = ({ context }) => {
+  const otherMail = context.mail === "test" ? "live" : "test";
+  return (
+    <header class="side">
+      <a class="brand" href={context.to("/")}>
+        <Mark />
+        <span>Postledger</span>
+      </a>
+      <p class="workspace" title={context.workspaceId}>
+        <span class="label">Workspace</span>
+        {context.workspaceName}
+      </p>
+      <nav aria-label="Pages">
+        {NAVIGATION.map((group) => (
+          <Group context={context} group={group} current={sectionOf(context.path)} />
+        ))}
+      </nav>
+      <div class="side-end">
+        {context.mail === "testOnly" || !context.may("email:read") ? null : (
+          <ActionButton
+            context={context}
+            action="/mail"
+            verb={`Show ${otherMail} mail`}
+            fields={{ show: otherMail }}
+            kind="plain"
+          />
+        )}
+        <a href={context.outside("/docs")}>API reference</a>
+        <button type="button" class="plain" data-keyboard-help hidden>
+          Keyboard <kbd>?</kbd>
         </button>
-      </PostForm>
-    </div>
-  </header>
-);
+        <ActionButton context={context} action="/log-out" verb="Log out" kind="plain" />
+      </div>
+    </header>
+  );
+};
 
 const Group: FC<{
   readonly context: PageContext;

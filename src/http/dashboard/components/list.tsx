@@ -4,7 +4,7 @@ import type { Page } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { cursorForLink } from "../frame/listCursor.ts";
 
-interface Column<Row> {
+export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => Child;
   /** Right-aligns digits. */

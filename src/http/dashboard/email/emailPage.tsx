@@ -158,10 +158,20 @@ const Standing: FC<EmailPageProps> = (props) => {
         ) : null}
       </div>
       {waiting.reason === "scheduled" && context.may("email:send") ? (
-        <ActionButton context={context} action={`/messages/${view.id}/send-now`} verb="Send now" isPrimary />
+        <ActionButton
+          context={context}
+          action={`/messages/${view.id}/send-now`}
+          verb="Send now"
+          kind="primary"
+        />
       ) : null}
       {isTryable ? (
-        <ActionButton context={context} action={`/messages/${view.id}/try-now`} verb="Try now" isPrimary />
+        <ActionButton
+          context={context}
+          action={`/messages/${view.id}/try-now`}
+          verb="Try now"
+          kind="primary"
+        />
       ) : null}
     </section>
   );

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { readLastSeal } from "../../../commands/audit/auditSealer.ts";
 import { Problem } from "../../server/problem.ts";
-import { SealPage, type ShownSeal } from "../audit/sealPage.tsx";
+import { SealPage } from "../audit/sealPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { maintenanceStream } from "./maintenanceProgress.tsx";
@@ -42,21 +42,13 @@ export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
 }
 
 async function sealPage({ deps, maintenance }: Options, context: PageContext): Promise<Page> {
-  const last = await readLastSeal(deps.store);
-  const seal: ShownSeal | null = last && {
-    number: last.end.revision ?? 0,
-    at: last.seal.at,
-    isSigned: last.seal.signature !== undefined,
-    covered: last.end.covered,
-    digest: last.end.leaf ?? "",
-  };
   return {
     title: "Seals",
     body: (
       <SealPage
         context={context}
         now={deps.clock.now()}
-        seal={seal}
+        seal={await readLastSeal(deps.store)}
         running={maintenance.running()}
         last={maintenance.last("verifyLog")}
         stream={maintenanceStream(context, maintenance)}

@@ -36,7 +36,7 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
       <Heading title="Read models" beside={<LiveMark stream={stream} />}>
         {mayStart ? (
           <>
-            <Start context={context} verb="verify" isPrimary label="Verify all" />
+            <Start context={context} verb="verify" kind="primary" label="Verify all" />
             <Start context={context} verb="rebuild" label="Rebuild all" />
           </>
         ) : null}
@@ -83,18 +83,18 @@ interface StartProps {
   readonly verb: "verify" | "rebuild";
   /** The read model to start on; all of them by default. */
   readonly name?: string;
-  readonly isPrimary?: boolean;
+  readonly kind?: "primary";
   readonly label: string;
 }
 
-const Start: FC<StartProps> = ({ context, verb, name, isPrimary, label }) => (
+const Start: FC<StartProps> = ({ context, verb, name, kind, label }) => (
   <ActionButton
     context={context}
     action={`${PATH}/${verb}`}
     verb={label}
     about={name}
     fields={name === undefined ? {} : { name }}
-    isPrimary={isPrimary === true}
+    kind={kind}
   />
 );
 

@@ -78,7 +78,7 @@ interface VerifyProps {
 }
 
 const Verify: FC<VerifyProps> = ({ context, id, verb }) => (
-  <ActionButton context={context} action={`/senders/${id}/verify`} verb={verb} isPrimary />
+  <ActionButton context={context} action={`/senders/${id}/verify`} verb={verb} kind="primary" />
 );
 
 const DnsRecord: FC<Pick<SenderPageProps, "context" | "sender">> = ({ context, sender }) => (

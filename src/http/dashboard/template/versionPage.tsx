@@ -47,7 +47,7 @@ export const VersionDetail: FC<VersionDetailProps> = ({
                 context={context}
                 action={`${at}/versions/${version.id}/publish`}
                 verb={version.publishedAt === null ? "Publish" : "Publish again"}
-                isPrimary
+                kind="primary"
               />
             )}
             {context.may("email:send") ? (

@@ -64,7 +64,7 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
               context={context}
               action={`${here}/deliveries/${row.id}/retry`}
               verb="Deliver again"
-              isPrimary
+              kind="primary"
             />
           ) : null}
         </Heading>
@@ -72,7 +72,7 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
         <Facts
           facts={[
             ["Happened", <Time at={row.createdAt} />],
-            ...messageFact(context, row),
+            ["Message", messageLink(context, row)],
             ["Goes to", <Copyable text={endpoint.url} label="the address" />],
             ["webhook-id", <Copyable text={row.id} label="the webhook-id" />],
             ["Event", <Copyable text={row.eventId} label="the event's id" />],
@@ -86,10 +86,10 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
 }
 
 /** The message behind the event, if there is one and the key may see it. */
-function messageFact({ to, may }: PageContext, { eventStream }: WebhookDeliveryRow) {
-  if (!eventStream.startsWith(EMAIL_STREAM) || !may("email:read")) return [];
+function messageLink({ to, may }: PageContext, { eventStream }: WebhookDeliveryRow) {
+  if (!eventStream.startsWith(EMAIL_STREAM) || !may("email:read")) return null;
   const id = eventStream.slice(EMAIL_STREAM.length);
-  return [["Message", <a href={to(`/messages/${id}`)}>{id}</a>]] as const;
+  return <a href={to(`/messages/${id}`)}>{id}</a>;
 }
 
 /** The command's own rule: a delivery in flight or due is left alone. */

@@ -93,7 +93,7 @@ const Actions: FC<{ readonly context: PageContext; readonly endpoint: ListedEndp
       {isActive ? (
         <ActionButton context={context} action={at("test")} verb="Send test" />
       ) : (
-        <ActionButton context={context} action={at("enable")} verb="Enable" isPrimary />
+        <ActionButton context={context} action={at("enable")} verb="Enable" kind="primary" />
       )}
       <LinkButton href={context.to(at("edit"))} label="Edit" />
       <LinkButton href={context.to(at("rotate"))} label="Rotate secret…" asks />

@@ -46,7 +46,7 @@ export const WorkspacePage: FC<WorkspacePageProps> = ({ context, workspace, usag
       beside={<Status status={workspace.sending} label={`sending is ${workspace.sending}`} />}
     >
       {workspace.sending === "paused" ? (
-        <ActionButton context={context} action="/workspace/resume" verb="Resume sending" isPrimary />
+        <ActionButton context={context} action="/workspace/resume" verb="Resume sending" kind="primary" />
       ) : (
         <LinkButton href={context.to("/workspace/pause")} label="Pause sending…" kind="danger" asks />
       )}
