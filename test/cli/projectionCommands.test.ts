@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { emails } from "../../projections/emails/emails.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { UsageError } from "../../src/cli/program/command.ts";
-import { invoke } from "../../src/cli/program/commanderProgram.ts";
+import { createProgram, invocationOf } from "../../src/cli/program/commanderProgram.ts";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
@@ -20,8 +20,6 @@ import { startProcess } from "../support/process/runProcess.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { openLog } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-
-const allCommands = commandGroups.flatMap(({ commands }) => commands);
 
 const NOON = Date.parse("2026-01-01T12:00:00Z");
 const TEST_MS_MAX = 180_000;
@@ -261,9 +259,13 @@ describe("as-of", () => {
     ["one moment to compare", ["projection", "diff", "1h", "emails"], "missing required argument 'name'"],
     ["an unknown one to verify", ["projection", "verify", "mails"], "there is no projection mails"],
   ])("with %s is refused", async (_what, words, message) => {
-    const command = allCommands.find(({ name }) => name === words.slice(0, 2).join(" "));
     const config = readConfig({ HOST: "127.0.0.1", DATA_DIR: dataDir });
-    const running = async () => command?.run(invoke(command, words.slice(2), config));
+    const running = async () => {
+      const program = createProgram(commandGroups, async (command, parser) => {
+        await command.run(invocationOf(command, parser, () => config));
+      });
+      await program.parseAsync([...words], { from: "user" });
+    };
     await expect(running()).rejects.toThrow(UsageError);
     await expect(running()).rejects.toThrow(message);
   });

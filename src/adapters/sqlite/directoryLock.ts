@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { isBusy } from "./resultCode.ts";
 
 /** The lock held by the one process that owns a data directory. */
 export interface DirectoryLock extends Disposable {
@@ -8,7 +9,6 @@ export interface DirectoryLock extends Disposable {
 }
 
 const LOCK_FILE = "lock.db";
-const SQLITE_BUSY = 5;
 /** How long to wait: a process that checks the lock holds it for a moment, and so does a service about to end. */
 const WAIT_MS_MAX = 1_000;
 
@@ -26,7 +26,7 @@ export function lockDirectory(directory: string): DirectoryLock | null {
   // SQLite would only say that it cannot open a file; this says why.
   accessSync(directory, constants.W_OK | constants.X_OK);
   const db = new DatabaseSync(lockPathOf(directory));
-  if (isBusy(db, `PRAGMA busy_timeout = ${WAIT_MS_MAX}; BEGIN EXCLUSIVE`)) {
+  if (isRefused(db, `PRAGMA busy_timeout = ${WAIT_MS_MAX}; BEGIN EXCLUSIVE`)) {
     db.close();
     return null;
   }
@@ -39,18 +39,18 @@ export function isDirectoryLocked(directory: string): boolean {
   const path = lockPathOf(directory);
   if (!existsSync(path)) return false;
   const db = new DatabaseSync(path, { readOnly: true });
-  const isLocked = isBusy(db, "PRAGMA busy_timeout = 0; SELECT 1 FROM sqlite_schema");
+  const isLocked = isRefused(db, "PRAGMA busy_timeout = 0; SELECT 1 FROM sqlite_schema");
   db.close();
   return isLocked;
 }
 
 /** Whether the statements fail because another process holds the lock. Closes the database on any other error. */
-function isBusy(db: DatabaseSync, statements: string): boolean {
+function isRefused(db: DatabaseSync, statements: string): boolean {
   try {
     db.exec(statements);
     return false;
   } catch (error) {
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return true;
+    if (isBusy(error)) return true;
     db.close();
     throw error;
   }

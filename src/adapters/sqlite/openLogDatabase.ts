@@ -3,6 +3,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DamagedLogError, locationOfFault, StoreError } from "../../ports/eventStore.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
+import { resultCodeOf } from "./resultCode.ts";
 import { writeTransaction } from "./writeTransaction.ts";
 
 /**
@@ -46,16 +47,13 @@ export function openLogDatabase(
   }
 }
 
+/** SQLITE_CORRUPT and SQLITE_NOTADB, which SQLite also returns for a schema that it cannot parse. */
+const DAMAGE: readonly unknown[] = [11, 26];
+
 /** The port's error if SQLite reports a damaged file; null for every other error. */
 export function damageOf(error: unknown, path: string): DamagedLogError | null {
-  if (!(error instanceof Error) || !isDamage(error)) return null;
+  if (!(error instanceof Error) || !DAMAGE.includes(resultCodeOf(error))) return null;
   return new DamagedLogError(`the log ${path} is damaged: ${error.message}`, { cause: error });
-}
-
-/** SQLITE_CORRUPT and SQLITE_NOTADB, which SQLite also returns for a schema that it cannot parse. */
-function isDamage(error: unknown): boolean {
-  const code = (error as { errcode?: number }).errcode;
-  return code !== undefined && [11, 26].includes(code & 0xff);
 }
 
 function makeOrCheck(db: DatabaseSync, path: string, evenIfFaulty: boolean): void {

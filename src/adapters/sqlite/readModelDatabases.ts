@@ -20,6 +20,7 @@ import {
   type SqlRow,
   type SqlValue,
 } from "../../ports/readDatabase.ts";
+import { resultCodeOf } from "./resultCode.ts";
 
 /** How many statements to keep. Their texts come from our code, so only queries built at run time can reach this. */
 const STATEMENTS_MAX = 500;
@@ -47,10 +48,9 @@ const FAILURES: ReadonlyMap<number, ReadDatabaseFailure> = new Map([
 ]);
 
 function readDatabaseError(error: unknown): unknown {
-  const code = (error as { errcode?: unknown }).errcode;
-  if (!(error instanceof Error) || typeof code !== "number") return error;
-  // The low byte is the primary code; the other bits only refine it.
-  return new ReadDatabaseError(FAILURES.get(code & 0xff) ?? "statement", error.message, { cause: error });
+  const code = resultCodeOf(error);
+  if (!(error instanceof Error) || code === undefined) return error;
+  return new ReadDatabaseError(FAILURES.get(code) ?? "statement", error.message, { cause: error });
 }
 
 /** Runs `work`, turning SQLite's errors into the port's. */

@@ -28,6 +28,7 @@ import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
 import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
+import { isBusy } from "./resultCode.ts";
 
 export interface SqliteEventStoreOptions {
   /** The log's file; its folder is created if missing. */
@@ -59,7 +60,6 @@ const WAKE_EVERY_MS = AWAKE_MS / 2;
 const LOOK_AGAIN_MS = 100;
 /** How long a call waits before it retries a locked file. */
 const BUSY_RETRY_MS = 2;
-const SQLITE_BUSY = 5;
 /** How long to retry truncating the write-ahead log, which needs a moment without readers of older pages. */
 const PURGE_TIMEOUT_MS = 30_000;
 const PURGE_RETRY_MS = 20;
@@ -365,9 +365,4 @@ function inOneTransaction<Result>(db: DatabaseSync, look: (db: DatabaseSync) => 
   } finally {
     db.exec("COMMIT");
   }
-}
-
-function isBusy(error: unknown): boolean {
-  const code = (error as { errcode?: number }).errcode;
-  return code !== undefined && (code & 0xff) === SQLITE_BUSY;
 }

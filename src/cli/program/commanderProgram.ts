@@ -145,7 +145,7 @@ function leaf(command: Command, act: Act): Parser {
     if (missing !== undefined) parser.error(`error: missing option '${flagsOf(missing)}'`);
     return act(command, parser);
   });
-  return throwing(parser);
+  return parser;
 }
 
 /** Builds a command's invocation from a parsed call. */
@@ -250,11 +250,4 @@ export async function showHelp(program: Parser, words: readonly string[]): Promi
   if (taken < words.length && parser.commands.length > 0)
     await program.parseAsync([...words], { from: "user" });
   parser.outputHelp();
-}
-
-/** Parses a command's arguments as a call would. Throws {@link UsageError}. */
-export function invoke(command: Command, words: readonly string[], config: Config): Invocation {
-  const parser = configured(leaf(command, async () => {}));
-  parser.parse([...words], { from: "user" });
-  return invocationOf(command, parser, () => config);
 }

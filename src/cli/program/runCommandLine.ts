@@ -84,8 +84,9 @@ function report(error: unknown, { parser, isJson }: Call): number {
 
 /** An expected failure is reported in one line; anything else is a bug and keeps its stack. */
 function failureOf(error: unknown, parser: Parser | null): ReportedFailure {
-  if (error instanceof ParseError) return ofWords(error);
   const { message } = error as Error;
+  if (error instanceof ParseError)
+    return { status: 2, code: "wrong_usage", message, hint: hintOf(error.parser) };
   if (error instanceof UsageError)
     return { status: 2, code: "wrong_usage", message, hint: parser && usageLine(parser) };
   if (error instanceof CommandFailure) return { status: 1, code: error.code, message, hint: error.hint };
@@ -114,11 +115,7 @@ function failureOfFiles(error: unknown): ReportedFailure | null {
   return fault === null ? null : { status: 1, code: "refused", message: fault };
 }
 
-/** The failure of a call that names no command or has wrong arguments. */
-function ofWords({ message, parser }: ParseError): ReportedFailure {
-  return { status: 2, code: "wrong_usage", message, hint: hintOf(parser) };
-}
-
+/** What to do after a call that names no command or has wrong arguments. */
 function hintOf(parser: Parser): string {
   if (parser.commands.length === 0) return usageLine(parser);
   if (parser.parent === null) return `\`${POSTLEDGER} help\` lists the commands.`;

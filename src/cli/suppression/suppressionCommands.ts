@@ -1,8 +1,7 @@
 import { addSuppression, removeSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { listSuppressions, type Suppression } from "../../commands/suppression/readSuppression.ts";
 import { type Command, notFound } from "../program/command.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
-import { inWorkspace, WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
+import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { ADDRESS_OPERAND, addressOf, NOTE_OPTION, noteOf } from "./suppressionArguments.ts";
 
 export const suppressionAdd: Command = {
@@ -48,8 +47,8 @@ export const suppressionList: Command = {
   options: [WORKSPACE_OPTION],
   examples: ["postledger suppression list", "postledger suppression list --json > suppressions.json"],
   async run(invocation) {
-    const suppressions = await withLog(invocation.config, async ({ deps: { store } }) =>
-      listSuppressions(store, await workspaceOf(store, invocation)),
+    const suppressions = await inWorkspace(invocation, ({ store }, { workspaceId }) =>
+      listSuppressions(store, workspaceId),
     );
     invocation.print(suppressions.map(suppressionJson), suppressions.map(suppressionLine));
   },

@@ -1,17 +1,12 @@
 import { createReadStream } from "node:fs";
-import type { Dependencies } from "../../commands/dependencies.ts";
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { readSuppression } from "../../commands/suppression/readSuppression.ts";
 import { readAtMost } from "../../kernel/byteBuffer.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
-import type { Address } from "../../kernel/text/emailAddress.ts";
 import { bytesText, counted } from "../../kernel/text/readableNumbers.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
-import { type ImportedAddress, type ImportedAddresses, importedAddresses } from "./importedAddresses.ts";
+import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { type ImportedAddresses, importedAddresses } from "./importedAddresses.ts";
 import { NOTE_OPTION, noteOf } from "./suppressionArguments.ts";
 
 const STDIN = "-";
@@ -57,19 +52,13 @@ export const suppressionImport: Command = {
     const isLenient = invocation.option(SKIP_INVALID.name) !== undefined;
     if (read.invalid > 0 && !isLenient) throw faulty(read);
     const isDryRun = invocation.option(DRY_RUN.name) !== undefined;
-    const added = await withLog(
-      invocation.config,
-      async ({ deps }) => {
-        const context = {
-          ...systemCommandContext("cli"),
-          workspaceId: await workspaceOf(deps.store, invocation),
-        };
-        return forEachConcurrently(read.addresses, CALLS_AT_ONCE, ({ address, note: own }) =>
-          isDryRun
-            ? isAllowed(deps, context, address)
-            : suppress(deps, { address, note: own ?? note }, context),
-        );
-      },
+    const added = await inWorkspace(
+      invocation,
+      (deps, context) =>
+        forEachConcurrently(read.addresses, CALLS_AT_ONCE, async ({ address, note: own }) => {
+          if (isDryRun) return (await readSuppression(deps, context.workspaceId, address)) === null;
+          return (await addSuppression(deps, { address, note: own ?? note }, context)).isNew;
+        }),
       { readOnly: isDryRun },
     );
     const alreadySuppressed = read.addresses.length - added;
@@ -82,24 +71,6 @@ export const suppressionImport: Command = {
     ]);
   },
 };
-
-/** Whether mail to the address is allowed, so an import would add it. */
-async function isAllowed(
-  deps: Dependencies,
-  { workspaceId }: WorkspaceCommandContext,
-  address: Address,
-): Promise<boolean> {
-  return (await readSuppression(deps, workspaceId, address)) === null;
-}
-
-/** Whether the address was not suppressed before. */
-async function suppress(
-  deps: Dependencies,
-  entry: ImportedAddress,
-  context: WorkspaceCommandContext,
-): Promise<boolean> {
-  return (await addSuppression(deps, entry, context)).isNew;
-}
 
 async function contentOf(file: string): Promise<string> {
   const isStdin = file === STDIN;

@@ -7,10 +7,11 @@ import type { DomainEvent } from "../../kernel/event/decider.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
+import type { OpenLogOptions } from "../../service/openInstanceFromConfig.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { CommandFailure, type Invocation, type Operand, type Option } from "../program/command.ts";
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 
 export const WORKSPACE_OPTION: Option = {
   name: "workspace",
@@ -41,11 +42,13 @@ export async function workspaceOfOperand(store: EventStore, { args: [id] }: Invo
 export function inWorkspace<Result>(
   invocation: Invocation,
   work: (deps: Dependencies, context: WorkspaceCommandContext) => Promise<Result>,
+  use: OpenLogOptions = {},
 ): Promise<Result> {
-  return withLog(invocation.config, async ({ deps }) => {
+  const inOne = async ({ deps }: OpenForCommand) => {
     const workspaceId = await workspaceOf(deps.store, invocation);
     return work(deps, { ...systemCommandContext("cli"), workspaceId });
-  });
+  };
+  return withLog(invocation.config, inOne, use);
 }
 
 /** The aggregates of a kind in that workspace, each with its id. Throws as {@link workspaceOf} does. */

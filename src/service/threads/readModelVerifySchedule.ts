@@ -15,49 +15,22 @@ const POLL_INTERVAL_MS = MINUTE_MS;
 /** How long to wait after a failed run, or the interval if that is shorter. */
 const RETRY_MS = 10 * MINUTE_MS;
 
-interface ScheduledVerifyOptions {
-  readonly start: LogCopy;
-  /** From the end of one run to the start of the next, across restarts too. */
-  readonly intervalMs: number;
-  readonly onResults: (results: readonly VerifiedReadModel[]) => void;
-  readonly onFailure: (reason: string) => void;
-}
-
 /** Runs on a schedule until stopped. */
 export interface Scheduled {
   stop(): Promise<void>;
 }
 
-/** Verifies as often as the settings say, and logs counts only, because rows may name people. */
+/**
+ * Verifies the read models as often as the settings say, also across restarts: one run at a time, each on its own
+ * thread. Results are kept in the catalog; if one is missing, a run begins at once. Logs only counts, because rows may
+ * name people.
+ */
 export function verifyOnSchedule(
-  { verifyIntervalMs }: Pick<Config, "verifyIntervalMs">,
-  logger: Logger,
+  { verifyIntervalMs: intervalMs }: Pick<Config, "verifyIntervalMs">,
+  logger: Pick<Logger, "error" | "info" | "warn">,
   start: LogCopy,
 ): Scheduled {
-  if (verifyIntervalMs === 0) return { stop: async () => {} };
-  return scheduleVerify({
-    start,
-    intervalMs: verifyIntervalMs,
-    onResults(results) {
-      for (const { name, differences, failure } of results) {
-        if (failure !== null) logger.error({ readModel: name, reason: failure }, "read model not verified");
-        if (differences > 0)
-          logger.error({ readModel: name, differences }, "read model differs from the log");
-      }
-      const rows = results.reduce((sum, result) => sum + result.rows, 0);
-      logger.info({ readModels: results.length, rows }, "read models were compared with the log");
-    },
-    onFailure: (reason) =>
-      logger.warn({ reason }, "read models could not be verified; the next run tries again"),
-  });
-}
-
-/**
- * Verifies the read models periodically, one run at a time, each on its own thread. Results are kept in the catalog;
- * if one is missing, a run begins at once.
- */
-export function scheduleVerify(options: ScheduledVerifyOptions): Scheduled {
-  const { start, intervalMs, onResults, onFailure } = options;
+  if (intervalMs === 0) return { stop: async () => {} };
   let notBefore = 0;
   let running: RunningMaintenance | undefined;
   const readModels = projections.map(({ name }) => name);
@@ -69,10 +42,11 @@ export function scheduleVerify(options: ScheduledVerifyOptions): Scheduled {
     void running.ended.then((ended) => {
       running = undefined;
       if ("result" in ended) {
-        if (ended.result.kind === "verifyReadModels") onResults(ended.result.readModels);
+        if (ended.result.kind === "verifyReadModels") logResults(logger, ended.result.readModels);
       } else if (!isStopping) {
         notBefore = Date.now() + Math.min(RETRY_MS, intervalMs);
-        onFailure(ended.failed);
+        const reason = ended.failed;
+        logger.warn({ reason }, "read models could not be verified; the next run tries again");
       }
     });
   };
@@ -85,6 +59,15 @@ export function scheduleVerify(options: ScheduledVerifyOptions): Scheduled {
       await running?.stop();
     },
   };
+}
+
+function logResults(logger: Pick<Logger, "error" | "info">, results: readonly VerifiedReadModel[]): void {
+  for (const { name, differences, failure } of results) {
+    if (failure !== null) logger.error({ readModel: name, reason: failure }, "read model not verified");
+    if (differences > 0) logger.error({ readModel: name, differences }, "read model differs from the log");
+  }
+  const rows = results.reduce((sum, result) => sum + result.rows, 0);
+  logger.info({ readModels: results.length, rows }, "read models were compared with the log");
 }
 
 /** When the next run is due: an interval after the oldest result, or at once if one is missing. */

@@ -5,11 +5,10 @@ import { emails } from "../../../projections/emails/emails.ts";
 import { projections } from "../../../projections/index.ts";
 import { createLogger } from "../../../src/adapters/pino/logger.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
-import type { VerifiedReadModel } from "../../../src/http/dashboard/maintenance/maintenanceTasks.ts";
 import { readMeta } from "../../../src/readModels/generations/checkpoint.ts";
 import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
-import { scheduleVerify, verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";
+import { verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";
 import { currentFile } from "../../readModels/followFixtures.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -19,6 +18,17 @@ import { until } from "../../support/until.ts";
 const TEST_MS_MAX = 180_000;
 const RUN_MS_MAX = 90_000;
 const OWN_PRIORITY = getPriority(0);
+
+/** Keeps what a schedule logs. */
+function scheduleLog() {
+  const lines = { error: [] as unknown[], info: [] as unknown[], warn: [] as { reason: string }[] };
+  const logger = {
+    error: (facts: unknown) => lines.error.push(facts),
+    info: (facts: unknown) => lines.info.push(facts),
+    warn: (facts: { reason: string }) => lines.warn.push(facts),
+  };
+  return { ...lines, logger: logger as unknown as Parameters<typeof verifyOnSchedule>[1] };
+}
 
 describe.each(await testStores())("read models are verified on a schedule, on $name", (store) => {
   let service: TestService;
@@ -67,23 +77,14 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
         db.get(`SELECT status FROM ${emails.name} WHERE id = ?`, json.id)?.status;
       await until(() => live(rowOf) === "queued", "the message's row");
       live((db) => db.run("UPDATE emails SET status = 'sent' WHERE id = ?", json.id));
-      const runs: (readonly VerifiedReadModel[])[] = [];
-      const failures: string[] = [];
       const { STORE_URL: storeUrl = `file:${service.app.dataDir}` } = store.env;
-      const verifying = scheduleVerify({
-        start: { storeUrl, storeTimeoutMs: 5_000, dataDir: service.app.dataDir, logId },
-        intervalMs: 20,
-        onResults: (results) => runs.push(results),
-        onFailure: (reason) => failures.push(reason),
-      });
-      await until(() => runs.length >= 2, "two runs", RUN_MS_MAX);
+      const log = scheduleLog();
+      const start = { storeUrl, storeTimeoutMs: 5_000, dataDir: service.app.dataDir, logId };
+      const verifying = verifyOnSchedule({ verifyIntervalMs: 20 }, log.logger, start);
+      await until(() => log.info.length >= 2, "two runs", RUN_MS_MAX);
       await verifying.stop();
-      expect(failures).toEqual([]);
-      for (const run of runs) {
-        expect(run.filter(({ differences }) => differences > 0)).toMatchObject([
-          { name: "emails", differences: 1 },
-        ]);
-      }
+      expect(log.warn).toEqual([]);
+      expect(log.error).toEqual(log.info.map(() => ({ readModel: "emails", differences: 1 })));
       expect(recorded().find(({ name }) => name === "emails")).toMatchObject({ differences: 1 });
     },
     TEST_MS_MAX,
@@ -93,17 +94,12 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
 test(
   "a failed run is reported and retried later; stopping ends a run",
   async () => {
-    const failures: string[] = [];
+    const log = scheduleLog();
     const start = { storeUrl: "file:/dev/null/no", storeTimeoutMs: 100, dataDir: "/dev/null/no", logId: "x" };
-    const verifying = scheduleVerify({
-      start,
-      intervalMs: 20,
-      onResults: () => {},
-      onFailure: (reason) => failures.push(reason),
-    });
-    await until(() => failures.length >= 2, "two attempts", RUN_MS_MAX);
+    const verifying = verifyOnSchedule({ verifyIntervalMs: 20 }, log.logger, start);
+    await until(() => log.warn.length >= 2, "two attempts", RUN_MS_MAX);
     await verifying.stop();
-    expect(failures[0]).toMatch(/ENOTDIR|EEXIST|ENOENT/);
+    expect(log.warn[0]?.reason).toMatch(/ENOTDIR|EEXIST|ENOENT/);
   },
   TEST_MS_MAX,
 );
