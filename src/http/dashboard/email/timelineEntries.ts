@@ -51,16 +51,15 @@ const EXPLAINED_MAX = 20;
 const KEY_NAMES_MAX = 20;
 
 /** How an attempt hands a message over. */
-const TRANSPORT_WORDS: Readonly<Record<MailTransport["name"] | "simulator", string>> = {
+const TRANSPORT_WORDS = {
   smtp: "to hand it over by SMTP",
   outbox: "to write it to the outbox",
   simulator: "to simulate its delivery",
-};
-const transportWords: ReadonlyMap<string, string> = new Map(Object.entries(TRANSPORT_WORDS));
+} satisfies Record<MailTransport["name"] | "simulator", string>;
 
 /** The log of another release may contain a transport that we do not know. */
 function transportInWords(transport: string): string {
-  return transportWords.get(transport) ?? `to hand it over by ${transport}`;
+  return TRANSPORT_WORDS[transport as keyof typeof TRANSPORT_WORDS] ?? `to hand it over by ${transport}`;
 }
 
 /** What the log stores with an event. */

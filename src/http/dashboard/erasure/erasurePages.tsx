@@ -202,17 +202,27 @@ function remainsOf(context: PageContext, report: Report): readonly Fact[] {
   return [
     [
       "Uploads that others were sent too",
-      kept.length === 0 ? null : <Uploads context={context} ids={kept} />,
+      kept.length === 0
+        ? null
+        : kept.map((id) => (
+            <div>
+              {context.may("attachment:manage") ? (
+                <a href={context.to(`/attachments/${id}`)}>
+                  <code>{id}</code>
+                </a>
+              ) : (
+                <code>{id}</code>
+              )}
+            </div>
+          )),
     ],
     [
       "On the service's disks",
-      remains === null ? (
-        "It is being checked."
-      ) : remains.length === 0 ? (
-        "Nothing."
-      ) : (
-        <Lines texts={remains} />
-      ),
+      remains === null
+        ? "It is being checked."
+        : remains.length === 0
+          ? "Nothing."
+          : remains.map((text) => <div>{text}</div>),
     ],
     [
       "In copies of the log",
@@ -235,30 +245,3 @@ function remainsOf(context: PageContext, report: Report): readonly Fact[] {
     ),
   ];
 }
-
-const Lines: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
-  <>
-    {texts.map((text) => (
-      <div>{text}</div>
-    ))}
-  </>
-);
-
-const Uploads: FC<{ readonly context: PageContext; readonly ids: readonly string[] }> = ({
-  context,
-  ids,
-}) => (
-  <>
-    {ids.map((id) => (
-      <div>
-        {context.may("attachment:manage") ? (
-          <a href={context.to(`/attachments/${id}`)}>
-            <code>{id}</code>
-          </a>
-        ) : (
-          <code>{id}</code>
-        )}
-      </div>
-    ))}
-  </>
-);

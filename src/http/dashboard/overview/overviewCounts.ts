@@ -48,6 +48,16 @@ export interface Counts {
 /** Messages of the last hour to count. */
 export const MESSAGES_OF_HOUR_MAX = 5_000;
 
+/** No message yet, to add to. */
+export function noneCounted(): Record<Counted, number> {
+  return Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<Counted, number>;
+}
+
+/** Adds the counts of a row of usage. */
+export function addCounted(sum: Record<Counted, number>, row: Readonly<Record<Counted, number>>): void {
+  for (const name of COUNTED) sum[name] += row[name];
+}
+
 /**
  * The outcomes of a mail owner's messages. For days and months, an outcome counts in the hour it was recorded in; for
  * the last hour, in that of its message's acceptance.
@@ -60,25 +70,28 @@ export async function countsOf(
 ): Promise<Counts> {
   const { bucketMs, buckets } = SPANS[range];
   const first = Math.floor(now / bucketMs) * bucketMs - (buckets - 1) * bucketMs;
-  const empty = new Map<EpochMs, Record<Counted, number>>();
-  for (let nth = 0; nth < buckets; nth += 1) {
-    const none = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<Counted, number>;
-    empty.set(first + nth * bucketMs, none);
+  const filled = new Map<EpochMs, Record<Counted, number>>();
+  for (let nth = 0; nth < buckets; nth += 1) filled.set(first + nth * bucketMs, noneCounted());
+  let isCut = false;
+  if (range === "hour") isCut = await fillByMinute(emails, ownerId, first, filled);
+  else {
+    const by = range === "day" ? "hour" : "day";
+    const between = { from: rfc3339(first), before: rfc3339(now + bucketMs) };
+    const query = { ownerId, ...between, by, limit: buckets } as const;
+    const { rows } = await readInSteps(emails, (db) => listUsage(db, query));
+    for (const row of rows) {
+      const bucket = filled.get(Date.parse(row.start));
+      if (bucket !== undefined) addCounted(bucket, row);
+    }
   }
-  const isCut =
-    range === "hour"
-      ? await fillByMinute(emails, ownerId, first, empty)
-      : await fillByUsage(emails, { ownerId, first, range, now }, empty);
-  return { buckets: [...empty].map(([start, counts]) => ({ start: rfc3339(start), ...counts })), isCut };
+  return { buckets: [...filled].map(([start, counts]) => ({ start: rfc3339(start), ...counts })), isCut };
 }
-
-type Filled = ReadonlyMap<EpochMs, Record<Counted, number>>;
 
 async function fillByMinute(
   emails: ReadModel,
   ownerId: string,
   first: EpochMs,
-  into: Filled,
+  into: ReadonlyMap<EpochMs, Record<Counted, number>>,
 ): Promise<boolean> {
   const found = await scheduledRead(emails, (db) =>
     countsByMinute(db, ownerId, rfc3339(first), MESSAGES_OF_HOUR_MAX),
@@ -96,32 +109,4 @@ async function fillByMinute(
     if (FEEDBACK_STATUSES.some((told) => told === status)) bucket.sent += count;
   }
   return messages === MESSAGES_OF_HOUR_MAX;
-}
-
-interface UsageQuery {
-  readonly ownerId: string;
-  readonly first: EpochMs;
-  readonly range: Exclude<Range, "hour">;
-  readonly now: EpochMs;
-}
-
-async function fillByUsage(
-  emails: ReadModel,
-  { ownerId, first, range, now }: UsageQuery,
-  into: Filled,
-): Promise<boolean> {
-  const asked = {
-    ownerId,
-    from: rfc3339(first),
-    before: rfc3339(now + SPANS[range].bucketMs),
-    by: range === "day" ? ("hour" as const) : ("day" as const),
-    limit: SPANS[range].buckets,
-  };
-  const { rows } = await readInSteps(emails, (db) => listUsage(db, asked));
-  for (const row of rows) {
-    const bucket = into.get(Date.parse(row.start));
-    if (bucket === undefined) continue;
-    for (const name of COUNTED) bucket[name] += row[name];
-  }
-  return false;
 }

@@ -23,18 +23,15 @@ import {
   type Range,
 } from "./overviewCounts.ts";
 
-interface BoundedCount {
-  readonly count: number;
-  /** Whether there are more. */
-  readonly hasMore: boolean;
-}
+/** Counting of waiting messages stops here; more are shown as this many or more. */
+export const WAITING_MAX = 1_000;
 
 /** The messages waiting for delivery. */
 export interface Queue {
-  /** Messages that are due. */
-  readonly waiting: BoundedCount;
-  /** Messages scheduled for later. */
-  readonly scheduled: BoundedCount;
+  /** Messages that are due; more than {@link WAITING_MAX} are not counted. */
+  readonly waiting: number;
+  /** Messages scheduled for later, likewise. */
+  readonly scheduled: number;
   /** The message that has waited longest; null when none waits. */
   readonly oldest: { readonly id: string; readonly since: number } | null;
 }
@@ -172,21 +169,21 @@ const QueueFigure: FC<{ readonly context: PageContext; readonly queue: Queue; re
             oldest <Ago at={oldest.since} now={now} />
           </>
         )}
-        {oldest === null || scheduled.count === 0 ? "" : ", "}
-        {scheduled.count === 0 ? "" : `${countText(scheduled)} scheduled`}
+        {oldest === null || scheduled === 0 ? "" : ", "}
+        {scheduled === 0 ? "" : `${countText(scheduled)} scheduled`}
       </span>
     </>
   );
   if (oldest !== null) return <a href={context.to(`/messages/${oldest.id}`)}>{figure}</a>;
-  return scheduled.count === 0 ? (
+  return scheduled === 0 ? (
     <div>{figure}</div>
   ) : (
     <a href={listAddress(context, "status:scheduled")}>{figure}</a>
   );
 };
 
-function countText({ count, hasMore }: BoundedCount): string {
-  return `${count.toLocaleString("en")}${hasMore ? "+" : ""}`;
+function countText(count: number): string {
+  return count > WAITING_MAX ? `${WAITING_MAX.toLocaleString("en")}+` : count.toLocaleString("en");
 }
 
 /** The curves, and a table with the same figures: for people who cannot see them or want the numbers. */

@@ -9,10 +9,8 @@ import { type DashboardRoute, get, type Page, type PageContext } from "../frame/
 import { messagesStream } from "../live/liveRoutes.ts";
 import { isOperator } from "../maintenance/requireOperator.ts";
 import { countsOf, RANGES, type Range } from "./overviewCounts.ts";
-import { OverviewPage, type OverviewProps, type Queue } from "./overviewPage.tsx";
+import { OverviewPage, type OverviewProps, type Queue, WAITING_MAX } from "./overviewPage.tsx";
 
-/** Counting of waiting messages stops here; more are shown as this many or more. */
-const WAITING_MAX = 1_000;
 const PROBLEMS_MAX = 6;
 const PROBLEM_STATUSES = ["deferred", "bounced", "complained", "failed"] as const;
 
@@ -65,16 +63,11 @@ async function messagesOf(
 }
 
 function queueOf({ readModel }: DashboardOptions, ownerId: string, now: EpochMs): Promise<Queue> {
-  return scheduledRead(readModel("emails"), (db) => {
-    const waiting = countWaiting(db, ownerId, now, WAITING_MAX + 1);
-    const scheduled = countScheduled(db, ownerId, now, WAITING_MAX + 1);
-    const oldest = oldestWaiting(db, ownerId, now);
-    return { waiting: countedTo(waiting), scheduled: countedTo(scheduled), oldest };
-  });
-}
-
-function countedTo(count: number): Queue["waiting"] {
-  return { count: Math.min(count, WAITING_MAX), hasMore: count > WAITING_MAX };
+  return scheduledRead(readModel("emails"), (db) => ({
+    waiting: countWaiting(db, ownerId, now, WAITING_MAX + 1),
+    scheduled: countScheduled(db, ownerId, now, WAITING_MAX + 1),
+    oldest: oldestWaiting(db, ownerId, now),
+  }));
 }
 
 /** The newest messages with a problem. */

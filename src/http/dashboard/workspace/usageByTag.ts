@@ -1,8 +1,8 @@
-import { listUsage, type UsageRow } from "../../../../projections/usage/queries.ts";
+import { listUsage } from "../../../../projections/usage/queries.ts";
 import type { UsageRange } from "../../../../projections/usage/usageBuckets.ts";
 import { type ListSource, readInSteps } from "../../lists/caughtUpReads.ts";
 import { tagNamesByHash } from "../../usage/tagNamesByHash.ts";
-import { COUNTED, type Counted } from "../overview/overviewCounts.ts";
+import { addCounted, type Counted, noneCounted } from "../overview/overviewCounts.ts";
 
 /** The outcomes of the messages with one tag. */
 export interface TagUsage extends Readonly<Record<Counted, number>> {
@@ -23,7 +23,7 @@ export async function usageByTag(
   const query = { ...counting, by: "day", groupBy: "tag", limit: ROWS_MAX } as const;
   const { rows } = await readInSteps(source.readModel("emails"), (db) => listUsage(db, query));
   const sums = new Map<string, Record<Counted, number>>();
-  for (const row of rows) sums.set(row.group, added(row, sums.get(row.group)));
+  for (const row of rows) addCounted(sums.getOrInsertComputed(row.group, noneCounted), row);
   const most = [...sums]
     .map(([group, counts]) => ({ group, counts }))
     .sort((one, other) => other.counts.accepted - one.counts.accepted)
@@ -33,11 +33,4 @@ export async function usageByTag(
     const tag = names.get(group);
     return tag === undefined ? [] : [{ tag, ...counts }];
   });
-}
-
-function added(row: UsageRow, sum: Record<Counted, number> | undefined): Record<Counted, number> {
-  return Object.fromEntries(COUNTED.map((name) => [name, row[name] + (sum?.[name] ?? 0)])) as Record<
-    Counted,
-    number
-  >;
 }

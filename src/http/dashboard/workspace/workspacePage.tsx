@@ -11,7 +11,7 @@ import type { workspaceJson } from "../../workspace/workspaceResource.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Facts, RowTable } from "../components/list.tsx";
+import { type Column, Copyable, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import { listAddress } from "../email/emailListPage.tsx";
@@ -119,6 +119,11 @@ const COUNTS = [...COUNTED, "canceled"] as const;
 /** Columns that a narrow window leaves out. */
 const MINOR: ReadonlySet<string> = new Set(["delivered", "complained", "failed", "suppressed", "canceled"]);
 
+function countColumn<Name extends string>(name: Name): Column<Readonly<Record<Name, number>>> {
+  const cell = (row: Readonly<Record<Name, number>>) => grouped(row[name]);
+  return { title: capitalized(name), cell, isNumber: true, isMinor: MINOR.has(name) };
+}
+
 const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
   <section class="section">
     <h2>Usage of the last 30 days</h2>
@@ -129,15 +134,7 @@ const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
         label="Messages by day in UTC, newest first"
         rows={days}
         idOf={({ start }) => utcDay(start)}
-        columns={[
-          { title: "Day (UTC)", cell: ({ start }) => utcDay(start) },
-          ...COUNTS.map((name) => ({
-            title: capitalized(name),
-            cell: (row: UsageRow) => grouped(row[name]),
-            isNumber: true,
-            isMinor: MINOR.has(name),
-          })),
-        ]}
+        columns={[{ title: "Day (UTC)", cell: ({ start }) => utcDay(start) }, ...COUNTS.map(countColumn)]}
       />
     )}
   </section>
@@ -162,12 +159,7 @@ const Tags: FC<{ readonly context: PageContext; readonly tags: readonly TagUsage
             </a>
           ),
         },
-        ...COUNTED.map((name) => ({
-          title: capitalized(name),
-          cell: (row: TagUsage) => grouped(row[name]),
-          isNumber: true,
-          isMinor: MINOR.has(name),
-        })),
+        ...COUNTED.map(countColumn),
       ]}
     />
   </section>
