@@ -121,6 +121,27 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(html).toContain(`${older}&amp;open=${ids[0]}`);
   });
 
+  test("that were not sent do not push sent ones off the first page of the inbox", async () => {
+    const other = await service.tenant();
+    const { json: sent } = await other.send(newKey(), message({}));
+    await service.addEmailEvents(
+      sent.id,
+      {
+        type: "EmailDeliveryStarted",
+        data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "outbox" },
+      },
+      { type: "EmailSent", data: { attempt: 1, transport: "outbox", reply: "250 ok" } },
+    );
+    let last = "";
+    for (let nth = 0; nth < INBOX_PAGE; nth += 1) last = (await other.send(newKey(), message({}))).json.id;
+    const otherVisitor = await logIn(service.url, other.apiKey);
+    await until(
+      async () => rowsIn((await otherVisitor.get("/messages")).html).includes(last),
+      "the last message in the list",
+    );
+    expect(rowsIn((await otherVisitor.get("/inbox")).html)).toEqual([sent.id]);
+  });
+
   test("that were canceled do not show a later report as what became of them", async () => {
     const at = new Date(Date.now() + 49 * 3_600_000).toISOString();
     const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));

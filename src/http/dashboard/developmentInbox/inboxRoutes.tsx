@@ -2,11 +2,10 @@
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
-import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { catchUp, loadEmailRows } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
-import { cursorAsked } from "../frame/listCursor.ts";
+import { cursorAsked, pageAsked } from "../frame/listCursor.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { InboxPage } from "./inboxPage.tsx";
 
@@ -21,10 +20,12 @@ async function showInbox(options: DashboardOptions, context: PageContext): Promi
   const { query, principal } = context;
   const cursor = cursorAsked(context);
   if (cursor === null) await catchUp(options.readModel("emails"));
-  const wanted = { ownerId: mailOwnerId(principal), status: "sent", limit: MAILS_PER_PAGE };
   const stream = await messagesStream(options, context);
-  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  const { shown, nextCursor } = await loadEmailRows(options, { ...wanted, ...after });
+  const { shown, nextCursor } = await loadEmailRows(options, {
+    ownerId: mailOwnerId(principal),
+    statuses: ["sent"],
+    ...pageAsked(context, { limit: MAILS_PER_PAGE }),
+  });
   const mails = shown.filter(({ transport }) => transport === "outbox");
   const open = query.get("open") ?? "";
   const opened = isUuid(open) ? await readEmail(options.deps, principal, open.toLowerCase()) : null;
