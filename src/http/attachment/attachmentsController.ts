@@ -75,10 +75,11 @@ function isForm(headers: Headers): boolean {
 
 /** Runs the checks that come before a body, then reads a JSON body whole; a form is left to arrive piece by piece. */
 function readUpload(deps: Dependencies) {
-  const readJson = authorizeThenRead(deps, routes.uploadAttachment, {}, (headers) => {
+  const checkHeaders = (headers: Headers) => {
     if (mediaTypeOf(headers) === "application/json") return;
     throw invalid("/Content-Type", "must be multipart/form-data or application/json");
-  });
+  };
+  const readJson = authorizeThenRead(deps, routes.uploadAttachment, { checkHeaders });
   const check = authorize(deps, routes.uploadAttachment);
   return async ({ request }: { request: Request }) => {
     if (!isForm(request.headers)) return readJson(request);

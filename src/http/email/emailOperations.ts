@@ -10,7 +10,7 @@ import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
-import { IdempotencyKeyHeader } from "./idempotencyKey.ts";
+import { IdempotencyKeyHeader, idempotencyKeyOf } from "./idempotencyKey.ts";
 import { SendEmailBody } from "./sendEmailRequest.ts";
 
 const GetEmailQuery = Closed({
@@ -63,6 +63,7 @@ export const emailOperations = operationsOf("Emails", {
     description:
       "Accepts one message to one recipient. 202 means that it is durably in the log. The same Idempotency-Key with the same content gets the first answer again, with `Idempotent-Replayed: true`. A message to a suppressed recipient is accepted as `suppressed` and not delivered. With a test key nothing leaves the service.",
     headers: IdempotencyKeyHeader,
+    checkHeaders: idempotencyKeyOf,
     body: SendEmailBody,
     ...answersAccepted(
       EmailReceipt,

@@ -1,5 +1,4 @@
 import type { Static } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { type EmailQuery, ROW_FILTERS } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
@@ -41,26 +40,32 @@ interface EmailsOptions extends ControllerOptions {
 
 /** Sending, reading back, listing and cancelling messages. */
 export function emailsController(options: EmailsOptions) {
-  return new Elysia({ normalize: false })
-    .use(sending(options))
-    .use(sendingBatches(options))
-    .use(acceptedEmails(options));
+  return sending(options).use(acceptedEmails(options));
 }
 
 function sending({ deps, basePath }: EmailsOptions) {
-  return operationController(
-    deps,
-    emailOperations,
-    {
-      sendEmail: async ({ body, request, set }) => {
-        const { receipt, replayed } = await accept(deps, request, body, idempotencyKeyOf(request.headers));
-        set.headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
-        if (replayed) set.headers["idempotent-replayed"] = "true";
-        return receiptJson(receipt);
-      },
+  return operationController(deps, emailOperations, {
+    sendEmail: async ({ body, request, set }) => {
+      const { receipt, replayed } = await accept(deps, request, body, idempotencyKeyOf(request.headers));
+      set.headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
+      if (replayed) set.headers["idempotent-replayed"] = "true";
+      return receiptJson(receipt);
     },
-    idempotencyKeyOf,
-  );
+    sendEmailBatch: async ({ body, request }) => {
+      const bytes = contentLengthOf(request.headers) ?? Number.POSITIVE_INFINITY;
+      const { requestId, refusedParts } = requestContextOf(request);
+      return sendBatch(body.emails, {
+        requestId,
+        onRefused: (part) => void refusedParts.push(part),
+        // Rendering a template may take many times as long as the rest of a send.
+        rest: (one) => (bytes > REST_ABOVE_BYTES || hasTemplate(one) ? Bun.sleep(0) : Promise.resolve()),
+        async send(one, idempotencyKey) {
+          const { receipt } = await accept(deps, request, one, idempotencyKey);
+          return receiptJson(receipt) as Static<typeof EmailReceipt>;
+        },
+      });
+    },
+  });
 }
 
 /** Accepts one message. Throws why it is not accepted. */
@@ -78,25 +83,6 @@ const REST_ABOVE_BYTES = 1_000_000;
 
 function hasTemplate(email: unknown): boolean {
   return typeof email === "object" && email !== null && "template_id" in email;
-}
-
-function sendingBatches({ deps }: EmailsOptions) {
-  return operationController(deps, emailOperations, {
-    sendEmailBatch: async ({ body, request }) => {
-      const bytes = contentLengthOf(request.headers) ?? Number.POSITIVE_INFINITY;
-      const { requestId, refusedParts } = requestContextOf(request);
-      return sendBatch(body.emails, {
-        requestId,
-        onRefused: (part) => void refusedParts.push(part),
-        // Rendering a template may take many times as long as the rest of a send.
-        rest: (one) => (bytes > REST_ABOVE_BYTES || hasTemplate(one) ? Bun.sleep(0) : Promise.resolve()),
-        async send(one, idempotencyKey) {
-          const { receipt } = await accept(deps, request, one, idempotencyKey);
-          return receiptJson(receipt) as Static<typeof EmailReceipt>;
-        },
-      });
-    },
-  });
 }
 
 function acceptedEmails(options: EmailsOptions) {

@@ -88,15 +88,11 @@ export function authorizeUnread(deps: Dependencies, route: Route) {
   };
 }
 
-/** A route's own rules about headers. */
-export type HeaderCheck = (headers: Headers) => void;
-
 /** Runs all checks that come before the body, then reads it; an empty object if it may be left out, and was. */
 export function authorizeThenRead(
   deps: Dependencies,
   route: Route,
-  { isBodyOptional }: Pick<Operation, "isBodyOptional">,
-  checkHeaders?: HeaderCheck,
+  { checkHeaders, isBodyOptional }: Pick<Operation, "checkHeaders" | "isBodyOptional">,
 ) {
   const check = authorize(deps, route);
   return async (request: Request): Promise<Json> => {

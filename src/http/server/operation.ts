@@ -24,6 +24,8 @@ export interface Operation {
   readonly params?: TObject;
   /** Its own header parameters; Authorization is described once for all. */
   readonly headers?: TObject;
+  /** Checks its own headers, before the body is read. */
+  readonly checkHeaders?: (headers: Headers) => void;
   readonly query?: TObject;
   /** The JSON body. */
   readonly body?: TSchema;

@@ -5,7 +5,7 @@ import { listParametersOf, NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
 import type { ListSource } from "../lists/caughtUpReads.ts";
 import { cursorsOfList } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead, authorizeUnread, type HeaderCheck } from "./authorization.ts";
+import { authorize, authorizeThenRead, authorizeUnread } from "./authorization.ts";
 import type { Operation, Operations } from "./operation.ts";
 import { principalOf } from "./requestContext.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
@@ -25,7 +25,7 @@ type Hook = (incoming: Incoming) => Promise<void>;
  * another. Elysia would check a body only after `parse`, before which it turns every body into a stream: for a small
  * request that costs more than all our checks.
  */
-function hookOf(deps: Dependencies, route: Route, operation: Operation, checkHeaders?: HeaderCheck): Hook {
+function hookOf(deps: Dependencies, route: Route, operation: Operation): Hook {
   const { body, query = NoQuery } = operation;
   const { status } = operation.success;
   if (body === undefined) {
@@ -37,7 +37,7 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation, checkHea
       incoming.set.status = status;
     };
   }
-  const read = authorizeThenRead(deps, route, operation, checkHeaders);
+  const read = authorizeThenRead(deps, route, operation);
   const checkBody = checkBy(body);
   const checkQuery = checkBy(query);
   return async (incoming) => {
@@ -105,14 +105,13 @@ export function operationController<All extends Operations, Name extends RouteNa
   deps: Dependencies,
   operations: All,
   handlers: { readonly [Key in Name]: Handler<Key, All[Key]> },
-  checkHeaders?: HeaderCheck,
 ): Elysia {
   const controller = new Elysia({ normalize: false });
   for (const [name, answer] of Object.entries(handlers) as [Name, AnyHandler][]) {
     const route: Route = routes[name];
     const operation = operations[name] as Operation;
     const handler = operation.query?.properties.cursor === undefined ? answer : ofOneList(route, answer);
-    const transform = hookOf(deps, route, operation, checkHeaders);
+    const transform = hookOf(deps, route, operation);
     // A caller that sends `?dry_run=1` to an operation without parameters must not believe that it works.
     const query = operation.body === undefined ? { query: operation.query ?? NoQuery } : {};
     controller.route(route.method, route.path, handler, { parse: "none", transform, ...query });
