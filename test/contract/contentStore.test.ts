@@ -306,6 +306,11 @@ describe("content on S3", () => {
       () => storeAt(server.endpoint).put(newFolder(), bytesOf("x")),
       "500 InternalError",
     );
+    server.intercept = () => ({ status: 400, code: "KMS.NotFoundException" });
+    await expectFailsInTime(
+      () => storeAt(server.endpoint).put(newFolder(), bytesOf("x")),
+      "400 KMS.NotFoundException",
+    );
     server.intercept = () => null;
   }, 60_000);
 

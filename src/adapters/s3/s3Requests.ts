@@ -73,7 +73,7 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 50
 
 /** The code in an S3 error document. We don't quote the rest, which may contain keys. */
 function codeIn(bytes: Uint8Array): string {
-  return /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes.subarray(0, 4_096)))?.[1] ?? "";
+  return /<Code>([\w.]{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes.subarray(0, 4_096)))?.[1] ?? "";
 }
 
 /**

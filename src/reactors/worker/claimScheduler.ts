@@ -75,7 +75,7 @@ const ITEM_BACKOFF_MS_MAX = 60_000;
 /** How many items can be left alone at once, and how many items' faults are counted. */
 const FAULTY_MAX = 10_000;
 const LAST_REVISIONS_MAX = 50_000;
-/** Blocked items of one owner to release at once: about as many as an owner may ever have in flight. */
+/** Blocked items of one owner to release when one of its items ends. Each of them releases as many again when it ends. */
 const RELEASED_MAX = 8;
 
 /**
