@@ -19,6 +19,7 @@ import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { invalid } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { CheckBox, Select } from "../components/form.tsx";
+import { timeOfField } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
@@ -26,7 +27,7 @@ import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
 import { apiKeyRenameRoutes } from "./apiKeyRenameRoutes.tsx";
-import { FIELD_TIME_CHARACTERS, newApiKeyPage } from "./newApiKeyPage.tsx";
+import { newApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PATH = "/api-keys";
 const ONE = `${PATH}/:id`;
@@ -103,15 +104,10 @@ function requestedKey(form: URLSearchParams): unknown {
     ...(form.get("test") === "true" ? { test: true } : {}),
     ...(expiresAt === ""
       ? {}
-      : { expires_at: /(Z|[+-]\d\d:\d\d)$/.test(expiresAt) ? expiresAt : utc(expiresAt) }),
+      : { expires_at: /(Z|[+-]\d\d:\d\d)$/.test(expiresAt) ? expiresAt : timeOfField(expiresAt) }),
     ...(senders.length === 0 ? {} : { senders }),
     ...(ranges.length === 0 ? {} : { client_ranges: ranges }),
   };
-}
-
-/** Browsers omit the seconds if they are 0. */
-function utc(localTime: string): string {
-  return `${localTime}${localTime.length === FIELD_TIME_CHARACTERS ? ":00" : ""}Z`;
 }
 
 function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {

@@ -5,14 +5,11 @@ import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Time } from "../components/time.tsx";
+import { fieldTime, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { API_KEYS, type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
-
-/** The length of `2030-01-31T12:00`, the value of a time field. */
-export const FIELD_TIME_CHARACTERS = 16;
 
 /**
  * The form that creates a key. `issuer` is the session's key, which cannot give more than it has: the form starts with
@@ -57,7 +54,7 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?:
           />
           <Scopes context={context} fault={faults?.fields.scopes} />
           <Field
-            {...field("expires_at", issuer.expires_at?.slice(0, FIELD_TIME_CHARACTERS))}
+            {...field("expires_at", issuer.expires_at === null ? "" : fieldTime(issuer.expires_at))}
             label="Expires (UTC)"
             type="datetime-local"
             isUtc

@@ -2,9 +2,21 @@
 import type { FC } from "hono/jsx";
 import { type EpochMs, epochMs, HOUR_MS, rfc3339, SECOND_MS } from "../../../kernel/time.ts";
 
+const FIELD_TIME_CHARACTERS = "2026-11-22T08:30".length;
+
 /** `2026-11-22 04:19:37 UTC`: with its year, its seconds and its zone. */
 function inUtc(at: string): string {
   return `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
+}
+
+/** The value of a time field (`datetime-local`) for an RFC 3339 time: 2026-11-22T08:30. */
+export function fieldTime(at: string): string {
+  return at.slice(0, FIELD_TIME_CHARACTERS);
+}
+
+/** The time in a time field, in UTC, as RFC 3339 if it is one. Browsers omit the seconds if they are 0. */
+export function timeOfField(text: string): string {
+  return `${text}${text.length === FIELD_TIME_CHARACTERS ? ":00" : ""}Z`;
 }
 
 /** A time in UTC, which a script turns into local time with UTC on hover. `at` is RFC 3339 or in ms. */

@@ -17,7 +17,7 @@ import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./emailTabs.tsx";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
 import { fileBytesOf } from "./sendAgain.ts";
 import { Timeline } from "./timeline.tsx";
-import { type TimelineEntry, timelineOf } from "./timelineEntries.ts";
+import { timelineOf } from "./timelineEntries.ts";
 
 /** What a page of one message needs. */
 type Options = Pick<DashboardOptions, "deps" | "readModel" | "readWaitingReason" | "buildMime">;
@@ -100,15 +100,13 @@ async function partBody(options: Options, context: PageContext, view: EmailView,
       <HeadersPart mime={options.buildMime(mailMessage(view.id, view.email, { ...content, files: [] }))} />
     );
   if (part === "files" && content !== null) return <FilesPart at={at} view={view} />;
-  return timelinePart(context, view, await entriesOf(options, context, view));
+  return timelinePart(options, context, view);
 }
 
-function entriesOf({ deps, readModel }: Options, context: PageContext, view: EmailView) {
+async function timelinePart({ deps, readModel }: Options, context: PageContext, view: EmailView) {
   const deliveries = context.may("webhook:manage") ? readModel("webhook-deliveries") : null;
-  return timelineOf(deps, view, { deliveries, hasKeyNames: context.may("workspace:manage") });
-}
-
-function timelinePart(context: PageContext, view: EmailView, entries: readonly TimelineEntry[]) {
+  const hasKeyNames = context.may("workspace:manage");
+  const entries = await timelineOf(deps, view, { deliveries, hasKeyNames });
   const at = context.to(`/messages/${view.id}`);
   const shown = wholeNumber(context.query.get("at") ?? "", { min: 1, max: entries.length }) ?? entries.length;
   return <Timeline entries={entries} shown={shown} pageAt={at} partAt={`${at}/timeline`} />;
@@ -116,12 +114,8 @@ function timelinePart(context: PageContext, view: EmailView, entries: readonly T
 
 async function showTimeline(options: Options, context: PageContext): Promise<Page> {
   const view = await messageOf(options, context);
-  const entries = await entriesOf(options, context, view);
-  return {
-    title: "Timeline",
-    above: aboveMessage(view),
-    body: timelinePart(context, view, entries),
-  };
+  const body = await timelinePart(options, context, view);
+  return { title: "Timeline", above: aboveMessage(view), body };
 }
 
 async function mimeOf({ deps, buildMime }: Options, { id, email, content }: EmailView) {
@@ -148,15 +142,11 @@ async function htmlWithImages({ deps }: Options, view: EmailView, html: string):
 
 async function fileOf({ deps }: Options, context: PageContext): Promise<Response> {
   const view = await messageOf({ deps }, context);
-  const file = fileAt(view, context.params.index ?? "");
+  const { index = "" } = context.params;
+  const file = /^\d{1,2}$/.test(index) ? view.content?.attachments?.[Number(index)] : undefined;
   const read = ({ sha256 }: { readonly sha256: string }) =>
     deps.content.get(folderOf(view.id, view.email), sha256);
   const bytes = file === undefined ? null : await withRoomFor(context.request, file.bytes, () => read(file));
   if (file === undefined || bytes === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });
   return downloadResponse(new Uint8Array(bytes), file.filename, file.contentType);
-}
-
-/** A file of a message, by its index. */
-function fileAt({ content }: EmailView, index: string) {
-  return /^\d{1,2}$/.test(index) ? content?.attachments?.[Number(index)] : undefined;
 }

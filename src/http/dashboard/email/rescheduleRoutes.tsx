@@ -7,8 +7,10 @@ import { DAY_MS, type EpochMs, parseDateTime, rfc3339 } from "../../../kernel/ti
 import { found } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
+import { fieldTime, timeOfField } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
+import { formFields } from "../frame/formBody.ts";
 import { reachable } from "./emailActionRoutes.tsx";
 import { aboveMessage } from "./emailRoutes.tsx";
 
@@ -20,7 +22,7 @@ const SCOPE = "email:send";
 export function rescheduleRoutes(options: Options): readonly DashboardRoute[] {
   return [
     get("/messages/:id/reschedule", SCOPE, async (context) =>
-      askTime(context, await reachable(options, context), {}),
+      askTime(context, await reachable(options, context)),
     ),
     post("/messages/:id/reschedule", SCOPE, (context) => doReschedule(options, context)),
     post("/messages/:id/send-now", SCOPE, async (context) => {
@@ -30,17 +32,9 @@ export function rescheduleRoutes(options: Options): readonly DashboardRoute[] {
   ];
 }
 
-interface Typed {
-  readonly time?: string;
-  readonly fault?: string;
-}
-
-/** A time in the form of `datetime-local`, in UTC: 2026-11-22T08:30. */
-function fieldTime(at: EpochMs | null): string {
-  return at === null ? "" : rfc3339(at).slice(0, "2026-11-22T08:30".length);
-}
-
-function askTime(context: PageContext, view: EmailView, { time, fault }: Typed): Page {
+function askTime(context: PageContext, view: EmailView, fault?: string): Page {
+  const { scheduledAt } = view.email;
+  const field = formFields(context.form, fault === undefined ? {} : { scheduled_at: fault });
   const page = confirmationPage(context, {
     title: "Reschedule",
     question: "Send this message at another time?",
@@ -48,13 +42,11 @@ function askTime(context: PageContext, view: EmailView, { time, fault }: Typed):
     verb: "Reschedule",
     text: (
       <Field
-        name="scheduled_at"
+        {...field("scheduled_at", scheduledAt === null ? "" : fieldTime(rfc3339(scheduledAt)))}
         label="Time (UTC)"
         type="datetime-local"
         isUtc
-        value={time ?? fieldTime(view.email.scheduledAt)}
         hint={`At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`}
-        fault={fault}
         isRequired
       />
     ),
@@ -64,12 +56,10 @@ function askTime(context: PageContext, view: EmailView, { time, fault }: Typed):
 
 async function doReschedule(options: Options, context: PageContext): Promise<Page | Response> {
   const view = await reachable(options, context);
-  const time = (context.form.get("scheduled_at") ?? "").trim();
-  // Browsers omit the seconds if they are 0.
-  const at = parseDateTime(/^[^T]+T\d{2}:\d{2}$/.test(time) ? `${time}:00Z` : `${time}Z`);
-  if (at === null) return askTime(context, view, { time, fault: "It must be a day and a time." });
+  const at = parseDateTime(timeOfField((context.form.get("scheduled_at") ?? "").trim()));
+  if (at === null) return askTime(context, view, "It must be a day and a time.");
   const fault = scheduleFault(at, options.deps.clock.now());
-  if (fault !== null) return askTime(context, view, { time, fault: `It ${fault}.` });
+  if (fault !== null) return askTime(context, view, `It ${fault}.`);
   return moved(options, context, view.id, at);
 }
 
@@ -78,7 +68,7 @@ async function moved({ deps }: Options, context: PageContext, id: string, at: Ep
   const outcome = found(await rescheduleEmail(deps, id, at, commandContext));
   const notice =
     at > commandContext.at
-      ? `It goes at ${fieldTime(at).replace("T", " ")} UTC.`
+      ? `It goes at ${fieldTime(rfc3339(at)).replace("T", " ")} UTC.`
       : "It is due now and goes next.";
   return context.seeOther(
     `/messages/${id}`,

@@ -4,7 +4,7 @@ import type { Child, FC } from "hono/jsx";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import type { Checks } from "../../health/healthController.ts";
 import { Heading } from "../components/heading.tsx";
-import { Empty, Facts } from "../components/list.tsx";
+import { Empty, type Fact, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, lengthOfTime, Time } from "../components/time.tsx";
 import { listAddress } from "../email/emailListPage.tsx";
@@ -243,15 +243,16 @@ const Health: FC<OverviewProps> = ({ context, now, checks, relays, upkeep }) => 
     <h2 id="health">Service</h2>
     <Facts
       facts={[
-        ...Object.entries(checks).map(([name, { ok, detail }]) => {
-          if (name === "read_models" && context.readModelBuild !== null)
-            return [CHECK_NAMES[name] ?? name, <Status status="pending" label="being built" />] as const;
-          const value: Child = (
+        ...Object.entries(checks).map(([name, { ok, detail }]): Fact => {
+          const isBuilding = name === "read_models" && context.readModelBuild !== null;
+          const value = isBuilding ? (
+            <Status status="pending" label="being built" />
+          ) : (
             <>
               <Status status={ok ? "ok" : "failed"} /> <span class="soft">{detail}</span>
             </>
           );
-          return [CHECK_NAMES[name] ?? name, value] as const;
+          return [CHECK_NAMES[name] ?? name, value];
         }),
         ...relays.map((relay) => [relay.name, <RelayFact relay={relay} now={now} />] as const),
         ...(upkeep ?? []).map(({ name, status, detail, action }) => {

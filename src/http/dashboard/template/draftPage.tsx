@@ -238,13 +238,7 @@ export const SampleField: FC<SampleFieldProps> = ({ definition, samples, faults 
 
 const FRAME = "template-preview";
 
-interface PreviewBodyProps {
-  readonly context: PageContext;
-  readonly at: string;
-  readonly preview: DraftPreview | null;
-}
-
-const PreviewBody: FC<PreviewBodyProps> = ({ context, at, preview }) => {
+const PreviewBody: FC<Omit<DraftEditorProps, "fields">> = ({ context, at, preview }) => {
   if (preview === null) return <p class="soft">Write a subject, and HTML or text.</p>;
   const { output } = preview;
   if (output === null) return <p class="fault">Correct the errors in the fields to see a preview.</p>;

@@ -56,11 +56,11 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
     listWebhookDeliveries,
   );
   const standing = await scheduledRead(model, (db) => endpointHealthOf(db, endpoint.id));
-  const isFailing = endpoint.status === "active" && standing.failing !== null;
+  const failing = endpoint.status === "active" ? standing.failing : null;
   return endpointPage(context, {
     endpoint: { ...endpoint, ...standing },
-    lastFailure: isFailing ? await lastFailureOf(options, endpoint.id, standing.failing) : null,
-    blockedReason: isFailing ? await blockedReason(endpoint.url, options.webhooks.rules) : null,
+    lastFailure: failing && (await lastFailureOf(options, endpoint.id, failing)),
+    blockedReason: failing && (await blockedReason(endpoint.url, options.webhooks.rules)),
     filters,
     page,
     now: options.deps.clock.now(),
@@ -71,9 +71,8 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
 async function lastFailureOf(
   { deps, readModel }: DashboardOptions,
   endpointId: string,
-  failing: FailuresInARow | null,
+  failing: FailuresInARow,
 ) {
-  if (failing === null) return null;
   const deliveryId = webhookDeliveryId(failing.eventId, endpointId);
   const model = readModel("webhook-deliveries");
   const row = await scheduledRead(model, (db) => webhookDelivery(db, endpointId, deliveryId));
