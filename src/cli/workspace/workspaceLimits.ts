@@ -1,6 +1,7 @@
 import { limitWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { LIMIT_SETTINGS } from "../../service/config/workspaceLimitsDefault.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
@@ -9,43 +10,23 @@ import { WORKSPACE_OPERAND, workspaceOfOperand } from "./workspaceOption.ts";
 type NumberName = keyof typeof LIMIT_RANGES;
 type Changes = Parameters<typeof limitWorkspace>[2];
 
-/** A limit's option, its name, what it limits, and the variable with the installation's default. */
-type LimitOption = readonly [option: string, name: NumberName, help: string, variable: string];
-
-const NUMBERS: readonly LimitOption[] = [
-  ["messages-per-day", "messagesPerDay", "messages accepted in a UTC day", "LIMIT_MESSAGES_PER_DAY"],
-  ["storage-bytes", "storageBytes", "bytes of uploads and direct files", "LIMIT_STORAGE_BYTES"],
-  [
-    "content-bytes",
-    "contentBytes",
-    "bytes of messages' content and templates' sources",
-    "LIMIT_CONTENT_BYTES",
-  ],
-  [
+/** The option of each limit, and what it limits. */
+const NUMBERS: Readonly<Record<NumberName, readonly [option: string, help: string]>> = {
+  messagesPerDay: ["messages-per-day", "messages accepted in a UTC day"],
+  storageBytes: ["storage-bytes", "bytes of uploads and direct files"],
+  contentBytes: ["content-bytes", "bytes of messages' content and templates' sources"],
+  keyRequestsPerSecond: [
     "key-requests-per-second",
-    "keyRequestsPerSecond",
     "requests with one key in a second, on each instance; 0: no limit",
-    "LIMIT_KEY_REQUESTS_PER_SECOND",
   ],
-  [
+  workspaceRequestsPerSecond: [
     "workspace-requests-per-second",
-    "workspaceRequestsPerSecond",
     "requests with all its keys in a second, on each instance; 0: no limit",
-    "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",
   ],
-  [
-    "attachment-retention-hours",
-    "attachmentRetentionHours",
-    "hours that uploads are kept",
-    "ATTACHMENT_RETENTION_HOURS",
-  ],
-  [
-    "content-retention-days",
-    "contentRetentionDays",
-    "days that the content of messages is kept",
-    "CONTENT_RETENTION_DAYS",
-  ],
-];
+  attachmentRetentionHours: ["attachment-retention-hours", "hours that uploads are kept"],
+  contentRetentionDays: ["content-retention-days", "days that the content of messages is kept"],
+};
+const NAMES = Object.keys(NUMBERS) as NumberName[];
 
 const ARCHIVES = "archive-attachments";
 
@@ -64,7 +45,8 @@ function archivesOf(text: string): boolean | null {
 }
 
 function changesOf(invocation: Invocation): Changes {
-  const numbers = NUMBERS.flatMap(([option, name]) => {
+  const numbers = NAMES.flatMap((name) => {
+    const [option] = NUMBERS[name];
     const text = invocation.option(option);
     return text === undefined ? [] : [[name, numberOf(option, text, name)] as const];
   });
@@ -77,7 +59,7 @@ function changesOf(invocation: Invocation): Changes {
 
 function linesOf(limits: WorkspaceLimits): readonly string[] {
   const archives = limits.archiveAttachments ? "on" : "off";
-  return [...NUMBERS.map(([option, name]) => `${option}  ${limits[name]}`), `${ARCHIVES}  ${archives}`];
+  return [...NAMES.map((name) => `${NUMBERS[name][0]}  ${limits[name]}`), `${ARCHIVES}  ${archives}`];
 }
 
 export const workspaceLimits: Command = {
@@ -87,8 +69,9 @@ export const workspaceLimits: Command = {
   description:
     "Limits that are not given stay as they are. The value `default` goes back to the setting of the installation.",
   options: [
-    ...NUMBERS.map(([name, , help, variable]) => {
-      return { name, value: "<n>", help: `${help} (default: ${variable})` };
+    ...NAMES.map((limit) => {
+      const [name, help] = NUMBERS[limit];
+      return { name, value: "<n>", help: `${help} (default: ${LIMIT_SETTINGS[limit][0]})` };
     }),
     {
       name: ARCHIVES,
