@@ -5,11 +5,7 @@ import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { createApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
-import {
-  createTemporaryDatabase,
-  removeTemporaryDatabase,
-  type TemporaryDatabase,
-} from "./generations/temporaryDatabase.ts";
+import { createTemporaryDatabase } from "./generations/temporaryDatabase.ts";
 import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
 
 export interface AsOfOptions extends ReadModelStorage {
@@ -57,23 +53,16 @@ export async function withReadModelAsOf<Result>(
   work: (pasts: readonly PastReadModel[]) => Promise<Result>,
 ): Promise<Result> {
   const { projection } = options;
-  const scratches: TemporaryDatabase[] = [];
-  try {
-    for (const _ of times) {
-      const scratch = createTemporaryDatabase(options, projection);
-      scratches.push(scratch);
-      // On disk, because it holds most streams of the log when the time is long ago.
-      scratch.db.run("CREATE TABLE late (stream TEXT PRIMARY KEY) WITHOUT ROWID");
-    }
-    const appliers = scratches.map(({ db }, index) =>
-      createApplier(upTo(projection, times[index] ?? 0), db, LOG_START),
-    );
-    await feedWithProgress(options, appliers);
-    for (const { failure } of appliers) if (failure) throw new AsOfError(failure.reason);
-    return await work(scratches.map(({ db }) => ({ projection, db })));
-  } finally {
-    for (const scratch of scratches) removeTemporaryDatabase(options, scratch);
-  }
+  using scratches = new DisposableStack();
+  const appliers = times.map((at) => {
+    const { db } = scratches.use(createTemporaryDatabase(options, projection));
+    // On disk, because it holds most streams of the log when the time is long ago.
+    db.run("CREATE TABLE late (stream TEXT PRIMARY KEY) WITHOUT ROWID");
+    return createApplier(upTo(projection, at), db, LOG_START);
+  });
+  await feedWithProgress(options, appliers);
+  for (const { failure } of appliers) if (failure) throw new AsOfError(failure.reason);
+  return await work(appliers.map(({ db }) => ({ projection, db })));
 }
 
 /** The read model can't be built. The message names the event but none of its data. */

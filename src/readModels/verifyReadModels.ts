@@ -15,12 +15,7 @@ import {
 } from "./generations/generationCatalog.ts";
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
 import { openCurrentToRead } from "./generations/openCurrentToRead.ts";
-import {
-  createTemporaryDatabase,
-  removeTemporaryDatabase,
-  type TemporaryDatabase,
-  temporaryPath,
-} from "./generations/temporaryDatabase.ts";
+import { createTemporaryDatabase, temporaryPath } from "./generations/temporaryDatabase.ts";
 import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
 import { type EventLocation, traceRowChanges } from "./traceRowChanges.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
@@ -51,7 +46,8 @@ type VerifyResult = Omit<Verification, "finishedAt">;
 
 interface Check {
   readonly projection: Projection;
-  readonly scratch: TemporaryDatabase;
+  /** Our copy of it. */
+  readonly scratch: ReadDatabaseFile;
   /** The generation opened last; undefined if there was none. */
   live: GenerationEntry | undefined;
   position: Position;
@@ -102,7 +98,7 @@ async function buildCopies(
     else {
       const limit = readMeta(live).checkpoint;
       live.close();
-      appliers.set(check, createApplier(check.projection, check.scratch.db, check.position, limit));
+      appliers.set(check, createApplier(check.projection, check.scratch, check.position, limit));
     }
   }
   await feedWithProgress(options, [...appliers.values()], options.rest);
@@ -152,14 +148,14 @@ async function firstLook(
   const position = readMeta(live).checkpoint;
   if (position < check.position)
     return resultOf(check, "its rows moved back in the log meanwhile: verify again");
-  const applier = createApplier(projection, scratch.db, check.position, position);
+  const applier = createApplier(projection, scratch, check.position, position);
   await feedWithProgress(options, [applier], options.rest);
   check.position = applier.checkpoint;
   if (applier.failure) return resultOf(check, applier.failure.reason);
   if (check.position < position) return resultOf(check, "its rows go further than the log");
-  scratch.db.begin();
-  const rows = await compareAll(options, projection, [live, scratch.db], found.add);
-  scratch.db.commit();
+  scratch.begin();
+  const rows = await compareAll(options, projection, [live, scratch], found.add);
+  scratch.commit();
   return { ...resultOf(check, null), rows, differences: found.differences };
 }
 
@@ -209,19 +205,14 @@ async function confirm(
 ): Promise<VerifyResult> {
   live.rollback();
   const path = temporaryPath(options, check.projection.name);
-  const again = createTemporaryDatabase(options, check.projection);
-  let copy: ReadDatabaseFile | undefined;
-  try {
-    // The copy need not outlive a crash.
-    live.run("PRAGMA synchronous = OFF");
-    live.run("VACUUM INTO ?", path);
-    copy = options.databases.open(path, "build");
-    return await secondLook(options, check, { copy, again: again.db }, found);
-  } finally {
-    copy?.close();
-    options.databases.remove(path);
-    removeTemporaryDatabase(options, again);
-  }
+  using again = createTemporaryDatabase(options, check.projection);
+  using afterwards = new DisposableStack();
+  afterwards.defer(() => options.databases.remove(path));
+  // The copy need not outlive a crash.
+  live.run("PRAGMA synchronous = OFF");
+  live.run("VACUUM INTO ?", path);
+  using copy = options.databases.open(path, "build");
+  return await secondLook(options, check, { copy, again: again.db }, found);
 }
 
 async function compare(options: VerifyOptions, catalog: Catalog, check: Check): Promise<VerifyResult> {
@@ -230,7 +221,7 @@ async function compare(options: VerifyOptions, catalog: Catalog, check: Check): 
   if (typeof opened === "string") return resultOf(check, opened);
   using live = opened;
   try {
-    const found = collectDifferences(check.scratch.db);
+    const found = collectDifferences(check.scratch);
     const result = await firstLook(options, check, live, found);
     return result.differences === 0 ? result : await confirm(options, check, live, found);
   } catch (error) {
@@ -252,21 +243,17 @@ export async function verifyReadModels(options: VerifyOptions): Promise<readonly
     );
   }
   using catalog = openCatalog(options.databases, options.directory);
-  const checks: Check[] = [];
-  try {
-    for (const projection of options.projections) {
-      const scratch = createTemporaryDatabase(options, projection);
-      checks.push({ projection, scratch, live: undefined, position: LOG_START, failure: null });
-    }
-    await buildCopies(options, catalog, checks);
-    const results: VerifyResult[] = [];
-    for (const check of checks) {
-      const result = await compare(options, catalog, check);
-      results.push(result);
-      catalog.noteVerification(check.live, { ...result, finishedAt: rfc3339(Date.now()) });
-    }
-    return results;
-  } finally {
-    for (const { scratch } of checks) removeTemporaryDatabase(options, scratch);
+  using scratches = new DisposableStack();
+  const checks = options.projections.map((projection): Check => {
+    const { db: scratch } = scratches.use(createTemporaryDatabase(options, projection));
+    return { projection, scratch, live: undefined, position: LOG_START, failure: null };
+  });
+  await buildCopies(options, catalog, checks);
+  const results: VerifyResult[] = [];
+  for (const check of checks) {
+    const result = await compare(options, catalog, check);
+    results.push(result);
+    catalog.noteVerification(check.live, { ...result, finishedAt: rfc3339(Date.now()) });
   }
+  return results;
 }

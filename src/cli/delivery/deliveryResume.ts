@@ -14,7 +14,7 @@ import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { readMeta } from "../../readModels/generations/checkpoint.ts";
 import { hasCatalog, openCatalog } from "../../readModels/generations/generationCatalog.ts";
 import { openCurrentToRead } from "../../readModels/generations/openCurrentToRead.ts";
-import { removeTemporaryDatabase, temporaryPath } from "../../readModels/generations/temporaryDatabase.ts";
+import { openTemporaryDatabase } from "../../readModels/generations/temporaryDatabase.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
@@ -116,15 +116,10 @@ export async function resumeDeferred(
   emails: ReadDatabaseFile,
   release: () => Promise<Released | "notYetKnown" | null>,
 ): Promise<Resumed | "notYetKnown"> {
-  const path = temporaryPath(storage, "resume");
-  const copy = storage.databases.open(path, "build");
-  try {
-    copyWaiting(emails, copy, deps.clock.now());
-    const released = await release();
-    return released === "notYetKnown" ? released : { ...(await resumeCopied(deps, copy)), released };
-  } finally {
-    removeTemporaryDatabase(storage, { path, db: copy });
-  }
+  using copy = openTemporaryDatabase(storage, "resume");
+  copyWaiting(emails, copy.db, deps.clock.now());
+  const released = await release();
+  return released === "notYetKnown" ? released : { ...(await resumeCopied(deps, copy.db)), released };
 }
 
 async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown"> {

@@ -5,9 +5,8 @@ import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { createTables } from "./createTables.ts";
 import type { ReadModelStorage } from "./generationFiles.ts";
 
-/** A database beside the read models that one task creates and removes. The service removes abandoned ones. */
-export interface TemporaryDatabase {
-  readonly path: string;
+/** A database beside the read models: disposing of it removes it. The service removes abandoned ones. */
+interface TemporaryDatabase extends Disposable {
   readonly db: ReadDatabaseFile;
 }
 
@@ -16,27 +15,29 @@ export function temporaryPath({ directory }: ReadModelStorage, name: string): st
   return join(directory, `scratch-${name}-${crypto.randomUUID()}.db`);
 }
 
+/** An empty database for one task. */
+export function openTemporaryDatabase(storage: ReadModelStorage, name: string): TemporaryDatabase {
+  const { databases } = storage;
+  const path = temporaryPath(storage, name);
+  const db = databases.open(path, "build");
+  return {
+    db,
+    [Symbol.dispose]() {
+      db.close();
+      databases.remove(path);
+    },
+  };
+}
+
 /** The empty tables of a read model, with a checkpoint before the log's first event. */
 export function createTemporaryDatabase(
   storage: ReadModelStorage,
   projection: Projection,
 ): TemporaryDatabase {
   mkdirSync(storage.directory, { recursive: true, mode: 0o700 });
-  const path = temporaryPath(storage, projection.name);
-  const db = storage.databases.open(path, "build");
-  try {
-    createTables(db, projection, storage.logId);
-    return { path, db };
-  } catch (error) {
-    removeTemporaryDatabase(storage, { path, db });
-    throw error;
-  }
-}
-
-export function removeTemporaryDatabase(
-  { databases }: ReadModelStorage,
-  { path, db }: TemporaryDatabase,
-): void {
-  db.close();
-  databases.remove(path);
+  using undo = new DisposableStack();
+  const scratch = undo.use(openTemporaryDatabase(storage, projection.name));
+  createTables(scratch.db, projection, storage.logId);
+  undo.move();
+  return scratch;
 }
