@@ -93,6 +93,8 @@ interface Written<State, Event extends DomainEvent> extends Aggregate<State, Eve
   readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
   /** How often callers may change it in a day; absent: no limit. */
   readonly changesPerDayMax?: number | undefined;
+  /** The name under which its changes are counted; absent: with all others of the stream. */
+  readonly countedAs?: string;
 }
 
 /**
@@ -106,10 +108,10 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
   decide: (state: State) => Decision<Outcome, Event>,
   context: CommandContext,
 ): Promise<Outcome> {
-  const { stream } = aggregate;
+  const { stream, countedAs = stream, changesPerDayMax } = aggregate;
   return queueStreamWrite(store, stream, async () => {
     const retry = new ConflictRetry(stream);
-    const rate = resourceChangeRateLimit(store, stream, context, aggregate.changesPerDayMax);
+    const rate = resourceChangeRateLimit(store, countedAs, context, changesPerDayMax);
     for (;;) {
       const { state, revision } = await load(store, aggregate, await aggregate.since?.());
       const { outcome, events } = decide(state);

@@ -269,6 +269,13 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect((await revoke(tenant, json.id)).status).toBe(200);
     });
 
+    test("is counted apart from rotations", async () => {
+      const { json } = await issue(tenant);
+      const rotate = async () => (await tenant.call("POST", `${PATH}/${json.id}/rotate`)).status;
+      for (let nth = 0; nth < RENAMES_PER_DAY_MAX; nth += 1) expect(await rotate()).toBe(201);
+      expect((await rename(tenant, json.id, { name: "Shop" })).status).toBe(200);
+    });
+
     test("works on the command line", async () => {
       const { json } = await issue(tenant);
       const command = async (...words: readonly string[]) =>
