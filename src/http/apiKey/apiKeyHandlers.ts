@@ -100,9 +100,7 @@ async function revokeChildren(
 
 /** A page of a workspace's keys, newest first. */
 export function pageOfApiKeys({ readModel }: ListSource, workspaceId: string, request: PageQuery) {
-  return caughtUpPage(readModel("api-keys"), request, (db, page) =>
-    listApiKeys(db, { workspaceId, ...page }),
-  );
+  return caughtUpPage(readModel("api-keys"), { workspaceId, ...request }, listApiKeys);
 }
 
 /** A key of the workspace as it is now, as JSON. Throws NOT_FOUND. */

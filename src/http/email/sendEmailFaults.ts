@@ -17,6 +17,7 @@ import {
   type UncheckedMembers,
 } from "../body/commonFaults.ts";
 import { NO_DATE_TIME } from "../body/dateTimeText.ts";
+import { pointerTo } from "../body/jsonLimits.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
 function nameFaults(body: UncheckedMembers): readonly ProblemDetail[] {
@@ -50,7 +51,7 @@ function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
   if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return NO_FAULTS;
   const texts = Object.entries(headers).filter(([, value]) => typeof value === "string");
   return headerFaults(Object.fromEntries(texts)).map(({ name, message }) => ({
-    pointer: name === "" ? "/headers" : `/headers/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    pointer: name === "" ? "/headers" : pointerTo("/headers", name),
     message,
   }));
 }

@@ -55,13 +55,13 @@ export async function caughtUpRowsIfInTime(model: ReadModel): Promise<ReadDataba
 }
 
 /** A page of a list, holding everything written through any instance before the call; else 503. */
-export async function caughtUpPage<Row extends KeysetCursor>(
+export async function caughtUpPage<Query extends PageQuery, Row extends KeysetCursor>(
   model: ReadModel,
-  request: PageQuery,
-  list: (db: ReadDatabase, page: PageQuery) => readonly Row[],
+  query: Query,
+  list: (db: ReadDatabase, query: Query) => readonly Row[],
 ): Promise<Page<Row>> {
   const db = await caughtUpRows(model);
-  return pageOf(request, (page) => list(db, page));
+  return pageOf(query, (page) => list(db, page));
 }
 
 /** Waits until the rows hold everything written through any instance before the call; else 503. */

@@ -78,9 +78,9 @@ export function createdRange(query: { readonly created_from?: string; readonly c
 }
 
 /** One page from `find`, which is asked for one extra row to see whether there is a next page. */
-export function pageOf<Row extends KeysetCursor>(
-  request: PageQuery,
-  find: (request: PageQuery) => readonly Row[],
+export function pageOf<Query extends PageQuery, Row extends KeysetCursor>(
+  request: Query,
+  find: (request: Query) => readonly Row[],
 ): Page<Row> {
   const rows = find({ ...request, limit: request.limit + 1 });
   const shown = rows.slice(0, request.limit);

@@ -38,16 +38,12 @@ function statusHtml(status: string): string {
   return `<span class="status s${escapeHtml(status.slice(0, 1))}">${escapeHtml(status)}</span>`;
 }
 
-function headerList({ headers }: OpenApiResponse): string {
-  const fields = Object.entries(headers).map(([name, header]) => fieldOf(name, header, {}));
-  return fieldList(fields, "answer");
-}
-
 function answerHtml(status: string, response: OpenApiResponse, schemas: Schemas): string {
   const content = Object.entries(response.content ?? {});
   const types = content.map(([type]) => `<code class="media">${escapeHtml(type)}</code>`).join(" ");
+  const headers = Object.entries(response.headers).map(([name, header]) => fieldOf(name, header, {}));
   const body = content.map(([, { schema }]) => fieldsHtml(schema, schemas, "answer")).join("");
-  return `<details><summary>${statusHtml(status)} ${inline(response.description)} ${types}</summary>${body}<h5>Headers</h5>${headerList(response)}</details>`;
+  return `<details><summary>${statusHtml(status)} ${inline(response.description)} ${types}</summary>${body}<h5>Headers</h5>${fieldList(headers, "answer")}</details>`;
 }
 
 function answerExamples(status: string, { content = {} }: OpenApiResponse): readonly string[] {

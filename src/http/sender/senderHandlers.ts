@@ -65,7 +65,7 @@ export async function pageOfSenders(
   request: PageQuery,
 ): Promise<Page<SenderView>> {
   const senders = readModel("senders");
-  const rows = await caughtUpPage(senders, request, (db, page) => listSenders(db, { workspaceId, ...page }));
+  const rows = await caughtUpPage(senders, { workspaceId, ...request }, listSenders);
   return lookUpEach(senders, rows, ({ id }) => existingSender(deps, workspaceId, id));
 }
 

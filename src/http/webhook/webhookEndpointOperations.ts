@@ -120,8 +120,7 @@ export const webhookEndpointOperations = operationsOf("Webhooks", {
     summary: "Change a webhook endpoint",
     description: "Omitted members stay as they are. Pending deliveries go to the new destination too.",
     body: UpdateWebhookBody,
-    success: { status: 200, schema: WebhookEndpoint },
-    problems: ["INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_NOT_FOUND"],
+    ...answersOk(WebhookEndpoint, "INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_NOT_FOUND"),
   },
   deleteWebhook: {
     summary: "Delete a webhook endpoint",
