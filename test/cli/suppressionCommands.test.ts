@@ -34,6 +34,16 @@ describe("a file of addresses is read", () => {
       { "ana@example.com": "asked", "bo@example.com": "bounce" },
     ],
     [
+      "in the dashboard's file, without the guards of formulas",
+      "address,reason,note,email_id,created_at\n'+ana@example.com,manual,'=1;'+2,,\n''=bo@example.com,manual,'so',,\n",
+      { "+ana@example.com": "=1;+2", "'=bo@example.com": "'so'" },
+    ],
+    [
+      "in other columns, where an apostrophe belongs to the address",
+      "address,reason,created_at\n'+ana@example.com,'=1,\n",
+      { "'+ana@example.com": "'=1" },
+    ],
+    [
       "in a column, with the reason in another",
       'status,reason,email,created\n5.1.1,"550 5.1.1 said ""no"",\nand no more",ana@example.com,1700000000\n,,bo@example.com,\n',
       { "ana@example.com": '550 5.1.1 said "no",\nand no more', "bo@example.com": null },
@@ -109,6 +119,10 @@ describe("the commands", () => {
     );
     const utf16 = Buffer.from("\uFEFFemail\r\nbo@example.com\r\n", "utf16le");
     await Bun.write(join(folder, "utf16.txt"), utf16);
+    await Bun.write(
+      join(folder, "own.csv"),
+      "address,reason,note,email_id,created_at\r\n'+ana@example.com,manual,,,2026-11-24T02:00:00.000Z\r\n",
+    );
     await Bun.write(join(folder, "columns.csv"), "Bo,bo@example.com\n");
     const call = (...words: readonly string[]) => ({
       words,
@@ -134,6 +148,9 @@ describe("the commands", () => {
       call("suppression", "import", "list.csv", "--skip-invalid", "--dry-run", "--json"),
       call("suppression", "import", "list.csv", "--dry-run"),
       call("suppression", "list", "--json"),
+      call("suppression", "add", "+ana@example.com"),
+      call("suppression", "import", "own.csv"),
+      call("suppression", "remove", "+ana@example.com"),
     ]);
   }, TEST_MS_MAX);
   afterAll(() => rm(folder, { recursive: true }));
@@ -166,6 +183,10 @@ describe("the commands", () => {
 
   test("a list that a spreadsheet wrote as UTF-16 is read", () => {
     expect(ends[13]).toMatchObject({ status: 0, out: "0 addresses added, 1 suppressed already\n" });
+  });
+
+  test("the dashboard's own file adds nobody who is suppressed", () => {
+    expect(ends[19]).toMatchObject({ status: 0, out: "0 addresses added, 1 suppressed already\n" });
   });
 
   test("a dry run says what an import would do, and does nothing", () => {

@@ -1,5 +1,6 @@
 import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
+import { unguardFormulas } from "../../kernel/text/guardFormulas.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { csvRecords } from "./csvRecords.ts";
@@ -34,6 +35,11 @@ const FAULTS_KEPT_MAX = 10;
 const ADDRESS_NAMES = ["email", "address", "emailaddress", "recipient"];
 /** Names of those that hold a reason. */
 const NOTE_NAMES = ["note", "reason", "suppressionreason", "error"];
+/**
+ * The columns of the dashboard's own file, which puts an apostrophe before what a spreadsheet would take for a formula.
+ * It is taken off only where all of them are: elsewhere it may belong to the address.
+ */
+const OWN_COLUMNS = ["address", "reason", "note", "emailid", "createdat"];
 
 function comparableName(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, "");
@@ -67,12 +73,14 @@ function csvEntries(text: string): Iterable<Entry> | null {
   const addressAt = names.findIndex((name) => ADDRESS_NAMES.includes(name));
   const notesAt = NOTE_NAMES.map((name) => names.indexOf(name)).filter((index) => index >= 0);
   if (addressAt >= 0) {
+    const isOwn = OWN_COLUMNS.every((name) => names.includes(name));
+    const textOf = isOwn ? unguardFormulas : (cell: string) => cell;
     return csvRecords(text)
       .drop(1)
       .map(({ line, fields }) => ({
         place: `line ${line}`,
-        address: fields[addressAt] ?? "",
-        note: notesAt.map((index) => fields[index]).find(Boolean) ?? "",
+        address: textOf(fields[addressAt] ?? ""),
+        note: textOf(notesAt.map((index) => fields[index]).find(Boolean) ?? ""),
       }));
   }
   // Without column names, several columns could hold anything.

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { importedAddresses } from "../../../src/cli/suppression/importedAddresses.ts";
 import { logIn } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -77,6 +78,19 @@ describe.each(await testStores())("suppressions in the dashboard on $name", (sto
     expect(html).toContain("/dashboard/suppressions.csv?reason=manual");
     const { html: manual } = await visitor.get("/suppressions.csv?reason=manual");
     expect(manual.trimEnd().split("\r\n")).toEqual([names ?? "", first ?? ""]);
+  });
+
+  test("a file is read back by an import, also where an address or a note looks like a formula", async () => {
+    const own = await fixture.service.tenant();
+    const visitor = await logIn(fixture.service.url, own.apiKey);
+    const locals = ["+ana", "=x", "-bo", "|p", "'eve", "'=y", "o'neill"];
+    const notes = Object.fromEntries(locals.map((local) => [`${local}@example.com`, `${local}; =1+1`]));
+    for (const [address, note] of Object.entries(notes))
+      await visitor.post("/suppressions", { address, note });
+    const { html: text } = await visitor.get("/suppressions.csv");
+    expect(text).toContain("\r\n'+ana@example.com,");
+    const found = importedAddresses(text)?.addresses ?? [];
+    expect(Object.fromEntries(found.map(({ address, note }) => [address.sent, note]))).toEqual(notes);
   });
 
   test("a hostile note is text", async () => {

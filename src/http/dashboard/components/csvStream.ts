@@ -1,6 +1,7 @@
 import type { PageQuery } from "../../../../projections/keysetPagination.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { guardFormulas } from "../../../kernel/text/guardFormulas.ts";
 import { decodeCursor, type Page } from "../../lists/cursorPaging.ts";
 import { beginStream, requestContextOf } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -21,20 +22,9 @@ interface CsvSource<Row> {
 /** Rows of a file in memory at once. */
 const ROWS_AT_ONCE = 100;
 
-/** What a spreadsheet takes for the beginning of a formula, full-width characters included. */
-const FORMULA = /^\s*[=+\-@\t\r|＝＋－＠]/;
-/** Where a spreadsheet that splits at semicolons, as many do, begins further cells: it ignores quotes. */
-const FORMULA_WITHIN = /([;\t\r\n]\s*)(?=[=+@|＝＋－＠]|-(?!\)))/g;
-
-/**
- * A value as one cell (RFC 4180). Anything a spreadsheet would take for a formula gets an apostrophe in front,
- * because anybody may have written a subject.
- */
+/** A value as one cell (RFC 4180). Formulas are guarded, because anybody may have written a subject. */
 export function csvCell(value: string | null): string {
-  const text = value ?? "";
-  const start = text.length - text.trimStart().length;
-  const within = text.slice(0, start) + text.slice(start).replace(FORMULA_WITHIN, "$1'");
-  const safe = FORMULA.test(text) ? `'${within}` : within;
+  const safe = guardFormulas(value ?? "");
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
