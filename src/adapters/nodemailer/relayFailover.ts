@@ -123,6 +123,7 @@ export function relayFailover(
   { clock, random, onChange }: FailoverContext,
 ): MailTransport {
   const guards = relays.map((relay) => new GuardedRelay(relay, { clock, onChange }));
+  let isClosed = false;
 
   /** The relays in the order in which a message tries them. If all are cooling down, the message tries them all. */
   const inOrder = (tried: ReadonlySet<GuardedRelay>): readonly GuardedRelay[] => {
@@ -147,7 +148,7 @@ export function relayFailover(
       const result = await guarded.session(signal);
       if (result.kind === "session") return { guarded, session: result.session };
       last = { ...result, reason: `${guarded.relay.name}: ${result.reason}` };
-      if (signal.aborted) {
+      if (signal.aborted || isClosed) {
         guarded.undecided();
         break;
       }
@@ -166,6 +167,7 @@ export function relayFailover(
       return { kind: "session", session: new FailoverSession(opened, { tried, open, clock }) };
     },
     async close() {
+      isClosed = true;
       await Promise.all(relays.map(({ transport }) => transport.close()));
     },
   };
@@ -185,6 +187,9 @@ interface SessionContext {
 }
 
 class FailoverSession implements MailSession {
+  /** Not so from when a relay failed until another one takes the message. */
+  private isHeld = true;
+
   constructor(
     private current: Opened,
     private readonly context: SessionContext,
@@ -206,18 +211,28 @@ class FailoverSession implements MailSession {
   }
 
   release(): void {
-    this.current.guarded.release(this.current.session);
+    if (!this.isHeld) return;
+    this.giveBack();
     this.current.guarded.undecided();
   }
 
-  /** Moves to another relay; false when none accepts mail. */
+  private giveBack(): void {
+    this.isHeld = false;
+    this.current.guarded.release(this.current.session);
+  }
+
+  /**
+   * Moves to another relay; false when none accepts mail. Gives its session back first: two messages would otherwise
+   * wait for each other if each held the only connection to the relay that the other one moves to.
+   */
   private async next(deadline: EpochMs): Promise<boolean> {
+    this.giveBack();
     const { open, tried, clock } = this.context;
     const late = AbortSignal.timeout(timerMs(deadline - clock.now()));
     const opened = await open(late, tried);
     if ("kind" in opened) return false;
-    this.current.guarded.release(this.current.session);
     this.current = opened;
+    this.isHeld = true;
     return true;
   }
 }

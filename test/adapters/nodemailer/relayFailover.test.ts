@@ -3,7 +3,7 @@ import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { type RelayChange, relayFailover } from "../../../src/adapters/nodemailer/relayFailover.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
-import type { MailMessage, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
+import type { MailMessage, MailSession, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
 import { type Sink, type SinkHooks, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { freePort } from "../../support/stores/eventstoredb.ts";
 
@@ -16,6 +16,8 @@ const MESSAGE: MailMessage = {
   subject: "Hello",
   text: "Hello",
 };
+
+const SHUTTING_DOWN = { code: 421, text: "4.3.2 shutting down" };
 
 const changes: RelayChange[] = [];
 const opened: { close(): Promise<void> }[] = [];
@@ -68,6 +70,12 @@ function failoverOver(
   return transport;
 }
 
+async function openSession(transport: MailTransport): Promise<MailSession> {
+  const result = await transport.session(AbortSignal.timeout(10_000));
+  if (result.kind !== "session") throw new Error(result.reason);
+  return result.session;
+}
+
 /** Sends one message; answers the outcome's kind and the relay. */
 async function send(transport: MailTransport): Promise<readonly [kind: string, relay?: string | undefined]> {
   const result = await transport.session(AbortSignal.timeout(10_000));
@@ -113,10 +121,9 @@ describe("several relays", () => {
     const relays = [{ port: small.port, connectionsMax: 2, weight: 99 }, { port: large.port }];
     // Draws the heavier one.
     const transport = failoverOver(relays, clockAt().clock, () => 0.5);
-    const held = [await transport.session(AbortSignal.timeout(10_000))];
-    held.push(await transport.session(AbortSignal.timeout(10_000)));
+    const held = [await openSession(transport), await openSession(transport)];
     expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${large.port}`]);
-    for (const result of held) if (result.kind === "session") result.session.release();
+    for (const session of held) session.release();
     expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${small.port}`]);
   });
 
@@ -154,13 +161,8 @@ describe("several relays", () => {
     const second = await sinkWith();
     const { clock, pass } = clockAt();
     const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }], clock);
-    const results = [];
-    for (let count = 0; count < 3; count += 1)
-      results.push(await transport.session(AbortSignal.timeout(10_000)));
-    const sessions = results.map((result) => {
-      if (result.kind !== "session") throw new Error(result.reason);
-      return result.session;
-    });
+    const sessions = [];
+    for (let count = 0; count < 3; count += 1) sessions.push(await openSession(transport));
     await Promise.all(sessions.map((session) => session.send(MESSAGE, Date.now() + 10_000)));
     for (const session of sessions) session.release();
     expect(second.record.messages).toHaveLength(3);
@@ -203,9 +205,75 @@ describe("several relays", () => {
     expect(changes).toEqual([{ relay, reason: "it answered 530 to mail" }]);
   });
 
+  test("that fail one after the other with one connection each hand over to each other", async () => {
+    let untilSecond: Promise<void> | undefined;
+    const first = await sinkWith({
+      mail: async ({ message }) => {
+        if (message > 1) return undefined;
+        await untilSecond;
+        return SHUTTING_DOWN;
+      },
+    });
+    // The first relay's message already waits for the connection to this one.
+    const failing = Promise.withResolvers<void>();
+    const second = await sinkWith({
+      mail: async ({ message }) => {
+        if (message > 1) return undefined;
+        await failing.promise;
+        return SHUTTING_DOWN;
+      },
+    });
+    untilSecond = second.until(({ mails }) => mails === 1);
+    const { clock, pass } = clockAt();
+    const transport = failoverOver(
+      [
+        { port: first.port, connectionsMax: 1 },
+        { port: second.port, connectionsMax: 1 },
+      ],
+      clock,
+      () => 0.5,
+    );
+    const sending = [send(transport), send(transport)];
+    await first.until(({ connections, connectionsOpen }) => connections === 1 && connectionsOpen === 0);
+    // The first relay's rest is over.
+    pass(1_000);
+    failing.resolve();
+    expect(await Promise.all(sending)).toEqual([
+      ["accepted", `127.0.0.1:${second.port}`],
+      ["accepted", `127.0.0.1:${first.port}`],
+    ]);
+    // All connections have been given back.
+    expect(await Promise.all([send(transport), send(transport)])).toEqual([
+      ["accepted", `127.0.0.1:${first.port}`],
+      ["accepted", `127.0.0.1:${second.port}`],
+    ]);
+  });
+
+  test("that are closed while a message waits to move are not reported", async () => {
+    const accepting = Promise.withResolvers<undefined>();
+    const first = await sinkWith({ mail: () => SHUTTING_DOWN });
+    const second = await sinkWith({ final: () => accepting.promise });
+    const transport = failoverOver([
+      { port: first.port },
+      { port: second.port, order: 2, connectionsMax: 1 },
+    ]);
+    const sessions = [await openSession(transport), await openSession(transport)];
+    changes.length = 0;
+    const sending = sessions.map((session) => session.send(MESSAGE, Date.now() + 10_000));
+    await second.until(({ messages }) => messages.length === 1);
+    await first.until(({ connections, connectionsOpen }) => connections === 2 && connectionsOpen === 0);
+    const closing = transport.close();
+    expect(await Promise.race(sending)).toMatchObject({ kind: "refused", code: 421 });
+    accepting.resolve(undefined);
+    await Promise.all(sending);
+    for (const session of sessions) session.release();
+    await closing;
+    expect(changes).toEqual([]);
+  });
+
   test.each([
-    ["says 421 to MAIL", { mail: () => ({ code: 421, text: "4.3.2 shutting down" }) }],
-    ["says 421 to DATA", { data: () => ({ code: 421, text: "4.3.2 shutting down" }) }],
+    ["says 421 to MAIL", { mail: () => SHUTTING_DOWN }],
+    ["says 421 to DATA", { data: () => SHUTTING_DOWN }],
     ["wants a log-in", { mail: () => ({ code: 530, text: "5.7.0 log in" }) }],
     ["wants another log-in", { mail: () => ({ code: 538, text: "5.7.11 encrypt first" }) }],
     ["drops the connection at RCPT", { rcpt: () => "drop" as const }],
