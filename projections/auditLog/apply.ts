@@ -4,7 +4,7 @@ import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.
 import { idOf } from "../projection.ts";
 import { insertInto } from "../sqlHelpers.ts";
 import { actorOf, isKey, NO_WORKSPACE } from "./actors.ts";
-import { AUDIT_ACTIONS, type AuditAction, type AuditTarget } from "./auditActions.ts";
+import { AUDIT_ACTIONS, type AuditAction, type AuditDetails, type AuditTarget } from "./auditActions.ts";
 
 /** Events after which the start of their stream is truncated. Its entries go too: a rebuild would not have them. */
 const CUTS: ReadonlySet<string> = new Set([
@@ -40,25 +40,33 @@ function insertEntry(action: AuditAction, event: ProjectedEvent, db: ReadDatabas
   const { at, actor, correlationId, workspaceId: named } = event.metadata;
   const workspaceId = action.workspaceId ?? named ?? before?.workspaceId ?? NO_WORKSPACE;
   const label = action.label ?? before?.label ?? null;
+  const who = actorOf(String(actor));
+  // Before the new label is stored: a key that renames itself did so under its former name.
+  const whoName = isKey(who) ? (known(db, "api_key", who)?.label ?? null) : null;
   if (before === null ? KNOWN_BY_FIRST_EVENT.has(action.target) : action.label !== undefined) {
     db.run(KNOW, action.target, action.targetId, String(workspaceId), action.label ?? null);
   }
-  const who = actorOf(String(actor));
   insertRow(db, {
     id: event.id,
     workspace_id: String(workspaceId),
     created_at: String(at),
     action: action.action,
     actor: who,
-    actor_name: isKey(who) ? (known(db, "api_key", who)?.label ?? null) : null,
+    actor_name: whoName,
     target_type: action.target,
     target_id: action.targetId,
     target_label: label,
     request_id: String(correlationId),
-    details: JSON.stringify(action.details ?? {}),
+    details: JSON.stringify({ ...action.details, ...previousLabel(before, label) }),
     stream: event.stream,
     revision: event.revision,
   });
+}
+
+/** What a target was called before an event that has changed it. */
+function previousLabel(before: Known | null, label: string | null): AuditDetails {
+  const previous = before?.label ?? null;
+  return previous === null || previous === label ? {} : { previous_label: previous };
 }
 
 /** Targets whose later events don't repeat the facts of the first. */

@@ -7,7 +7,7 @@ import { apply, EVENTS } from "./apply.ts";
  */
 export const auditLog: Projection = {
   name: "audit-log",
-  version: 1,
+  version: 2,
   events: EVENTS,
   tables: [
     {

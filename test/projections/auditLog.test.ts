@@ -80,6 +80,68 @@ describe("who did it", () => {
   });
 });
 
+describe("a new name", () => {
+  const renamed = (type: string, stream: string, name: string, actor = "cli"): AuditedEvent => ({
+    type,
+    stream,
+    data: { name },
+    actor,
+  });
+
+  test("is told with the former one, under which a key that renames itself acts", () => {
+    const events: readonly AuditedEvent[] = [
+      { type: "ApiKeyIssued", stream: "apikey-k", data: issued },
+      renamed("ApiKeyRenamed", "apikey-k", "shop 2", "api-key:k"),
+      renamed("ApiKeyRenamed", "apikey-k", "shop 3", "api-key:k"),
+      { type: "ApiKeyRevoked", stream: "apikey-k", data: {}, actor: "api-key:k" },
+    ];
+    withRows(events, (db) => {
+      const [, ...later] = entries(db);
+      expect(later.map(({ actor, target, details }) => [actor.name, target.label, details])).toEqual([
+        ["shop", "shop 2", { previous_label: "shop" }],
+        ["shop 2", "shop 3", { previous_label: "shop 2" }],
+        ["shop 3", "shop 3", {}],
+      ]);
+    });
+  });
+
+  test("of a workspace, a template and an endpoint's host is told with the former one too", () => {
+    const url = (host: string) => ({ endpointId: "p", url: `https://${host}/secret` });
+    const events: readonly AuditedEvent[] = [
+      { type: "WorkspaceCreated", stream: "workspace-w", data: { name: "Acme" } },
+      renamed("WorkspaceRenamed", "workspace-w", "Acme Ltd"),
+      {
+        type: "TemplateCreated",
+        stream: "template-t",
+        data: { workspaceId: "w", name: "Hi", at: rfc3339(START) },
+      },
+      { type: "TemplateRenamed", stream: "template-t", data: { name: "Hello", at: rfc3339(START) } },
+      {
+        type: "WebhookEndpointRegistered",
+        stream: "webhooks-w",
+        data: {
+          workspaceId: "w",
+          ...url("a.example"),
+          description: null,
+          eventTypes: null,
+          sealedSecret: "s",
+        },
+      },
+      { type: "WebhookEndpointUpdated", stream: "webhooks-w", data: url("b.example") },
+    ];
+    withRows(events, (db) => {
+      expect(entries(db).map(({ action, details }) => [action, details.previous_label])).toEqual([
+        ["workspace.created", undefined],
+        ["workspace.renamed", "Acme"],
+        ["template.created", undefined],
+        ["template.renamed", "Hi"],
+        ["webhook_endpoint.registered", undefined],
+        ["webhook_endpoint.updated", "a.example"],
+      ]);
+    });
+  });
+});
+
 describe("an entry's target", () => {
   test("has its workspace and its name, even for events that hold neither", () => {
     const events: readonly AuditedEvent[] = [

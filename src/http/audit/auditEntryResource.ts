@@ -31,7 +31,10 @@ export const AuditEntry = Closed(
       ),
     }),
     request_id: FreeText("The X-Request-Id of the request that did it."),
-    details: Type.Record(AnyName, Type.Unknown(), { description: "What else there is to say, by action." }),
+    details: Type.Record(AnyName, Type.Unknown(), {
+      description:
+        "What else there is to say, by action. `previous_label`: what the target was called before, if the action changed that.",
+    }),
     created_at: DateTime,
   },
   {

@@ -112,6 +112,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
         {
           actor: { type: "command_line" },
           target: { type: "workspace", id: workspaceId, label: "Acme & Co" },
+          details: { previous_label: "test" },
         },
       ]);
 
