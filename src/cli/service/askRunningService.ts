@@ -1,10 +1,11 @@
 import { get } from "node:http";
 import { isDirectoryLocked } from "../../adapters/sqlite/directoryLock.ts";
+import { readAtMost } from "../../kernel/byteBuffer.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { type ServiceAddress, serviceAddress } from "../../service/localControlServer.ts";
 
-/** Far more than a service has to say. */
-const ANSWER_CHARS_MAX = 1_000_000;
+/** Far more than a service has to say. The address comes from a file, so anybody may be answering. */
+const ANSWER_BYTES_MAX = 1_000_000;
 
 /**
  * A service's answer. `silent`: it left its address but does not answer. `busy`: there is no address, but something
@@ -36,15 +37,13 @@ function answerOf({ url, token }: ServiceAddress, path: string, timeoutMs: numbe
   return new Promise((resolve) => {
     const options = { headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(timeoutMs) };
     const request = get(url + path, options, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (piece: string) => {
-        text += piece;
-        // The address comes from a file, so anybody may be answering.
-        if (text.length > ANSWER_CHARS_MAX) response.destroy(new Error("too long"));
-      });
-      response.on("end", () => resolve(response.statusCode === 200 ? (parseJson(text) ?? null) : null));
-      response.on("error", () => resolve(null));
+      readAtMost(ANSWER_BYTES_MAX, response).then(
+        (bytes) => {
+          const isAnswer = response.statusCode === 200 && bytes !== null;
+          resolve(isAnswer ? (parseJson(bytes.toString()) ?? null) : null);
+        },
+        () => resolve(null),
+      );
     });
     request.on("error", () => resolve(null));
   });

@@ -28,6 +28,7 @@ import { webhookHeaders } from "../../kernel/crypto/webhookSignature.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
 import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
@@ -35,7 +36,7 @@ import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { BlockedDestinationReports } from "./blockedDestinationReports.ts";
 
-/** What one delivery works with. */
+/** What the work on deliveries has in common. */
 export interface WebhookContext extends ClaimWorkerDependencies {
   readonly deps: Dependencies;
   readonly transport: WebhookTransport;
@@ -45,6 +46,10 @@ export interface WebhookContext extends ClaimWorkerDependencies {
   /** Called for each endpoint that is disabled automatically. */
   readonly onDisabled: (endpoint: DisabledEndpoint) => void;
   readonly blockedDestinations: BlockedDestinationReports;
+  /** The read model `webhook-deliveries`. */
+  readonly deliveries: ReadDatabase;
+  /** Waits briefly for it to catch up with the log; false when it does not. */
+  readonly waitUntilCaughtUp: () => Promise<boolean>;
 }
 
 export interface DisabledEndpoint {

@@ -11,27 +11,22 @@ const CHECK_INTERVAL_MS = 60_000;
 /** Failing endpoints to disable in one look. */
 const FAILING_MAX = 1_000;
 
-interface FailingEndpointsOptions {
-  readonly context: WebhookContext;
-  /** Reads the read model `webhook-deliveries`. */
-  readonly read: ReadRows;
-  /** Waits briefly for it to catch up with the log; false when it does not. */
-  readonly waitUntilCaughtUp: () => Promise<boolean>;
-}
-
 /**
  * Disables the endpoints that no call has reached for as long as {@link FAILING_RULE} says. Call it often, with the
  * monotonic time in ms: it looks once a minute.
  */
-export function disableFailingEndpoints(options: FailingEndpointsOptions): (now: number) => Promise<void> {
-  const { context, read, waitUntilCaughtUp } = options;
+export function disableFailingEndpoints(
+  context: WebhookContext,
+  read: ReadRows,
+): (now: number) => Promise<void> {
   const settled = jumpProofTime(context.deps.clock);
   let lookedAt = Number.NEGATIVE_INFINITY;
   return async (now) => {
     if (now - lookedAt < CHECK_INTERVAL_MS) return;
     lookedAt = now;
     // A stale read model has not seen the latest successes.
-    if (await waitUntilCaughtUp()) await disableUnreached(context, settled() - FAILING_RULE.durationMs, read);
+    if (!(await context.waitUntilCaughtUp())) return;
+    await disableUnreached(context, settled() - FAILING_RULE.durationMs, read);
   };
 }
 

@@ -26,10 +26,6 @@ interface WebhookDeliveryWorkerOptions
   readonly onBlockedDestination: (destination: BlockedDestination) => void;
   /** Concurrent calls to one endpoint. */
   readonly callsPerEndpointMax: number;
-  /** The read model `webhook-deliveries`. */
-  readonly deliveries: ReadDatabase;
-  /** Waits briefly for it to catch up with the log; false when it does not. */
-  readonly waitUntilCaughtUp: () => Promise<boolean>;
   /** See {@link DeliveryGateOptions.isCaughtUp}. */
   readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
 }
@@ -65,8 +61,6 @@ export class WebhookDeliveryWorker {
     this.bulkhead = new EndpointBulkhead(clock, options.callsPerEndpointMax);
     this.expiry = webhookLeaseExpiryWorker({
       context: this.context,
-      deliveries: options.deliveries,
-      waitUntilCaughtUp: options.waitUntilCaughtUp,
       isInFlight: (id) => this.scheduler.isInFlight(id),
       onClockSkewed: (rows) => this.scheduler.offer(rows),
     });
@@ -83,10 +77,7 @@ export class WebhookDeliveryWorker {
       nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
       acquire: () => (this.mayBegin() ? NO_PERMIT : null),
       ownersOf: ({ endpointId }) => [endpointId],
-      admission: {
-        ownerOf: ({ endpointId }) => endpointId,
-        admits: ({ endpointId }) => this.bulkhead.admit(endpointId),
-      },
+      admits: (endpointId) => this.bulkhead.admit(endpointId),
       handle: (row) => this.handle(row),
     });
   }

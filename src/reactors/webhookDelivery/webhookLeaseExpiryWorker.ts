@@ -5,7 +5,6 @@ import {
 } from "../../../projections/webhookDeliveries/queries.ts";
 import { readWebhookDelivery } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { expireWebhookLease } from "../../commands/webhookDelivery/webhookAttempts.ts";
-import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
@@ -16,10 +15,6 @@ import { disableFailingEndpoints } from "./disableFailingEndpoints.ts";
 
 interface LeaseExpiryOptions {
   readonly context: WebhookContext;
-  /** The read model `webhook-deliveries`. */
-  readonly deliveries: ReadDatabase;
-  /** Waits briefly for it to catch up with the log; false when it does not. */
-  readonly waitUntilCaughtUp: () => Promise<boolean>;
   /** Whether this process has a call in flight for the delivery. */
   readonly isInFlight: (id: string) => boolean;
   /** Called repeatedly with the deliveries that are due although their times say otherwise. */
@@ -37,14 +32,14 @@ const SKEWED_MAX = 512;
 
 /** Ends expired leases, finds deliveries that a clock misdated, and disables endpoints that no call reaches. */
 export function webhookLeaseExpiryWorker(options: LeaseExpiryOptions): PeriodicWorker {
-  const { context, deliveries, waitUntilCaughtUp, isInFlight, onClockSkewed } = options;
+  const { context, isInFlight, onClockSkewed } = options;
   const { deps, deliveryGate, onTrouble } = context;
   const { store, clock } = deps;
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
-  const read: ReadRows = (query) => tryReadRows(() => query(deliveries), onTrouble);
+  const read: ReadRows = (query) => tryReadRows(() => query(context.deliveries), onTrouble);
   let skewLookAt = Number.NEGATIVE_INFINITY;
-  const disableFailing = disableFailingEndpoints({ context, read, waitUntilCaughtUp });
+  const disableFailing = disableFailingEndpoints(context, read);
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];

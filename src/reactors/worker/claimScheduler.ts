@@ -22,12 +22,6 @@ export type AdmissionDecision =
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly forMs: number };
 
-/** Limits per owner. */
-interface AdmissionControl<Item> {
-  readonly ownerOf: (item: Item) => string;
-  readonly admits: (item: Item) => AdmissionDecision;
-}
-
 /** What one look at the read model shows. */
 export interface ReadyItems<Item> {
   readonly items: readonly Item[];
@@ -50,8 +44,8 @@ interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extends WorkP
   readonly acquire: () => Permit | null;
   /** The owners of an item. While one of them cools down, its items are left alone. */
   readonly ownersOf: (item: Item) => readonly string[];
-  /** For owners that have limits of their own. */
-  readonly admission?: AdmissionControl<Item>;
+  /** Whether an owner's items may be worked on, where each item has one owner with limits of its own. */
+  readonly admits?: (owner: string) => AdmissionDecision;
   /**
    * Does the work and returns the newest revision it acted on: its claim, not the outcome, which may make the item
    * due again. Null when it did not act.
@@ -251,10 +245,10 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   }
 
   private admits(item: Item): boolean {
-    const { admission } = this.options;
-    if (!admission) return true;
-    const owner = admission.ownerOf(item);
-    const decision = admission.admits(item);
+    const { admits, ownersOf } = this.options;
+    const [owner] = ownersOf(item);
+    if (!admits || owner === undefined) return true;
+    const decision = admits(owner);
     if (decision.kind === "open") {
       this.coolDown(owner, decision.forMs);
       this.blocked.delete(owner);
@@ -269,9 +263,9 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   }
 
   private refill(): void {
-    const { clock, ready, nextReadyAt, random, admission, ownersOf } = this.options;
+    const { clock, ready, nextReadyAt, random, admits, ownersOf } = this.options;
     // The remaining candidates are still due and are read again; so are their owners' blocked items.
-    if (admission) for (const item of this.candidates) this.blocked.delete(admission.ownerOf(item));
+    if (admits) for (const owner of this.candidates.flatMap(ownersOf)) this.blocked.delete(owner);
     const now = clock.now();
     this.endCoolDowns();
     const without = new Set([...this.coolingDown.keys(), ...this.blocked.keys()]);

@@ -1,14 +1,11 @@
 import { StoreError } from "../../ports/eventStore.ts";
+import type { ClaimWorkerDependencies } from "./claimWorkerDependencies.ts";
 
 const RECORD_RETRY_MS_FIRST = 100;
 const RECORD_RETRY_MS_MAX = 5_000;
 
 /** What {@link retryUntilRecorded} needs to know. */
-export interface Persistence {
-  /** Aborts when the process is about to end and can no longer wait for outcomes. */
-  readonly abandoned: AbortSignal;
-  readonly onTrouble: (error: unknown, id: string) => void;
-}
+export type Persistence = Pick<ClaimWorkerDependencies, "abandoned" | "onTrouble">;
 
 /** Retries until the log has it, however often the store fails: a known outcome must not be lost. */
 export async function retryUntilRecorded(
