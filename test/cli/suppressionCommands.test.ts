@@ -91,6 +91,22 @@ describe("a file of addresses is read", () => {
     expect(Object.keys(read(`email,note\nana@example.com,"${note}"\n`) ?? {})).toEqual(["ana@example.com"]);
   });
 
+  test("without those of our own lists that were erased", () => {
+    for (const text of [
+      "address,reason,note,email_id,created_at\n,bounce,,1,\nana@example.com,manual,,,\n",
+      '[{"address":null,"reason":"bounce"},{"address":"ana@example.com"}]',
+    ]) {
+      expect(importedAddresses(text)).toMatchObject({
+        addresses: [{ address: { sent: "ana@example.com" } }],
+        erased: 1,
+        invalid: 0,
+      });
+    }
+    // In another file it may be that the address is in another column.
+    expect(importedAddresses("email,reason\n,bounce\n")).toMatchObject({ erased: 0, invalid: 1 });
+    expect(importedAddresses('[{"reason":"bounce"}]')).toMatchObject({ erased: 0, invalid: 1 });
+  });
+
   test("with the place of each that is none", () => {
     expect(importedAddresses('name,email\n"A\nB",ana@example.com\nBo,bo\n,')).toMatchObject({
       addresses: [{ address: { sent: "ana@example.com" } }],
@@ -121,7 +137,7 @@ describe("the commands", () => {
     await Bun.write(join(folder, "utf16.txt"), utf16);
     await Bun.write(
       join(folder, "own.csv"),
-      "address,reason,note,email_id,created_at\r\n'+ana@example.com,manual,,,2026-11-24T02:00:00.000Z\r\n",
+      "address,reason,note,email_id,created_at\r\n'+ana@example.com,manual,,,2026-11-24T02:00:00.000Z\r\n,bounce,,,2026-11-24T01:00:00.000Z\r\n",
     );
     await Bun.write(join(folder, "columns.csv"), "Bo,bo@example.com\n");
     const call = (...words: readonly string[]) => ({
@@ -185,8 +201,11 @@ describe("the commands", () => {
     expect(ends[13]).toMatchObject({ status: 0, out: "0 addresses added, 1 suppressed already\n" });
   });
 
-  test("the dashboard's own file adds nobody who is suppressed", () => {
-    expect(ends[19]).toMatchObject({ status: 0, out: "0 addresses added, 1 suppressed already\n" });
+  test("the dashboard's own file adds nobody who is suppressed, and skips whose address was erased", () => {
+    expect(ends[19]).toMatchObject({
+      status: 0,
+      out: "0 addresses added, 1 suppressed already\n1 entry without an address skipped\n",
+    });
   });
 
   test("a dry run says what an import would do, and does nothing", () => {

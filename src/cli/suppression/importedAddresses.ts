@@ -15,6 +15,8 @@ export interface ImportedAddress {
 export interface ImportedAddresses {
   /** Each address once, however often and however spelled the file has it. */
   readonly addresses: readonly ImportedAddress[];
+  /** How many entries of our own lists have no address any more, because it was erased. */
+  readonly erased: number;
   /** How many entries are not addresses. */
   readonly invalid: number;
   /** The first of them, and why: a sentence each, without any content of the file. */
@@ -24,7 +26,8 @@ export interface ImportedAddresses {
 /** One entry of the file, as text. */
 interface Entry {
   readonly place: string;
-  readonly address: string;
+  /** Null if it was erased. */
+  readonly address: string | null;
   readonly note: string;
 }
 
@@ -55,8 +58,13 @@ export function importedAddresses(text: string): ImportedAddresses | null {
   if (entries === null) return null;
   const addresses = new Map<string, ImportedAddress>();
   const faults: string[] = [];
+  let erased = 0;
   let invalid = 0;
   for (const { place, address: given, note } of entries) {
+    if (given === null) {
+      erased += 1;
+      continue;
+    }
     const address = parseAddress(given);
     if ("invalid" in address) {
       invalid += 1;
@@ -64,7 +72,7 @@ export function importedAddresses(text: string): ImportedAddresses | null {
     } else if (!addresses.has(address.canonical))
       addresses.set(address.canonical, { address, note: excerpt(note, NOTE_CHARACTERS_MAX) || null });
   }
-  return { addresses: [...addresses.values()], invalid, faults };
+  return { addresses: [...addresses.values()], erased, invalid, faults };
 }
 
 function csvEntries(text: string): Iterable<Entry> | null {
@@ -75,11 +83,12 @@ function csvEntries(text: string): Iterable<Entry> | null {
   if (addressAt >= 0) {
     const isOwn = OWN_COLUMNS.every((name) => names.includes(name));
     const textOf = isOwn ? unguardFormulas : (cell: string) => cell;
+    const addressOf = (cell: string) => (isOwn && cell === "" ? null : textOf(cell));
     return csvRecords(text)
       .drop(1)
       .map(({ line, fields }) => ({
         place: `line ${line}`,
-        address: textOf(fields[addressAt] ?? ""),
+        address: addressOf(fields[addressAt] ?? ""),
         note: textOf(notesAt.map((index) => fields[index]).find(Boolean) ?? ""),
       }));
   }
@@ -99,7 +108,8 @@ function jsonEntries(text: string): Iterable<Entry> | null {
     index += 1;
     const place = `entry ${index + 1}`;
     if (typeof item === "string") return { place, address: item, note: "" };
-    return { place, address: memberOf(item, ADDRESS_NAMES), note: memberOf(item, NOTE_NAMES) };
+    const address = memberOf(item, ADDRESS_NAMES) || (isErased(item) ? null : "");
+    return { place, address, note: memberOf(item, NOTE_NAMES) };
   });
   return entries ?? null;
 }
@@ -109,6 +119,11 @@ function itemsOf(value: unknown): readonly unknown[] | null {
   if (Array.isArray(value)) return value;
   const lists = Object.values(value ?? {}).filter((member) => Array.isArray(member));
   return lists.length === 1 ? (lists[0] ?? null) : null;
+}
+
+/** Whether it is a suppression of our own list whose address was erased. */
+function isErased(item: unknown): boolean {
+  return typeof item === "object" && item !== null && "address" in item && item.address === null;
 }
 
 /** The first text among the members with one of these names, in the names' order; "" if there is none. */

@@ -62,7 +62,7 @@ export const suppressionImport: Command = {
       { readOnly: isDryRun },
     );
     const alreadySuppressed = read.addresses.length - added;
-    const skipped = read.invalid;
+    const skipped = read.erased + read.invalid;
     const told = { added, already_suppressed: alreadySuppressed, skipped };
     invocation.print(isDryRun ? { dry_run: true, ...told } : told, [
       ...(isDryRun ? ["nothing was imported; without --dry-run:"] : []),
