@@ -76,6 +76,9 @@ describe.each(await testStores())("suppressions in the dashboard on $name", (sto
     for (const line of others) expect(line).toMatch(/^a\d+@example\.com,bounce,,[0-9a-f-]{36},\d{4}-.+Z$/);
     const { html } = await visitor.get("/suppressions?reason=manual");
     expect(html).toContain("/dashboard/suppressions.csv?reason=manual");
+    // Who looks up one address gets no link to the file of all.
+    const { html: one } = await visitor.get("/suppressions?address=eve%40example.com");
+    expect(one).not.toContain("suppressions.csv");
     const { html: manual } = await visitor.get("/suppressions.csv?reason=manual");
     expect(manual.trimEnd().split("\r\n")).toEqual([names ?? "", first ?? ""]);
   });

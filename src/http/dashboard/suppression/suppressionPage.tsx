@@ -162,10 +162,12 @@ function nothingFound(filter: SuppressionListProps["filter"]) {
 export const SuppressionList: FC<SuppressionListProps> = (props) => (
   <>
     <Heading title="Suppressions">
-      <LinkButton
-        href={props.context.to(withFilter("/suppressions.csv", { reason: props.filter.reason }))}
-        label="Download CSV"
-      />
+      {props.filter.address === "" ? (
+        <LinkButton
+          href={props.context.to(withFilter("/suppressions.csv", { reason: props.filter.reason }))}
+          label="Download CSV"
+        />
+      ) : null}
       <LinkButton href="#add" label="Add an address" />
     </Heading>
     <Filter context={props.context} filter={props.filter} />
