@@ -27,7 +27,7 @@ export function partialPath(target: string): string {
 
 /**
  * Runs `make` on a {@link partialPath}, beside `target` or a hidden name of it, which is then renamed to `target`. A
- * failure leaves nothing; a dead process leaves the partial path, which the next call removes.
+ * failure leaves nothing that can be removed; a dead process leaves the partial path, which the next call removes.
  */
 export async function nameWhenComplete<Result>(
   target: string,
@@ -43,7 +43,8 @@ export async function nameWhenComplete<Result>(
   } catch (error) {
     // A failure to remove it must not hide why it was not completed.
     await rm(partial, { recursive: true, force: true }).catch(() => {});
-    throw error;
+    // If closing the file fails as well, the first failure says more.
+    throw error instanceof SuppressedError ? error.suppressed : error;
   }
 }
 

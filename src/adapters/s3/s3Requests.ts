@@ -42,8 +42,8 @@ interface S3Answer {
 
 export interface S3Request {
   readonly method: "GET" | "HEAD" | "PUT" | "DELETE";
-  /** Empty: the bucket itself. */
   readonly key: string;
+  /** Makes it a request to the bucket itself, without the key. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
@@ -120,11 +120,11 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
   const encryption = encryptionHeaders(location);
   const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));
 
-  const urlOf = ({ method, key, parameters = {} }: S3Request) =>
+  const urlOf = ({ method, key, parameters }: S3Request) =>
     signedUrl(location, {
       method,
-      path: key === "" ? `/${bucket}` : `/${bucket}/${key}`,
-      parameters,
+      path: parameters === undefined ? `/${bucket}/${key}` : `/${bucket}`,
+      parameters: parameters ?? {},
       headers: method === "PUT" ? encryption : {},
       at: new Date(),
       expiresSeconds: SIGNED_SECONDS,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeCompressedFile } from "../../../src/adapters/directory/compressedLineFile.ts";
 import { createDirectoryAtomically } from "../../../src/adapters/directory/createDirectoryAtomically.ts";
+import { nameWhenComplete } from "../../../src/adapters/directory/partialPath.ts";
 import { writeLines } from "../../../src/cli/output/jsonAndCsvRows.ts";
 import { ROOT } from "../../support/root.ts";
 import { until } from "../../support/until.ts";
@@ -82,3 +83,15 @@ onLinux.each(Object.entries(WAYS))(
   },
   30_000,
 );
+
+test("a write that fails is reported even if closing the file fails too", async () => {
+  const written = nameWhenComplete(join(folder, "twice"), async () => {
+    await using _file = {
+      async [Symbol.asyncDispose]() {
+        throw new Error("the close failed");
+      },
+    };
+    throw new Error("the write failed");
+  });
+  expect(await written.catch((error: Error) => error.message)).toBe("the write failed");
+});
