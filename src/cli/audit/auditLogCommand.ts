@@ -112,6 +112,13 @@ function lineOf({ createdAt, action, actor, target, details }: AuditRow): string
   return [createdAt, action, who, what, ...more].filter((part) => part !== "").join("  ");
 }
 
+/** Without a workspace, what was looked for is often in one. */
+function noEntries({ workspaceId }: AuditLogArguments): string {
+  return workspaceId === null
+    ? "no entries about the whole installation: --workspace <id> shows those of a workspace"
+    : "no entries";
+}
+
 /** Who did what: in one workspace, or to the installation. */
 export const auditLogCommand: Command = {
   name: "audit log",
@@ -144,7 +151,8 @@ export const auditLogCommand: Command = {
   ],
   async run(invocation) {
     const { config, print } = invocation;
-    const found = await entries(config, argumentsOf(invocation));
-    print(found, found.length === 0 ? ["no entries"] : found.map(lineOf));
+    const asked = argumentsOf(invocation);
+    const found = await entries(config, asked);
+    print(found, found.length === 0 ? [noEntries(asked)] : found.map(lineOf));
   },
 };

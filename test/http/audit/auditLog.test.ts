@@ -183,6 +183,9 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     const installation = await command("--since", "1h");
     expect(installation.out).toContain("instance.created");
     expect(installation.out).not.toContain("limits.changed");
+    expect((await command("--action", "limits.changed")).out).toBe(
+      "no entries about the whole installation: --workspace <id> shows those of a workspace\n",
+    );
     const unknownWorkspace = await runCommand(
       ["audit", "log", "--workspace", "nobody"],
       service.app.dataDir,
