@@ -40,10 +40,12 @@ const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
 /** A problem as an SMTP reply: its codes, what is wrong, and the API's error code. */
 export function replyOf(problem: Problem): SmtpReply {
   const [code, enhanced] = CODES[problem.code] ?? CONTENT;
-  // A pointer, which over HTTP names a member of the body, names a header field here. Mail has no templates.
+  // A pointer, which over HTTP names a member of the body, names a header field here. Mail has no templates, and its keys
+  // are in fields of its own.
   const message = problem.message
     .replace(/^\/tags(?:\/(\d+))?/, tagsField)
     .replace(/^\//, "")
+    .replace(/^The Idempotency-Key /, "The X-Idempotency-Key or Message-ID ")
     .replace(" without template_id", "");
   const text = `${message} (${problem.code})`;
   return reply(code, enhanced, text);

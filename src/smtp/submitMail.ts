@@ -121,7 +121,7 @@ function partly(error: unknown, accepted: number, all: number): unknown {
 function recipientIdempotencyKeys(mail: ParsedMail, recipients: readonly Address[]): readonly string[] {
   const given = fieldOf(mail, "x-idempotency-key");
   if (given !== null) {
-    const key = checkedIdempotencyKey(given);
+    const key = checkedIdempotencyKey(given, "/X-Idempotency-Key");
     return recipients.length === 1 ? [key] : recipients.map(keyFrom("key", key));
   }
   const messageId = fieldOf(mail, "message-id")?.trim() ?? "";
