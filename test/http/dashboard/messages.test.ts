@@ -204,7 +204,12 @@ describe.each(await testStores())("messages on $name", (store) => {
 
   test.each([
     ["sattus:bounced", "Did you mean status:?"],
-    ["status:lost", "status: is one of"],
+    ["status:lost", "status: is one or several of"],
+    ["status:bounced,lost", "status: is one or several of"],
+    ["reason:mailbox_full,", "reason: is one or several of"],
+    ["reason:mailbox_ful", "Did you mean reason:mailbox_full?"],
+    ["reason:no_route,full", "Did you mean reason:mailbox_full?"],
+    ["mailbox_full", "did you mean reason:mailbox_full?"],
     ["to:ana", "a whole address"],
     ["after:yesterday", "a day in UTC or a time"],
     ["template:welcome", "the id of a template"],

@@ -107,6 +107,16 @@ test.each(SEARCH_WORDS)("the dashboard finds messages by %s:", async (word) => {
   expect(await shows(misses)).toBe(false);
 });
 
+test.each(["status:queued,bounced", "reason:no_route,mailbox_full", 'reason:"no_route, mailbox_full"'])(
+  "the dashboard finds messages by several values: %s",
+  async (q) => {
+    const { html } = await visitor.get(`/messages?${new URLSearchParams({ q })}`);
+    expect(html).toContain(`/messages/${id}`);
+    // The form for filters keeps them.
+    expect(html).toContain(`<option value="${q.split(/:"?/)[1]?.replace('"', "")}" selected`);
+  },
+);
+
 test("the id of a template may be given in upper case", async () => {
   expect(await listed({ template_id: templateId.toUpperCase() })).toEqual([id]);
 });

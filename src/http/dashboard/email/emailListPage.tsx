@@ -88,6 +88,12 @@ const OTHER_FIELDS = [
   { name: "key", label: "Idempotency-Key", maxLength: 200 },
 ] as const;
 
+/** The values to choose from; a list of several that was searched for is one of them, so the form keeps it. */
+function choices(names: readonly string[], searched = "") {
+  const values = searched.includes(",") ? [searched, ...names] : names;
+  return values.map((value) => ({ value, label: value }));
+}
+
 const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
   context,
   search,
@@ -146,14 +152,14 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
             label="Status"
             value={words.status ?? ""}
             none="Any"
-            options={EMAIL_STATUSES.map((status) => ({ value: status, label: status }))}
+            options={choices(EMAIL_STATUSES, words.status)}
           />
           <Select
             name="reason"
             label="Reason"
             value={words.reason ?? ""}
             none="Any"
-            options={EMAIL_REASONS.map((reason) => ({ value: reason, label: reason }))}
+            options={choices(EMAIL_REASONS, words.reason)}
           />
           {OTHER_FIELDS.map((field) => (
             <Field {...field} value={words[field.name] ?? ""} />

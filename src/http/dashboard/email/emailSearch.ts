@@ -59,27 +59,44 @@ export function parseSearch(text: string): Search {
     }
     const name = (quotedName ?? plainName ?? "").toLowerCase();
     const value = (quoted ?? plain ?? "").trim();
-    if (!isSearchWord(name)) faults.push(unknownWord(name));
+    if (!isOneOf(SEARCH_WORDS, name)) faults.push(unknownWord(name));
     else if (value !== "") words[name] = value;
   }
   return { text, words, id: null, faults };
 }
 
-function isSearchWord(name: string): name is SearchWord {
-  return (SEARCH_WORDS as readonly string[]).includes(name);
+function isOneOf<Name extends string>(names: readonly Name[], text: string): text is Name {
+  return (names as readonly string[]).includes(text);
+}
+
+/** The values of a list that is separated by commas, as the API takes it. */
+function valuesOf(list: string | undefined): readonly string[] | undefined {
+  return list === undefined ? undefined : [...new Set(list.split(",").map((value) => value.trim()))];
 }
 
 /** Addresses are kept as hashes, so a name or part of one finds nothing: the hint must not lead to `to:`. */
 function aloneFault(text: string): string {
-  const status = nearestName(text.toLowerCase(), EMAIL_STATUSES);
-  if (status !== null) return `“${text}” alone does not say what to look for: did you mean status:${status}?`;
-  return `“${text}” alone does not say what to look for: give a whole address, the id of a message, or a word with a value, such as tag:${text}.`;
+  const unclear = `“${text}” alone does not say what to look for`;
+  const status = nearestName(text, EMAIL_STATUSES);
+  if (status !== null) return `${unclear}: did you mean status:${status}?`;
+  const reason = nearestName(text, EMAIL_REASONS);
+  if (reason !== null) return `${unclear}: did you mean reason:${reason}?`;
+  return `${unclear}: give a whole address, the id of a message, or a word with a value, such as tag:${text}.`;
 }
 
 function unknownWord(name: string): string {
   const meant = nearestName(name, SEARCH_WORDS);
   const hint = meant === null ? "" : ` Did you mean ${meant}:?`;
   return `“${name}:” cannot be searched for.${hint} There are ${SEARCH_WORDS.map((word) => `${word}:`).join(", ")}.`;
+}
+
+/** What is wrong with one of the reasons in a search. */
+function reasonFault(text: string): string {
+  const meant =
+    nearestName(text, EMAIL_REASONS) ??
+    EMAIL_REASONS.find((one) => one.split("_").includes(text.toLowerCase()));
+  const hint = meant === undefined ? "" : ` Did you mean reason:${meant}?`;
+  return `reason: is one or several of ${EMAIL_REASONS.join(", ")}.${hint}`;
 }
 
 /** The search box text for these terms. */
@@ -114,18 +131,18 @@ export function emailQueryOf(
     faults.push(`${name}: takes a day in UTC or a time, such as 2026-11-22 or 2026-11-22T08:30:00Z.`);
     return undefined;
   };
-  const { status, reason, template, tag } = words;
-  if (status !== undefined && !(EMAIL_STATUSES as readonly string[]).includes(status))
-    faults.push(`status: is one of ${EMAIL_STATUSES.join(", ")}.`);
-  if (reason !== undefined && !(EMAIL_REASONS as readonly string[]).includes(reason))
-    faults.push(`reason: is one of ${EMAIL_REASONS.join(", ")}.`);
+  const { template, tag } = words;
+  const statuses = valuesOf(words.status);
+  if (statuses?.some((status) => !isOneOf(EMAIL_STATUSES, status)))
+    faults.push(`status: is one or several of ${EMAIL_STATUSES.join(", ")}.`);
+  const reasons = valuesOf(words.reason);
+  const unknownReason = reasons?.find((reason) => !isOneOf(EMAIL_REASONS, reason));
+  if (unknownReason !== undefined) faults.push(reasonFault(unknownReason));
   if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
   const to = addressOf("to");
   const from = addressOf("from");
   const created = omitUndefined({ createdFrom: timeOf("after"), createdBefore: timeOf("before") });
   if (faults.length > 0) return { faults };
   const templateId = template?.toLowerCase();
-  const statuses = status === undefined ? undefined : [status];
-  const reasons = reason === undefined ? undefined : [reason];
   return { query: emailQuery(deps, owner, { statuses, reasons, to, from, templateId, tag, ...created }) };
 }
