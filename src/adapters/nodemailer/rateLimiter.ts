@@ -7,6 +7,8 @@ const CATCH_UP_MS = 10;
 
 /** Spaces turns evenly, first come, first served. */
 export interface RateLimiter {
+  /** How long it takes to serve those who wait; 0 if nobody does. */
+  readonly backlogMs: number;
   /** Waits for a turn. False when `signal` aborts first, or when the limiter is closed. */
   turn(signal: AbortSignal): Promise<boolean>;
   /** Turns away waiting callers, and all later ones. */
@@ -46,6 +48,9 @@ export function createRateLimiter(turnsPerSecondMax: number, clock: Clock): Rate
   }
 
   return {
+    get backlogMs() {
+      return waiting.size === 0 ? 0 : waiting.size * intervalMs;
+    },
     turn(signal) {
       if (signal.aborted || closed) return Promise.resolve(false);
       if (turnsPerSecondMax === 0 || (waiting.size === 0 && tryTurn())) return Promise.resolve(true);

@@ -8,6 +8,7 @@ import type {
   SessionResult,
 } from "../../ports/mail/mailTransport.ts";
 import { timerMs } from "./smtpTransaction.ts";
+import type { RelayTransport } from "./smtpTransport.ts";
 
 /** One of several relays. */
 export interface FailoverRelay {
@@ -17,7 +18,7 @@ export interface FailoverRelay {
   readonly order: number;
   /** The share of mail among relays of one order. */
   readonly weight: number;
-  readonly transport: MailTransport;
+  readonly transport: RelayTransport;
 }
 
 /** A relay takes no mail, with the reason, or takes it again. A session that fails once is no change. */
@@ -41,10 +42,8 @@ const DOUBLINGS_MAX = Math.ceil(Math.log2(REST_MS_MAX / REST_MS_MIN));
 /** Replies that mean the relay accepts no mail, or none of ours. */
 const RELAY_FAULT_CODES: readonly number[] = [...RELAY_TROUBLE_CODES, ...LOG_IN_CODES];
 
-/** A relay, its circuit breaker, and how much of it is in use. */
+/** A relay and its circuit breaker. */
 class GuardedRelay {
-  /** Sessions that are open or waited for. */
-  private sessions = 0;
   private faults = 0;
   private restUntil = Number.NEGATIVE_INFINITY;
   private isTried = false;
@@ -61,22 +60,11 @@ class GuardedRelay {
     return !this.isTried && this.context.clock.monotonicMs() >= this.restUntil;
   }
 
-  /** Whether one more message would wait for a connection, behind those that have one or wait for their turn. */
-  get isFull(): boolean {
-    return this.sessions >= this.relay.transport.sessionsMax;
-  }
-
-  async session(signal: AbortSignal): Promise<SessionResult> {
+  /** Null if the circuit opens while the message waits for a connection, unless it `isLastResort`. */
+  session(signal: AbortSignal, isLastResort: boolean): Promise<SessionResult | null> {
     if (this.faults > 0) this.isTried = true;
-    this.sessions += 1;
-    const result = await this.relay.transport.session(signal);
-    if (result.kind === "broken") this.sessions -= 1;
-    return result;
-  }
-
-  release(session: MailSession): void {
-    session.release();
-    this.sessions -= 1;
+    const { restUntil } = this;
+    return this.relay.transport.sessionIf(() => isLastResort || this.restUntil === restUntil, signal);
   }
 
   succeeded(): void {
@@ -116,7 +104,7 @@ interface Opened {
 /**
  * Mail to several relays: to those of the lowest order by weight, and on to the next if one is unreachable, breaks off
  * before it has the message, or refuses the log-in. A message that a relay may already have never goes to another one.
- * A relay that is full leaves its share to others of its order: a slow one would otherwise hold up every worker.
+ * A relay that is full leaves its share to others of its order: a low rate would otherwise hold up every worker.
  */
 export function relayFailover(
   relays: readonly FailoverRelay[],
@@ -125,41 +113,45 @@ export function relayFailover(
   const guards = relays.map((relay) => new GuardedRelay(relay, { clock, onChange }));
   let isClosed = false;
 
-  /** The relays in the order in which a message tries them. If all are cooling down, the message tries them all. */
-  const inOrder = (tried: ReadonlySet<GuardedRelay>): readonly GuardedRelay[] => {
-    const left = guards.filter((guarded) => !tried.has(guarded));
-    const open = left.filter((guarded) => guarded.isClosed);
-    const draws = (open.length > 0 || tried.size > 0 ? open : left).map((guarded) => ({
-      guarded,
-      draw: random() ** (1 / guarded.relay.weight),
-    }));
-    return draws
-      .sort(
-        ({ guarded: a, draw }, { guarded: b, draw: other }) =>
-          a.relay.order - b.relay.order || Number(a.isFull) - Number(b.isFull) || other - draw,
-      )
-      .map(({ guarded }) => guarded);
+  /** The relay for a message that has tried these; undefined if no other one accepts mail. */
+  const draw = (tried: ReadonlySet<GuardedRelay>, isLastResort: boolean): GuardedRelay | undefined => {
+    const [first] = guards
+      .filter((guarded) => !tried.has(guarded) && (isLastResort || guarded.isClosed))
+      .map((guarded) => {
+        const { order, weight, transport } = guarded.relay;
+        return { guarded, order, backlogMs: transport.backlogMs, lot: random() ** (1 / weight) };
+      })
+      .sort((a, b) => a.order - b.order || a.backlogMs - b.backlogMs || b.lot - a.lot);
+    return first?.guarded;
   };
+
+  /** Whether all were cooling down when the message came, so that it tries them all. */
+  const findsAllCooling = (tried: ReadonlySet<GuardedRelay>): boolean =>
+    tried.size === 0 && guards.every((guarded) => !guarded.isClosed);
 
   const open = async (signal: AbortSignal, tried: Set<GuardedRelay>): Promise<Opened | SessionResult> => {
     let last: SessionResult = { kind: "broken", trouble: "unreachable", reason: "no relay accepts mail now" };
-    for (const guarded of inOrder(tried)) {
+    let isLastResort = false;
+    for (;;) {
+      isLastResort ||= findsAllCooling(tried);
+      const guarded = draw(tried, isLastResort);
+      if (guarded === undefined) return last;
+      const result = await guarded.session(signal, isLastResort);
+      if (result === null) continue;
       tried.add(guarded);
-      const result = await guarded.session(signal);
       if (result.kind === "session") return { guarded, session: result.session };
       last = { ...result, reason: `${guarded.relay.name}: ${result.reason}` };
       if (signal.aborted || isClosed) {
         guarded.undecided();
-        break;
+        return last;
       }
       guarded.failed(result.reason, false);
     }
-    return last;
   };
 
   return {
     name: "smtp",
-    sessionsMax: sessionsMaxOf(relays),
+    sessionsMax: Math.max(...relays.map(({ transport }) => transport.sessionsMax)),
     async session(signal) {
       const tried = new Set<GuardedRelay>();
       const opened = await open(signal, tried);
@@ -171,13 +163,6 @@ export function relayFailover(
       await Promise.all(relays.map(({ transport }) => transport.close()));
     },
   };
-}
-
-/** The sessions of relays that share the mail, which are those of one order. */
-function sessionsMaxOf(relays: readonly FailoverRelay[]): number {
-  const ofOrder = Map.groupBy(relays, ({ order }) => order).values();
-  const sums = ofOrder.map((same) => same.reduce((sum, { transport }) => sum + transport.sessionsMax, 0));
-  return Math.max(...sums);
 }
 
 interface SessionContext {
@@ -218,7 +203,7 @@ class FailoverSession implements MailSession {
 
   private giveBack(): void {
     this.isHeld = false;
-    this.current.guarded.release(this.current.session);
+    this.current.session.release();
   }
 
   /**

@@ -1,5 +1,7 @@
 /** A fixed number of permits, granted in the order of the requests. */
 export interface Semaphore {
+  /** Whether no permit is free now. */
+  readonly isExhausted: boolean;
   /** Waits for a permit. False when `signal` aborts first, or when the semaphore is closed. */
   take(signal: AbortSignal): Promise<boolean>;
   /** Takes a permit if one is free now. Never overtakes waiting callers. */
@@ -22,6 +24,9 @@ export function createSemaphore(permits: number): Semaphore {
   }
 
   return {
+    get isExhausted() {
+      return free === 0;
+    },
     tryTake,
     take(signal) {
       if (signal.aborted || closed) return Promise.resolve(false);

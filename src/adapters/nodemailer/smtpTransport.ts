@@ -34,11 +34,19 @@ interface Pool {
   closed: boolean;
 }
 
+/** A transport to one relay, which may be one of several. */
+export interface RelayTransport extends MailTransport {
+  /** About how long others wait before one more session; 0 if a connection is free and nobody waits for the rate. */
+  readonly backlogMs: number;
+  /** As `session`, but null if `isWanted` says no when the limits permit the session. */
+  sessionIf(isWanted: () => boolean, signal: AbortSignal): Promise<SessionResult | null>;
+}
+
 /**
  * Mail over SMTP (RFC 5321) to one relay. We have our own pool, because nodemailer's resends a message by itself when a
  * connection breaks, and then nobody knows how often it was sent.
  */
-export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTransport {
+export function createSmtpTransport(options: SmtpOptions, clock: Clock): RelayTransport {
   const settings = { ...SMTP_LIMITS_DEFAULT, ...options };
   const permits = createSemaphore(settings.connectionsMax);
   const pool: Pool = {
@@ -52,7 +60,11 @@ export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTra
   return {
     name: "smtp",
     sessionsMax: settings.connectionsMax,
-    session: (signal) => openSession(pool, signal),
+    get backlogMs() {
+      return permits.isExhausted ? Number.MAX_VALUE : pool.pace.backlogMs;
+    },
+    session: async (signal) => (await openSession(pool, () => true, signal)) ?? turnedAway(pool),
+    sessionIf: (isWanted, signal) => openSession(pool, isWanted, signal),
     async close() {
       pool.closed = true;
       permits.close();
@@ -62,12 +74,17 @@ export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTra
   };
 }
 
-async function openSession(pool: Pool, signal: AbortSignal): Promise<SessionResult> {
+async function openSession(
+  pool: Pool,
+  isWanted: () => boolean,
+  signal: AbortSignal,
+): Promise<SessionResult | null> {
   const { permits, pace, idle, settings } = pool;
   if (!(await permits.take(signal))) return turnedAway(pool);
-  if (!(await pace.turn(signal))) {
+  const isTurnedAway = isWanted() && !(await pace.turn(signal));
+  if (isTurnedAway || !isWanted()) {
     permits.give();
-    return turnedAway(pool);
+    return isTurnedAway ? turnedAway(pool) : null;
   }
   const connection = idle.take() ?? (await openRelayConnection(settings, signal));
   if (typeof connection === "string") {

@@ -36,6 +36,7 @@ interface Given {
   readonly order?: number;
   readonly weight?: number;
   readonly connectionsMax?: number;
+  readonly messagesPerSecondMax?: number;
 }
 
 /** A clock that stands still until it is moved. */
@@ -49,18 +50,27 @@ function clockAt() {
   };
 }
 
+/** Numbers spread evenly over 0 to 1. */
+function evenRandom(): () => number {
+  let next = 0;
+  return () => {
+    next = (next + 0.381_966) % 1;
+    return next;
+  };
+}
+
 function failoverOver(
   relays: readonly Given[],
   clock = clockAt().clock,
   random = Math.random,
 ): MailTransport {
   const transport = relayFailover(
-    relays.map(({ port, order = 1, weight = 1, connectionsMax = 5 }) => ({
+    relays.map(({ port, order = 1, weight = 1, connectionsMax = 5, messagesPerSecondMax = 0 }) => ({
       name: `127.0.0.1:${port}`,
       order,
       weight,
       transport: createSmtpTransport(
-        { ...parseSmtpUrl(`smtp://127.0.0.1:${port}`), connectionsMax },
+        { ...parseSmtpUrl(`smtp://127.0.0.1:${port}`), connectionsMax, messagesPerSecondMax },
         systemClock,
       ),
     })),
@@ -87,6 +97,18 @@ async function send(transport: MailTransport): Promise<readonly [kind: string, r
   return [kind, relay];
 }
 
+/** Sends messages with as many workers as the transport has sessions. */
+async function sendBacklog(transport: MailTransport, messages: number): Promise<void> {
+  let left = messages;
+  const work = async () => {
+    while (left > 0) {
+      left -= 1;
+      await send(transport);
+    }
+  };
+  await Promise.all(Array.from({ length: transport.sessionsMax }, work));
+}
+
 describe("several relays", () => {
   test("the first gets all mail while it accepts mail", async () => {
     const [first, second] = [await sinkWith(), await sinkWith()];
@@ -101,15 +123,10 @@ describe("several relays", () => {
 
   test("with the same order share mail by their weights", async () => {
     const [light, heavy] = [await sinkWith(), await sinkWith()];
-    let nextRandom = 0;
-    const random = () => {
-      nextRandom = (nextRandom + 0.381_966) % 1;
-      return nextRandom;
-    };
     const transport = failoverOver(
       [{ port: light.port }, { port: heavy.port, weight: 9 }],
       clockAt().clock,
-      random,
+      evenRandom(),
     );
     for (let count = 0; count < 60; count += 1) await send(transport);
     expect(heavy.record.messages.length).toBeGreaterThan(45);
@@ -127,12 +144,46 @@ describe("several relays", () => {
     expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${small.port}`]);
   });
 
-  test("have as many sessions as those of one order together", async () => {
-    const port = await freePort();
-    const sessionsMax = (relays: readonly Omit<Given, "port">[]) =>
-      failoverOver(relays.map((relay) => ({ port, ...relay }))).sessionsMax;
-    expect(sessionsMax([{ connectionsMax: 2 }, { connectionsMax: 3 }])).toBe(5);
-    expect(sessionsMax([{ connectionsMax: 2 }, { connectionsMax: 3, order: 2 }])).toBe(3);
+  test("share a backlog by their weights", async () => {
+    const [light, heavy] = [await sinkWith(), await sinkWith()];
+    const relays = [{ port: light.port }, { port: heavy.port, weight: 9 }];
+    const transport = failoverOver(relays, clockAt().clock, evenRandom());
+    expect(transport.sessionsMax).toBe(5);
+    await sendBacklog(transport, 60);
+    expect(heavy.record.messages.length).toBeGreaterThan(45);
+    expect(light.record.messages.length).toBeGreaterThan(0);
+  });
+
+  test("one with a low rate leaves its share of a backlog to the others", async () => {
+    const [slow, fast] = [await sinkWith(), await sinkWith()];
+    const relays = [{ port: slow.port, messagesPerSecondMax: 2 }, { port: fast.port }];
+    const transport = failoverOver(relays, clockAt().clock, evenRandom());
+    await sendBacklog(transport, 40);
+    expect(slow.record.messages.length).toBeGreaterThan(0);
+    expect(fast.record.messages.length).toBeGreaterThan(25);
+  });
+
+  test("one whose only connection waits for the answer to RSET is full", async () => {
+    const small = await sinkWith({ rcpt: () => ({ code: 550, text: "5.1.1 nobody" }) });
+    const large = await sinkWith();
+    const relays = [{ port: small.port, connectionsMax: 1, weight: 99 }, { port: large.port }];
+    const transport = failoverOver(relays, clockAt().clock, () => 0.5);
+    expect(await send(transport)).toEqual(["refused", `127.0.0.1:${small.port}`]);
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${large.port}`]);
+  });
+
+  test("one that fails lets go of messages that wait for its connection", async () => {
+    const first = await sinkWith({ mail: () => SHUTTING_DOWN });
+    const second = await sinkWith();
+    const transport = failoverOver([
+      { port: first.port, connectionsMax: 1 },
+      { port: second.port, order: 2 },
+    ]);
+    const failing = await openSession(transport);
+    const waiting = [openSession(transport), openSession(transport)];
+    await failing.send(MESSAGE, Date.now() + 10_000);
+    for (const session of await Promise.all(waiting)) expect(session.relay).toBe(`127.0.0.1:${second.port}`);
+    expect(first.record.connections).toBe(1);
   });
 
   test("one that cannot be reached hands over to the next, rests, and is then retried with one message", async () => {
@@ -205,7 +256,7 @@ describe("several relays", () => {
     expect(changes).toEqual([{ relay, reason: "it answered 530 to mail" }]);
   });
 
-  test("that fail one after the other with one connection each hand over to each other", async () => {
+  test("that fail one after the other with one connection each do not make their messages wait for each other", async () => {
     let untilSecond: Promise<void> | undefined;
     const first = await sinkWith({
       mail: async ({ message }) => {
@@ -239,10 +290,11 @@ describe("several relays", () => {
     pass(1_000);
     failing.resolve();
     expect(await Promise.all(sending)).toEqual([
-      ["accepted", `127.0.0.1:${second.port}`],
+      ["refused", `127.0.0.1:${first.port}`],
       ["accepted", `127.0.0.1:${first.port}`],
     ]);
-    // All connections have been given back.
+    // The second one's rest is over, and all connections have been given back.
+    pass(1_000);
     expect(await Promise.all([send(transport), send(transport)])).toEqual([
       ["accepted", `127.0.0.1:${first.port}`],
       ["accepted", `127.0.0.1:${second.port}`],
