@@ -9,6 +9,8 @@ import { testStores } from "../../support/stores/stores.ts";
 const SECRET = /data-copy="(pl_[0-9A-Za-z]{50})"/;
 const ID = /href="\/dashboard\/api-keys\/([0-9A-Za-z]{12})">\s*I have copied it/;
 
+const RENAMES_PER_DAY_MAX = 20;
+
 describe.each(await testStores())("API keys in the dashboard on $name", (store) => {
   const fixture = dashboardFixture(store);
 
@@ -96,6 +98,16 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     const other = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
     expect((await other.get(at)).status).toBe(404);
     expect((await other.post(at, { name: "Mine" })).status).toBe(404);
+  });
+
+  test("a rename beyond the day's limit says when the next one is possible", async () => {
+    const { id } = await create();
+    const rename = (name: string) => fixture.visitor.post(`/api-keys/${id}/rename`, { name });
+    for (let nth = 0; nth < RENAMES_PER_DAY_MAX; nth += 1)
+      expect((await rename(`name ${nth}`)).location).toBe(`/dashboard/api-keys/${id}`);
+    const refused = await rename("One more");
+    expect(refused.status).toBe(429);
+    expect(refused.html).toMatch(/Nothing was changed\. You can in \d+ (hours|day)/);
   });
 
   test("a key is rotated: the new one opens, and the old one ends after the overlap", async () => {

@@ -121,7 +121,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(html).toContain(`${older}&amp;open=${ids[0]}`);
   });
 
-  test("that were not sent do not push sent ones off the first page of the inbox", async () => {
+  test("that were not sent do not push those that were off the first page of the inbox, also if a report has come", async () => {
     const other = await service.tenant();
     const { json: sent } = await other.send(newKey(), message({}));
     await service.addEmailEvents(
@@ -131,6 +131,7 @@ describe.each(await testStores())("messages on $name", (store) => {
         data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "outbox" },
       },
       { type: "EmailSent", data: { attempt: 1, transport: "outbox", reply: "250 ok" } },
+      { type: "EmailDelivered", data: { attempt: 1, source: "api" } },
     );
     let last = "";
     for (let nth = 0; nth < INBOX_PAGE; nth += 1) last = (await other.send(newKey(), message({}))).json.id;

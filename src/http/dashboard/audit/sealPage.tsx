@@ -63,10 +63,10 @@ export const SealPage: FC<SealPageProps> = (props) => {
   );
 };
 
-const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal: last, now }) => (
+const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal: sealed, now }) => (
   <section class="section" aria-labelledby="last-seal">
     <h2 id="last-seal">Last seal</h2>
-    {last === null ? (
+    {sealed === null ? (
       <p class="soft">There is none yet: the service makes one by itself, every ten minutes by default.</p>
     ) : (
       <>
@@ -75,13 +75,13 @@ const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal: last, now }) 
             [
               "Made",
               <>
-                <Ago at={epochMs(last.seal.at)} now={now} />, <Time at={last.seal.at} />
+                <Ago at={epochMs(sealed.seal.at)} now={now} />, <Time at={sealed.seal.at} />
               </>,
             ],
-            ["Number", grouped(last.end.revision ?? 0)],
-            ["Covers", `${counted(last.end.covered, "event", "events")} in all`],
-            ["Signed", last.seal.signature === undefined ? "no: AUDIT_SIGNING_KEY_FILE is not set" : "yes"],
-            ["Digest", <Copyable text={last.end.leaf ?? ""} label="the digest" />],
+            ["Number", grouped(sealed.end.revision ?? 0)],
+            ["Covers", `${counted(sealed.end.covered, "event", "events")} in all`],
+            ["Signed", sealed.seal.signature === undefined ? "no: AUDIT_SIGNING_KEY_FILE is not set" : "yes"],
+            ["Digest", <Copyable text={sealed.end.leaf ?? ""} label="the digest" />],
           ]}
         />
         <p class="soft">

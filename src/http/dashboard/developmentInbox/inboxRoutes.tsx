@@ -10,6 +10,8 @@ import { messagesStream } from "../live/liveRoutes.ts";
 import { InboxPage } from "./inboxPage.tsx";
 
 const MAILS_PER_PAGE = 25;
+/** What a sent message can become by reports of its recipient's server. */
+const SENT_STATUSES = ["sent", "delivered", "bounced", "complained"];
 
 /** A mailbox of what would have been sent: mail that was only written to the outbox. */
 export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -23,7 +25,7 @@ async function showInbox(options: DashboardOptions, context: PageContext): Promi
   const stream = await messagesStream(options, context);
   const { shown, nextCursor } = await loadEmailRows(options, {
     ownerId: mailOwnerId(principal),
-    statuses: ["sent"],
+    statuses: SENT_STATUSES,
     ...pageAsked(context, { limit: MAILS_PER_PAGE }),
   });
   const mails = shown.filter(({ transport }) => transport === "outbox");

@@ -59,7 +59,8 @@ const TRANSPORT_WORDS = {
 
 /** The log of another release may contain a transport that we do not know. */
 function transportInWords(transport: string): string {
-  return TRANSPORT_WORDS[transport as keyof typeof TRANSPORT_WORDS] ?? `to hand it over by ${transport}`;
+  const known = Object.entries(TRANSPORT_WORDS).find(([name]) => name === transport);
+  return known?.[1] ?? `to hand it over by ${transport}`;
 }
 
 /** What the log stores with an event. */

@@ -1,8 +1,10 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
+import { MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
 import type { Problem } from "../../server/problem.ts";
 import { LinkButton } from "../components/button.tsx";
+import { lengthOfTime } from "../components/time.tsx";
 import { sentence } from "./formFaults.ts";
 
 interface ProblemBodyProps {
@@ -17,10 +19,16 @@ function nextStep({ status, code, options }: Problem): string | null {
   if (status === 401) return null;
   if (status === 404) return "It may belong to another workspace, or the address may have been cut.";
   if (code === "FORBIDDEN") return "Log in with a key that may, or ask the person who manages the keys.";
-  if (status === 429) return "Wait a moment, then load the page again.";
+  if (status === 429) return tryAgainIn(options.retryAfterSeconds ?? 0);
   if (status >= 500)
     return "Load the page again in a moment. Whatever was sent may or may not have been done: look before you send it again.";
   return "Go back, change it, and try again.";
+}
+
+/** A rate limit is over in a moment, a limit on changes a day in up to a day. */
+function tryAgainIn(seconds: number): string {
+  if (seconds < MINUTE_MS / SECOND_MS) return "Wait a moment, then load the page again.";
+  return `Nothing was changed. You can in ${lengthOfTime(seconds * SECOND_MS)}.`;
 }
 
 /** What happened to a failed request, and what to do next. */
