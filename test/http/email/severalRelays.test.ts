@@ -22,7 +22,7 @@ test("a relay is used within the limits in its URL, whatever holds for all relay
     const tenant = await service.tenant();
     const messages = Array.from({ length: 12 }, () => message({ to: `${newKey()}@example.com` }));
     await Promise.all(messages.map((one) => tenant.send(newKey(), one)));
-    await sink.until(() => times.length === messages.length);
+    await sink.until((record) => record.messages.length === messages.length);
     expect(sink.record.connectionsOpenMax).toBeLessThanOrEqual(2);
     // Eleven turns of 50 ms. The first message may arrive late, the last one not early.
     expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(300);
