@@ -610,4 +610,15 @@ describe("where there is no data directory", () => {
     );
     expect((await call(["workspace", "pause", "Acme"], { cwd })).err).toContain("Acme is the name of");
   });
+
+  test("what is renamed is known by the name that it has now, and not by the one from before", async () => {
+    const cwd = join(folder, "renaming");
+    await mkdir(cwd);
+    await call(["workspace", "create", "Acme"], { cwd });
+    const [workspace] = JSON.parse((await call(["workspace", "list", "--json"], { cwd })).out);
+    expect(await call(["workspace", "rename", workspace.id, "Globex"], { cwd })).toMatchObject({ status: 0 });
+    const { err } = await call(["workspace", "pause", "Globex"], { cwd });
+    expect(err).toContain(`Globex is the name of ${workspace.id}`);
+    expect((await call(["workspace", "pause", "Acme"], { cwd })).err).not.toContain(workspace.id);
+  });
 });

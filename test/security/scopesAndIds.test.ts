@@ -58,6 +58,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
     const bodies: Readonly<Record<string, object>> = {
       rescheduleEmail: { scheduled_at: new Date(Date.now() + 86_400_000).toISOString() },
       renameTemplate: { name: "b" },
+      renameApiKey: { name: "b" },
       draftTemplateVersion: { subject: "a", text: "b", variables: [] },
       previewTemplateVersion: { variables: {} },
       requestSenderVerification: { method: "dns" },

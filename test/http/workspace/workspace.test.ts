@@ -124,11 +124,6 @@ describe.each(await testStores())("the workspace on $name", (store) => {
       const unknown = crypto.randomUUID();
       const missing = { status: 1, trouble: expect.stringContaining(`there is no workspace ${unknown}`) };
       expect(await rename(unknown, "Acme")).toMatchObject(missing);
-      // The name that it has now, where an id is wanted, and not the one from before.
-      const hint = async (name: string) =>
-        (await runCommand(["workspace", "rename", name, "x"], service.app.dataDir, store.env)).err;
-      expect(await hint("Acme & Co")).toContain(`Acme & Co is the name of ${workspaceId}`);
-      expect(await hint("test")).not.toContain(workspaceId);
     },
     COMMAND_MS_MAX,
   );
