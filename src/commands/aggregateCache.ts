@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { CommandContext } from "../kernel/event/commandContext.ts";
 import type { Decision, DomainEvent } from "../kernel/event/decider.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import { type AggregateKind, type Loaded, load, transact } from "./transact.ts";
+import { type AggregateKind, type ChangeRateLimit, type Loaded, load, transact } from "./transact.ts";
 
 /** We promise states at most one second old, counted from the start of a read. The rest is for the decision itself. */
 const AGE_MS_MAX = 900;
@@ -23,13 +23,13 @@ export interface AggregateCache<State, Event extends DomainEvent = DomainEvent> 
   forget(id: string): void;
   /**
    * Like {@link transact}, but reads only what is newer than the cached state. What it writes shows at once on this
-   * instance. `changesPerDayMax`: how often callers may change `id` in a day.
+   * instance.
    */
   transact<Outcome>(
     id: string,
     decide: (state: State) => Decision<Outcome, Event>,
     context: CommandContext,
-    changesPerDayMax?: number,
+    limit?: ChangeRateLimit,
   ): Promise<Outcome>;
 }
 
@@ -94,8 +94,8 @@ export function aggregateCache<State, Event extends DomainEvent>(
     get: async (id) => (await fresh(id).loading).state,
     loaded,
     forget,
-    async transact(id, decide, context, changesPerDayMax) {
-      const aggregate = { ...kind.of(id), since: () => loaded(id), changesPerDayMax };
+    async transact(id, decide, context, limit) {
+      const aggregate = { ...kind.of(id), since: () => loaded(id), ...limit };
       const outcome = await transact(store, aggregate, decide, context);
       forget(id);
       return outcome;

@@ -88,13 +88,17 @@ export function toNewEvents(events: readonly DomainEvent[], context: CommandCont
   });
 }
 
-/** The aggregate to change. `since` returns a known state, so the stream need not be read from its start. */
-interface Written<State, Event extends DomainEvent> extends Aggregate<State, Event> {
-  readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
+/** The limit on a caller's changes to an aggregate. */
+export interface ChangeRateLimit {
   /** How often callers may change it in a day; absent: no limit. */
-  readonly changesPerDayMax?: number | undefined;
+  readonly changesPerDayMax?: number;
   /** The name under which its changes are counted; absent: with all others of the stream. */
   readonly countedAs?: string;
+}
+
+/** The aggregate to change. `since` returns a known state, so the stream need not be read from its start. */
+interface Written<State, Event extends DomainEvent> extends Aggregate<State, Event>, ChangeRateLimit {
+  readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
 }
 
 /**

@@ -172,7 +172,7 @@ interface SessionContext {
 }
 
 class FailoverSession implements MailSession {
-  /** Not so from when a relay failed until another one takes the message. */
+  /** False after a relay has failed, until another one has given a session. */
   private isHeld = true;
 
   constructor(

@@ -80,17 +80,17 @@ async function openSession(
   signal: AbortSignal,
 ): Promise<SessionResult | null> {
   const { permits, pace, idle, settings } = pool;
+  const without = (result: SessionResult | null) => {
+    permits.give();
+    return result;
+  };
   if (!(await permits.take(signal))) return turnedAway(pool);
-  const isTurnedAway = isWanted() && !(await pace.turn(signal));
-  if (isTurnedAway || !isWanted()) {
-    permits.give();
-    return isTurnedAway ? turnedAway(pool) : null;
-  }
+  if (!isWanted()) return without(null);
+  if (!(await pace.turn(signal))) return without(turnedAway(pool));
+  if (!isWanted()) return without(null);
   const connection = idle.take() ?? (await openRelayConnection(settings, signal));
-  if (typeof connection === "string") {
-    permits.give();
-    return { kind: "broken", trouble: troubleOf(connection), reason: connection };
-  }
+  if (typeof connection === "string")
+    return without({ kind: "broken", trouble: troubleOf(connection), reason: connection });
   return { kind: "session", session: createSession(pool, connection) };
 }
 

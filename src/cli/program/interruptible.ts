@@ -2,8 +2,8 @@ import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignal
 
 /**
  * Runs a command that Ctrl-C, SIGTERM and SIGHUP end cleanly: the work's signal aborts, `left` says what remains, and the
- * exit status is what shells use for a signal. A signal that comes later than {@link stopSignals} ignores ends the
- * process at once.
+ * exit status is what shells use for a signal. A second signal ends the process at once, unless it follows so soon that
+ * {@link stopSignals} counts it as part of the first.
  */
 export async function interruptible(
   left: string,

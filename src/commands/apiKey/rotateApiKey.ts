@@ -81,6 +81,7 @@ function endRotated(
 ): Promise<boolean> {
   const decide = (state: ApiKeyState) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs });
   return keepKeyIf(deps, newKeyId, context, async () => {
-    return (await deps.apiKeys.transact(id, decide, context, ROTATIONS_PER_DAY_MAX)) === "rotated";
+    const limit = { changesPerDayMax: ROTATIONS_PER_DAY_MAX };
+    return (await deps.apiKeys.transact(id, decide, context, limit)) === "rotated";
   });
 }

@@ -17,7 +17,7 @@ export function transactSender<Outcome>(
   decide: (state: SenderState) => Decision<Outcome, SenderEvent>,
   context: CommandContext,
 ): Promise<Outcome> {
-  return senders.transact(id, decide, context, CHANGES_PER_DAY_MAX);
+  return senders.transact(id, decide, context, { changesPerDayMax: CHANGES_PER_DAY_MAX });
 }
 
 export interface NewSender {
@@ -77,5 +77,5 @@ export function switchExistingSender(
   context: CommandContext,
 ): Promise<"switched" | "notFound"> {
   const changesPerDayMax = CHANGES_PER_DAY_MAX - (to === "enabled" ? CHANGES_KEPT_FOR_STOPPING : 0);
-  return deps.senders.transact(id, (state) => switchSender(state, to), context, changesPerDayMax);
+  return deps.senders.transact(id, (state) => switchSender(state, to), context, { changesPerDayMax });
 }

@@ -16,5 +16,7 @@ export function transactEndpoints<Outcome>(
   decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
   context: WorkspaceCommandContext,
 ): Promise<Outcome> {
-  return deps.webhooks.transact(context.workspaceId, decide, context, CHANGES_PER_DAY_MAX);
+  return deps.webhooks.transact(context.workspaceId, decide, context, {
+    changesPerDayMax: CHANGES_PER_DAY_MAX,
+  });
 }

@@ -44,14 +44,16 @@ export function renameExistingWorkspace(
 /** Pauses sending: at once here, within a second everywhere. Queued mail waits. A repeat is no error. */
 export function pauseWorkspace(deps: Dependencies, id: string, context: CommandContext) {
   const on = { ...context, workspaceId: id };
-  return deps.workspaces.transact(id, (state) => pauseSending(state, on.at), on, CHANGES_PER_DAY_MAX);
+  return deps.workspaces.transact(id, (state) => pauseSending(state, on.at), on, {
+    changesPerDayMax: CHANGES_PER_DAY_MAX,
+  });
 }
 
 /** Resumes sending, including the mail that waited. A repeat is no error. */
 export function resumeWorkspace(deps: Dependencies, id: string, context: CommandContext) {
   const changesPerDayMax = CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING;
   const on = { ...context, workspaceId: id };
-  return deps.workspaces.transact(id, (state) => resumeSending(state, on.at), on, changesPerDayMax);
+  return deps.workspaces.transact(id, (state) => resumeSending(state, on.at), on, { changesPerDayMax });
 }
 
 /** Sets limits of the workspace. They apply everywhere within a second. */
@@ -62,5 +64,7 @@ export function limitWorkspace(
   context: CommandContext,
 ) {
   const on = { ...context, workspaceId: id };
-  return deps.workspaces.transact(id, (state) => changeLimits(state, changes), on, CHANGES_PER_DAY_MAX);
+  return deps.workspaces.transact(id, (state) => changeLimits(state, changes), on, {
+    changesPerDayMax: CHANGES_PER_DAY_MAX,
+  });
 }

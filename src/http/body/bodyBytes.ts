@@ -39,8 +39,9 @@ export function announcesBody(headers: Headers): boolean {
 }
 
 /**
- * Reads the bytes of a body, up to its limit; a longer one is refused. A small body with a known length is read in one
- * go, the cheapest way for a send, and reserves all its room at the start; for others only what has arrived counts.
+ * Reads the bytes of a body, up to its limit; a longer one is refused, with `refusal` if there is one. A small body
+ * with a known length is read in one go, the cheapest way for a send, and reserves all its room at the start; for others
+ * only what has arrived counts.
  */
 export async function readBytes(
   request: Request,

@@ -65,23 +65,32 @@ function valueFault(value: Json, depth: number): ValueFault | null {
   if (typeof value === "number") return numberFault(value);
   if (value === null || typeof value !== "object") return null;
   if (depth > DEPTH_MAX) return fault(`is nested deeper than ${DEPTH_MAX} levels`);
-  return partFault(value, depth);
+  return Array.isArray(value) ? itemFault(value, depth) : memberFault(value as JsonObject, depth);
 }
 
-/** The first fault of an item or a member. */
-function partFault(value: readonly Json[] | JsonObject, depth: number): ValueFault | null {
-  if (!Array.isArray(value)) keepPrintable(value);
-  for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
-    const found =
-      typeof key === "number" || key.isWellFormed()
-        ? valueFault(member as Json, depth + 1)
-        : fault("has a name with a lone surrogate");
-    if (found === null) continue;
-    // On the way back up: names can be long, and every value below would otherwise carry them.
-    found.path.push(key);
-    return found;
+function itemFault(items: readonly Json[], depth: number): ValueFault | null {
+  for (const [index, item] of items.entries()) {
+    const found = valueFault(item, depth + 1);
+    if (found !== null) return within(index, found);
   }
   return null;
+}
+
+function memberFault(value: JsonObject, depth: number): ValueFault | null {
+  keepPrintable(value);
+  for (const [name, member] of Object.entries(value)) {
+    const found = name.isWellFormed()
+      ? valueFault(member, depth + 1)
+      : fault("has a name with a lone surrogate");
+    if (found !== null) return within(name, found);
+  }
+  return null;
+}
+
+/** Builds the path on the way back up: names can be long, and every value below would otherwise carry them. */
+function within(key: string | number, found: ValueFault): ValueFault {
+  found.path.push(key);
+  return found;
 }
 
 function fault(message: string): ValueFault {
