@@ -32,4 +32,6 @@ export type RelayTrouble =
 export interface RelayFault {
   readonly trouble: RelayTrouble;
   readonly reason: string;
+  /** The message whose recipient or content it refused for now: the fault may lie with that message alone. */
+  readonly emailId?: string;
 }

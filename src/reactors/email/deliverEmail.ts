@@ -22,7 +22,12 @@ import { deliverFrom, type Email, type EmailState } from "../../domain/email/sta
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
-import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
+import {
+  type MailStage,
+  RELAY_TROUBLE_CODES,
+  type RelayFault,
+  type RelayTrouble,
+} from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import { claimOrRelease } from "../worker/claimOrRelease.ts";
@@ -179,7 +184,8 @@ async function handOver(
   const { state } = on.history;
   invariant(session && state, "what does not stay inside is claimed with a session alone");
   const message = mailMessage(due.id, state, content, returnPathOf(context, on));
-  const result = classifyMailOutcome(await session.send(message, deadline));
+  const mailOutcome = await session.send(message, deadline);
+  const result = classifyMailOutcome(mailOutcome);
   // The clock may have been set back meanwhile.
   const afterMs = Math.max(0, context.clock.now() - deliverFrom(state));
   const { relay } = session;
@@ -189,7 +195,8 @@ async function handOver(
   };
   const outcome = { workspace, content, result: withRecipientDomain(context, recorded, content) };
   await recordResult(context, on, outcome);
-  const relayFault = relayFaultOf(context, result);
+  const isAboutMessage = mailOutcome.kind === "refused" && MESSAGE_STAGES.includes(mailOutcome.stage);
+  const relayFault = relayFaultOf(context, result, isAboutMessage ? due.id : undefined);
   const refusal = refusalFor(due.id, result);
   const sentAfterMs = result.kind === "sent" ? afterMs : null;
   return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal, sentAfterMs };
@@ -240,13 +247,26 @@ const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
   throttled: "throttled",
 };
 
+/** The stages whose refusal may be about this message alone. */
+const MESSAGE_STAGES: readonly MailStage[] = ["rcpt", "data", "final"];
+
 /** What the result says about the relay. An answer's words may name people, so only its code is reported. */
-function relayFaultOf({ transport }: DeliveryDependencies, result: AttemptResult): RelayFault | null {
+function relayFaultOf(
+  { transport }: DeliveryDependencies,
+  result: AttemptResult,
+  emailId: string | undefined,
+): RelayFault | null {
   if (result.kind !== "deferred" || !result.relayFault) return null;
   const { reason, code, reply } = result;
   if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
   // The relay was reached and has read the message; only its answer is missing.
   if (reason === "no_answer_to_final_dot") return { trouble: "unavailable", reason };
   if (code === undefined) return { trouble: "unreachable", reason };
-  return { trouble: TROUBLE_OF_REASON[reason] ?? "unavailable", reason: `${reason}: ${code}` };
+  const trouble = TROUBLE_OF_REASON[reason] ?? "unavailable";
+  const isCertain = trouble !== "unavailable" || RELAY_TROUBLE_CODES.includes(code);
+  return {
+    trouble,
+    reason: `${reason}: ${code}`,
+    ...(isCertain || emailId === undefined ? {} : { emailId }),
+  };
 }

@@ -19,6 +19,8 @@ export interface RelayPermit {
 /** Leaves a troubled relay alone, and lets one worker at a time probe whether it has recovered. */
 export class RelayCircuitBreaker {
   private faults = 0;
+  /** The messages refused since the last success, until it opens: each counts once, as the fault may be its own. */
+  private readonly refused = new Set<string>();
   private openMs = OPEN_MS_FIRST;
   private openUntil = 0;
   private isProbed = false;
@@ -66,6 +68,7 @@ export class RelayCircuitBreaker {
 
   private close(): void {
     this.faults = 0;
+    this.refused.clear();
     this.openMs = OPEN_MS_FIRST;
     this.last = null;
     this.reports.success();
@@ -73,11 +76,19 @@ export class RelayCircuitBreaker {
 
   /** Workers already in flight when the breaker opened do not extend it: they saw the same trouble. */
   private count(fault: RelayFault, isProbe: boolean): void {
+    if (!isProbe && this.isRepeated(fault)) return;
     this.faults += 1;
     this.last = fault;
     this.reports.fault(fault);
     if (!isProbe && this.faults !== FAULTS_MAX) return;
     this.openUntil = this.clock.monotonicMs() + this.openMs;
     this.openMs = Math.min(OPEN_MS_MAX, this.openMs * 2);
+  }
+
+  private isRepeated({ emailId }: RelayFault): boolean {
+    if (emailId === undefined || this.faults >= FAULTS_MAX) return false;
+    const isRepeated = this.refused.has(emailId);
+    this.refused.add(emailId);
+    return isRepeated;
   }
 }

@@ -233,6 +233,28 @@ describe("recordOutcome", () => {
     expect(foldOf(emailAggregate, [...queued, started(1), event])?.countedAttempts).toBe(0);
   });
 
+  test("the wait for the relay doubles while it answers one message like this, up to a bound", () => {
+    const facts = { reason: "relay_unavailable", attemptBurnt: false };
+    const result: RecordedAttemptResult = { ...busy, ...facts, relayFault: true };
+    for (const [before, seconds] of [
+      [1, 60],
+      [2, 120],
+      [5, 900],
+      [300, 900],
+    ] as const) {
+      const past = Array.from({ length: before }, (_, index) => [
+        started(index + 1),
+        deferred(index + 1, facts),
+      ]).flat();
+      const attempt = before + 1;
+      const reply = { code: 450, sealedReply: "sealed 450 busy" };
+      const nextAttemptAt = rfc3339(NOW + seconds * SECOND_MS);
+      given(...queued, ...past, started(attempt))
+        .when(record(result, attempt))
+        .then("recorded", deferred(attempt, { ...facts, ...reply, nextAttemptAt }));
+    }
+  });
+
   test("the last attempt is at the end of the message's lifetime, plus pauses", () => {
     const late = { now: END - 10, random: 0.9, pausedMs: 0 };
     const facts = { code: 450, sealedReply: "sealed 450 busy" };

@@ -858,6 +858,19 @@ describe("the breaker", () => {
     expect(states.filter(({ status }) => status === "deferred")).toHaveLength(5);
   });
 
+  test("a message that the relay refuses again and again, as if it were in trouble, leaves it closed", async () => {
+    world.relay.answer = () => refused("final", "451 4.3.0 scanner failed");
+    const id = await world.accept("order-1001");
+    const instance = await world.start();
+    for (let attempt = 1; attempt <= 8; attempt += 1) {
+      await until(async () => (await world.state(id)).settledAttempts.length === attempt, "the attempt");
+      await instance.caughtUp();
+      world.pass(20 * MINUTE_MS);
+    }
+    expect(instance.delivery.relayFault).toBeNull();
+    expect(instance.reports).toEqual([]);
+  });
+
   test("answers about recipients leave it closed", async () => {
     world.relay.answer = () => refused("rcpt", "450 4.7.1 greylisted");
     for (let index = 0; index < 20; index += 1) await world.accept(`order-${index}`);

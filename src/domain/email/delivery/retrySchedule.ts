@@ -1,4 +1,4 @@
-import type { EpochMs } from "../../../kernel/time.ts";
+import { type EpochMs, MINUTE_MS } from "../../../kernel/time.ts";
 import type { Email } from "../state.ts";
 import { expiresAt } from "./deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
@@ -6,6 +6,8 @@ import type { RecordedAttemptResult } from "./encryptRelayReply.ts";
 
 /** Up to this share of a delay is added at random, so messages deferred together are not retried together. */
 const JITTER_MAX = 0.2;
+/** The longest wait after a fault of the relay, unless the first or the longest wait of the policy is set otherwise. */
+const RELAY_RETRY_MS_MAX = 15 * MINUTE_MS;
 
 /** The longest possible wait between a deferred attempt and the next. */
 export function longestWaitMs({ retryMaxMs, relayRetryMs }: DeliveryPolicy): number {
@@ -25,6 +27,17 @@ export function isDue({ status, nextAttemptAt }: Email, policy: DeliveryPolicy, 
 function backoffAt(email: Email, policy: DeliveryPolicy, input: DecisionInput): EpochMs {
   const backoffMs = Math.min(policy.retryMaxMs, policy.retryBaseMs * 2 ** email.countedAttempts);
   return retryAfter(email, policy, input, backoffMs);
+}
+
+/**
+ * The wait after a fault of the relay. It doubles too: a relay that takes other mail may answer one message like this for
+ * days. An attempt that reaches no relay claims nothing, so an outage does not lengthen it.
+ */
+function relayRetryAt(email: Email, policy: DeliveryPolicy, input: DecisionInput): EpochMs {
+  const { relayRetryMs, retryMaxMs } = policy;
+  const uncounted = Math.max(1, email.attempts - email.countedAttempts);
+  const longestMs = Math.max(relayRetryMs, Math.min(RELAY_RETRY_MS_MAX, retryMaxMs));
+  return retryAfter(email, policy, input, Math.min(longestMs, relayRetryMs * 2 ** (uncounted - 1)));
 }
 
 /** `delayMs` from now, with jitter added, but not after the end of the lifetime. */
@@ -52,5 +65,5 @@ export function nextAttemptAt(
 ): EpochMs {
   if (result.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, input.pausedMs);
   if (result.attemptBurnt) return backoffAt(email, policy, input);
-  return retryAfter(email, policy, input, policy.relayRetryMs);
+  return relayRetryAt(email, policy, input);
 }
