@@ -8,6 +8,8 @@ import { ERRORS_MAX, type Problem, type ProblemDetail, refusedFor } from "../ser
 
 /** The key under which a schema says in words what its pattern requires. */
 const WORDS = Symbol("words");
+/** The key under which a schema says what is wrong with a text. */
+const TEXT_FAULT = Symbol("text fault");
 /** The key under which a schema keeps rules that it cannot express itself. */
 const FURTHER = Symbol("further rules");
 
@@ -20,6 +22,14 @@ export type FurtherRules = (value: unknown) => readonly ProblemDetail[];
 /** Adds words for what the schema's pattern requires: the end of a sentence about the value. */
 export function withErrorText<Schema extends TSchema>(words: string, schema: Schema): Schema {
   return { ...schema, [WORDS]: words };
+}
+
+/** What is wrong with a text that its schema refuses. */
+type TextFault = (text: string) => Pick<ProblemDetail, "message" | "summary">;
+
+/** Adds what to say about a refused text, if that depends on the text. */
+export function withTextFault<Schema extends TSchema>(faultIn: TextFault, schema: Schema): Schema {
+  return { ...schema, [TEXT_FAULT]: faultIn };
 }
 
 /** Adds rules to a body's schema. Their findings are also reported for a body that the schema refuses. */
@@ -58,6 +68,7 @@ export function checkRules(schema: TSchema, value: unknown): void {
 interface Rule {
   readonly [Kind]?: string;
   readonly [WORDS]?: string;
+  readonly [TEXT_FAULT]?: TextFault;
   readonly [FURTHER]?: FurtherRules;
   readonly [ADVICE]?: Readonly<Record<string, string>>;
   readonly title?: string;
@@ -108,23 +119,18 @@ export function validationProblem({
   validator,
   value,
 }: Pick<ValidationError, "validator" | "value">): Problem {
-  const found = new Map<string, string>();
+  const found = new Map<string, ProblemDetail>();
   const { schema } = validator as { readonly schema?: Rule };
-  for (const { pointer, message } of faultsOf(
-    (validator as { Errors(value: unknown): ValueErrorIterator }).Errors(value),
-  )) {
+  for (const fault of faultsOf((validator as { Errors(value: unknown): ValueErrorIterator }).Errors(value))) {
+    const { pointer, message } = fault;
     // A value's first fault says the most: what is missing also has the wrong type.
-    if (!found.has(pointer)) found.set(pointer, message + adviceOn(pointer, value, schema));
+    if (!found.has(pointer))
+      found.set(pointer, { ...fault, message: message + adviceOn(pointer, value, schema) });
     if (found.size >= ERRORS_MAX) break;
   }
-  const rules = schema?.[FURTHER];
-  for (const { pointer, message } of rules?.(value) ?? []) {
-    if (!found.has(pointer)) found.set(pointer, message);
-  }
-  return refusedFor(
-    "INVALID_REQUEST",
-    [...found].map(([pointer, message]) => ({ pointer, message })),
-  );
+  for (const fault of schema?.[FURTHER]?.(value) ?? [])
+    if (!found.has(fault.pointer)) found.set(fault.pointer, fault);
+  return refusedFor("INVALID_REQUEST", [...found.values()]);
 }
 
 /** The advice that follows a member's fault, if the schema has some. */
@@ -146,7 +152,9 @@ function adviceOn(pointer: string, value: unknown, schema: Rule | undefined): st
 function* faultsOf(errors: Iterable<ValueError>, why = ""): Iterable<ProblemDetail> {
   for (const error of errors) {
     const isUnknown = error.type === ValueErrorType.ObjectAdditionalProperties;
+    const faultIn = (error.schema as Rule)[TEXT_FAULT];
     if (error.type === ValueErrorType.Union) yield* unionFaults(error, why);
+    else if (faultIn !== undefined) yield { pointer: error.path, ...faultIn(String(error.value)) };
     else yield { pointer: error.path, message: messageOf(error) + (isUnknown ? "" : why) };
   }
 }

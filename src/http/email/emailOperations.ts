@@ -5,12 +5,13 @@ import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { DAY_MS } from "../../kernel/time.ts";
 import { Closed, FreeText, Id, ListText, Text, Time, TimeText } from "../body/commonSchemas.ts";
-import { withErrorText } from "../body/validation.ts";
+import { withTextFault } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader, idempotencyKeyOf } from "./idempotencyKey.ts";
+import { meantValue } from "./meantValue.ts";
 import { SendEmailBody } from "./sendEmailRequest.ts";
 
 const GetEmailQuery = Closed({
@@ -23,8 +24,14 @@ const GetEmailQuery = Closed({
 
 /** One of these values, or several with commas between. */
 function AnyOf(values: readonly string[], description: string) {
-  const errorText = `must be one of ${values.join(", ")}, or several of them with commas between`;
-  return withErrorText(errorText, ListText(values, description));
+  const rule = `must be one of ${values.join(", ")}, or several of them with commas between`;
+  const faultIn = (text: string) => {
+    const meant = meantValue(values, text.split(","));
+    if (meant === null) return { message: rule, summary: "is not known here: errors lists the values" };
+    const hint = `is not known here: did you mean ${meant}?`;
+    return { message: `${hint} It ${rule}`, summary: hint };
+  };
+  return withTextFault(faultIn, ListText(values, description));
 }
 
 const filters = {

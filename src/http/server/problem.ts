@@ -10,6 +10,8 @@ export const ERRORS_MAX = 20;
 export interface ProblemDetail {
   readonly pointer: string;
   readonly message: string;
+  /** What `detail` says instead of a long message; callers find the whole one in `errors`. */
+  readonly summary?: string | undefined;
 }
 
 export interface ProblemOptions {
@@ -81,8 +83,8 @@ function shownPointer(pointer: string): string {
 }
 
 /** A fault as a sentence for people; messages are the end of a sentence about the value. */
-function sentenceOf({ pointer, message }: ProblemDetail): string {
-  return pointer === "" ? `the body ${message}` : `${pointer}: ${message}`;
+function sentenceOf({ pointer, message, summary = message }: ProblemDetail): string {
+  return pointer === "" ? `the body ${summary}` : `${pointer}: ${summary}`;
 }
 
 /** The refusal of one value, of the body, the query or a header. */
@@ -93,9 +95,10 @@ export function invalid(pointer: string, message: string): Problem {
 /** A refusal that lists the faults, up to {@link ERRORS_MAX}; without any, the code says it all. */
 export function refusedFor(code: ProblemCode, faults: readonly ProblemDetail[]): Problem {
   const reported = faults.slice(0, ERRORS_MAX);
-  const errors = reported.map(({ pointer, message }) => ({ pointer: shownPointer(pointer), message }));
-  const [first] = errors;
+  const [first] = reported;
   if (first === undefined) return new Problem(code);
+  const errors = reported.map(({ pointer, message }) => ({ pointer: shownPointer(pointer), message }));
+  const sentence = sentenceOf({ ...first, pointer: shownPointer(first.pointer) });
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
-  return new Problem(code, { detail: `${sentenceOf(first)}${more}`, errors });
+  return new Problem(code, { detail: `${sentence}${more}`, errors });
 }

@@ -207,6 +207,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     ["sattus:bounced", "Did you mean status:?"],
     ["status:lost", "status: is one or several of"],
     ["status:bounced,lost", "status: is one or several of"],
+    ["status:bounced,defered", "Did you mean status:deferred?"],
     ["reason:mailbox_full,", "reason: is one or several of"],
     ["reason:mailbox_ful", "Did you mean reason:mailbox_full?"],
     ["reason:no_route,full", "Did you mean reason:mailbox_full?"],

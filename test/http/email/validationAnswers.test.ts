@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { EMAIL_REASONS } from "../../../src/domain/email/emailReasons.ts";
+import { EMAIL_STATUSES } from "../../../src/domain/email/state.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { described } from "../../gate/documentedAnswers.ts";
 import { direct, pdf } from "../../support/files/uploadFiles.ts";
@@ -378,6 +380,20 @@ describe.each(await testStores())("faults are reported in words on $name:", (sto
           ? `${pointer}: ${first}`
           : `the body ${first}`,
     );
+  });
+
+  test.each([
+    ["reason=no_route,mailbox_ful", "/reason: is not known here: did you mean mailbox_full?"],
+    ["reason=full", "/reason: is not known here: did you mean mailbox_full?"],
+    ["status=Bounced", "/status: is not known here: did you mean bounced?"],
+    ["reason=nonsense", "/reason: is not known here: errors lists the values"],
+  ])("?%s is answered with the value that was meant, and lists all of them once", async (query, detail) => {
+    const { status, json } = await tenant.call("GET", `/api/v1/emails?${query}`);
+    expect([status, json.detail]).toEqual([400, detail]);
+    const [{ message: words }] = json.errors;
+    const values = query.startsWith("status") ? EMAIL_STATUSES : EMAIL_REASONS;
+    expect(words).toContain(`ust be one of ${values.join(", ")}, or several of them with commas between`);
+    if (detail.endsWith("?")) expect(words).toStartWith(detail.slice(detail.indexOf(" ") + 1));
   });
 
   test("those of a request with more than twenty count only those that are listed", async () => {

@@ -9,6 +9,7 @@ import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { emailQuery } from "../../email/emailListing.ts";
+import { meantValue } from "../../email/meantValue.ts";
 
 /** What can be searched for, in the order in which a search is written. */
 export const SEARCH_WORDS = [
@@ -90,13 +91,12 @@ function unknownWord(name: string): string {
   return `“${name}:” cannot be searched for.${hint} There are ${SEARCH_WORDS.map((word) => `${word}:`).join(", ")}.`;
 }
 
-/** What is wrong with one of the reasons in a search. */
-function reasonFault(text: string): string {
-  const meant =
-    nearestName(text, EMAIL_REASONS) ??
-    EMAIL_REASONS.find((one) => one.split("_").includes(text.toLowerCase()));
-  const hint = meant === undefined ? "" : ` Did you mean reason:${meant}?`;
-  return `reason: is one or several of ${EMAIL_REASONS.join(", ")}.${hint}`;
+/** What is wrong with the values of a word, of which only these are known. */
+function listFaults(word: SearchWord, known: readonly string[], values: readonly string[] = []) {
+  if (values.every((value) => known.includes(value))) return [];
+  const meant = meantValue(known, values);
+  const hint = meant === null ? "" : ` Did you mean ${word}:${meant}?`;
+  return [`${word}: is one or several of ${known.join(", ")}.${hint}`];
 }
 
 /** The search box text for these terms. */
@@ -133,11 +133,9 @@ export function emailQueryOf(
   };
   const { template, tag } = words;
   const statuses = valuesOf(words.status);
-  if (statuses?.some((status) => !isOneOf(EMAIL_STATUSES, status)))
-    faults.push(`status: is one or several of ${EMAIL_STATUSES.join(", ")}.`);
   const reasons = valuesOf(words.reason);
-  const unknownReason = reasons?.find((reason) => !isOneOf(EMAIL_REASONS, reason));
-  if (unknownReason !== undefined) faults.push(reasonFault(unknownReason));
+  faults.push(...listFaults("status", EMAIL_STATUSES, statuses));
+  faults.push(...listFaults("reason", EMAIL_REASONS, reasons));
   if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
   const to = addressOf("to");
   const from = addressOf("from");
