@@ -21,6 +21,8 @@ import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
 const COLUMNS_MAX = 80;
+/** More workspaces than are offered to choose from. */
+const MANY = 60;
 
 let folder: string;
 beforeAll(async () => {
@@ -609,6 +611,20 @@ describe("where there is no data directory", () => {
       /^postledger: there is no workspace [^\n]+\n[^\n]+ workspace list` lists them[^\n]+\n$/,
     );
     expect((await call(["workspace", "pause", "Acme"], { cwd })).err).toContain("Acme is the name of");
+  });
+
+  test("one of many workspaces is known by its name", async () => {
+    const cwd = join(folder, "many");
+    await mkdir(cwd);
+    await call(["workspace", "create", "Acme"], { cwd });
+    const config = readConfig({ HOST: "127.0.0.1", DATA_DIR: join(cwd, "data") });
+    const last = await withLog(config, async ({ deps }) => {
+      for (let count = 0; count < MANY; count += 1)
+        await newWorkspace(deps, `Shop ${count}`, systemCommandContext("cli"));
+      return newWorkspace(deps, "Globex", systemCommandContext("cli"));
+    });
+    const { err } = await call(["workspace", "pause", "Globex"], { cwd });
+    expect(err).toContain(`Globex is the name of ${last}`);
   });
 
   test("what is renamed is known by the name that it has now, and not by the one from before", async () => {

@@ -1,3 +1,4 @@
+import { workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { AggregateKind } from "../../commands/transact.ts";
 import { type NamedWorkspace, workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
@@ -64,14 +65,19 @@ export async function loadOfWorkspace<
   return [...(await loadAllAggregates(store, kind))].filter(([, own]) => own.workspaceId === workspaceId);
 }
 
+/** How many workspaces of one name a hint lists. */
+const CALLED_MAX = 10;
+
 /** Checks the workspace id given to a command. Throws {@link CommandFailure} if there is no such workspace. */
 export async function existingWorkspace(store: EventStore, id: string): Promise<string> {
   if (isUuid(id) && (await store.lastRevision(workspaceStream(id))) !== null) return id;
-  const called = (await workspacesNamed(store)).filter(({ name }) => name === id);
+  const called = [...(await loadAllAggregates(store, workspaceAggregate))]
+    .filter(([, { name }]) => name === id)
+    .map(([calledId]) => calledId);
   const hint =
     called.length === 0
       ? `\`${POSTLEDGER} workspace list\` lists them with their ids`
-      : `its id is wanted: ${id} is the name of ${called.map((one) => one.id).join(", ")}`;
+      : `its id is wanted: ${id} is the name of ${called.slice(0, CALLED_MAX).join(", ")}`;
   throw new CommandFailure("not_found", `there is no workspace ${id}`, hint);
 }
 
