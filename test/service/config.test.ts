@@ -280,10 +280,7 @@ describe("settings", () => {
     });
   }
 
-  test("that have another name now are refused by both names", () => {
-    expect(errorsOf({ LOG_CACHE_MIB: "64" })).toEqual([
-      "LOG_CACHE_MIB is now called STORE_CACHE_MIB: set that instead",
-    ]);
+  test("STORE_CACHE_MIB is in MiB", () => {
     expect(readConfig({ STORE_CACHE_MIB: "64" }).storeCacheKib).toBe(64 * 1_024);
   });
 

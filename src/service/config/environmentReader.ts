@@ -92,11 +92,6 @@ export class EnvironmentReader {
     );
   }
 
-  /** Reports the old name of a renamed setting, which must not be silently ignored. */
-  renamed(name: string, newName: string): void {
-    if (this.text(name, "") !== "") this.errors.push(`${name} is now called ${newName}: set that instead`);
-  }
-
   /** A secret, from the variable itself or from the file that `<name>_FILE` names; null when neither is set. */
   secret(name: string): string | null {
     const value = this.text(name, "");

@@ -11,7 +11,6 @@ export type StoreConfig = Readonly<ReturnType<typeof readStoreConfig>>;
 
 export function readStoreConfig(reader: EnvironmentReader) {
   const dataDir = resolve(reader.text("DATA_DIR", DATA_DIR_DEFAULT));
-  reader.renamed("LOG_CACHE_MIB", "STORE_CACHE_MIB");
   return {
     dataDir,
     /** Below this many free bytes on the disk of DATA_DIR, sends are refused. */
