@@ -6,9 +6,13 @@ import { keyStatus } from "../../domain/apiKey/state.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, FreeText, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
+import { withErrorText } from "../body/validation.ts";
 
 export const Scope = OneOf(SCOPES);
-export const ApiKeyId = Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] });
+export const ApiKeyId = withErrorText(
+  "must be the id of a key: 12 letters and digits",
+  Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] }),
+);
 
 const fields = {
   id: ApiKeyId,

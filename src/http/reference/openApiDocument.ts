@@ -1,7 +1,6 @@
-import { type TObject, Type } from "@sinclair/typebox";
+import type { TObject } from "@sinclair/typebox";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
-import { Uuid } from "../body/commonSchemas.ts";
-import { type Operation, type Operations, TAGS } from "../server/operation.ts";
+import { type Operation, type Operations, paramsOf, TAGS } from "../server/operation.ts";
 import { ProblemBody } from "../server/problemResponse.ts";
 import { type Route, type RouteName, routes } from "../server/routes.ts";
 import { answersOf, documentMembers } from "./openApiResponses.ts";
@@ -22,7 +21,7 @@ const DESCRIPTION = `Postledger sends transactional email and calls webhooks, an
 
 **Lists** are newest first; items with the same time are in the order in which they were written to the log. Each page is \`{ data, next_cursor }\`. Only a \`next_cursor\` of null marks the last page: where a filter matches few items, a page may hold fewer than \`limit\`, or none.
 
-**Values**: times are RFC 3339 in UTC, lengths count Unicode code points, and an id of another workspace is an unknown id.
+**Values**: times are RFC 3339 in UTC, lengths count Unicode code points, and an id of another workspace is an unknown id. What cannot be an id is 400 INVALID_REQUEST.
 
 **Rate limits** hold for each running instance.`;
 
@@ -97,21 +96,15 @@ function parameters(
   return documentMembers(schema, components).map(([name, member]) => ({ name, in: place, ...member }));
 }
 
-/** The default path parameters: ids are UUIDs. */
-function paramsOf({ path }: Route): TObject {
-  const names = [...path.matchAll(/:([a-z_]+)/g)].map(([, name = ""]) => name);
-  const schemaOf = (name: string) => (/(^|_)id$/.test(name) ? Uuid : Type.String({ minLength: 1 }));
-  return Type.Object(Object.fromEntries(names.map((name) => [name, schemaOf(name)])));
-}
-
 /** The parameters and the body that an operation takes. */
 function requestOf(
   route: Route,
-  { params = paramsOf(route), query, headers, body, isBodyOptional, multipart }: Operation,
+  operation: Operation,
   components: Components,
 ): Pick<OpenApiOperation, "parameters" | "requestBody"> {
+  const { query, headers, body, isBodyOptional, multipart } = operation;
   const all = [
-    ...parameters(params, "path", components),
+    ...parameters(paramsOf(route, operation), "path", components),
     ...parameters(query, "query", components),
     ...parameters(headers, "header", components),
   ];

@@ -1,7 +1,7 @@
-import type { TObject, TSchema } from "@sinclair/typebox";
-import { NoQuery } from "../body/commonSchemas.ts";
+import { type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { NoQuery, Uuid } from "../body/commonSchemas.ts";
 import type { ProblemCode } from "./problemCodes.ts";
-import type { RouteName } from "./routes.ts";
+import type { Route, RouteName } from "./routes.ts";
 
 /** An answer that is not a problem. `schema` is null without a body; `contentType` is JSON by default. */
 export interface OperationResponse {
@@ -43,6 +43,14 @@ export interface Operation {
    * INTERNAL_ERROR with a scope or a path parameter, because it then reads what is stored.
    */
   readonly problems: readonly ProblemCode[];
+}
+
+/** The path parameters of an operation. */
+export function paramsOf({ path }: Route, { params }: Pick<Operation, "params">): TObject {
+  if (params !== undefined) return params;
+  const names = [...path.matchAll(/:([a-z_]+)/g)].map(([, name = ""]) => name);
+  const schemaOf = (name: string) => (/(^|_)id$/.test(name) ? Uuid : Type.String({ minLength: 1 }));
+  return Type.Object(Object.fromEntries(names.map((name) => [name, schemaOf(name)])));
 }
 
 /** Operations by the name of their route. */

@@ -6,7 +6,7 @@ import { checkBy } from "../body/validation.ts";
 import type { ListSource } from "../lists/caughtUpReads.ts";
 import { cursorsOfList } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead, authorizeUnread } from "./authorization.ts";
-import type { Operation, Operations } from "./operation.ts";
+import { type Operation, type Operations, paramsOf } from "./operation.ts";
 import { principalOf } from "./requestContext.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
 
@@ -14,6 +14,7 @@ import { type Route, type RouteName, routes } from "./routes.ts";
 interface Incoming {
   readonly request: Request;
   readonly set: Context["set"];
+  readonly params?: Record<string, string>;
   readonly query: Record<string, unknown>;
   body: unknown;
 }
@@ -21,18 +22,20 @@ interface Incoming {
 type Hook = (incoming: Incoming) => Promise<void>;
 
 /**
- * Checks the key, reads the body, then checks query and body; the status is that of success, unless the handler sets
+ * Checks the key, reads the body, then checks path, query and body; the status is that of success, unless the handler sets
  * another. Elysia would check a body only after `parse`, before which it turns every body into a stream: for a small
  * request that costs more than all our checks.
  */
 function hookOf(deps: Dependencies, route: Route, operation: Operation): Hook {
   const { body, query = NoQuery } = operation;
   const { status } = operation.success;
+  const checkParams = checkBy(paramsOf(route, operation));
   if (body === undefined) {
     const check = route.method === "GET" ? authorize(deps, route) : authorizeUnread(deps, route);
     const lists = listParametersOf(query);
     return async (incoming) => {
       await check(incoming.request);
+      checkParams(incoming.params ?? {});
       if (lists.length > 0) joinRepeated(incoming, lists);
       incoming.set.status = status;
     };
@@ -42,6 +45,7 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation): Hook {
   const checkQuery = checkBy(query);
   return async (incoming) => {
     const value = await read(incoming.request);
+    checkParams(incoming.params ?? {});
     checkQuery(incoming.query);
     checkBody(value);
     incoming.body = value;

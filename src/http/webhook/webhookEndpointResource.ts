@@ -1,9 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
-import { isUuid } from "../../kernel/ids.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
-import { invalid } from "../server/problem.ts";
 
 export const WebhookEventName = OneOf(WEBHOOK_EVENT_TYPES);
 
@@ -45,9 +43,3 @@ export const NewWebhookEndpoint = Closed(
 export const endpointJson = answerJson(WebhookEndpoint);
 
 export const WebhookTest = Closed({ object: Type.Literal("webhook_test"), delivery_id: Uuid });
-
-/** The id of an endpoint or a delivery, as streams use it; 400 if it is not a UUID. */
-export function webhookId(pointer: string, text: string): string {
-  if (!isUuid(text)) throw invalid(pointer, "must be a UUID");
-  return text.toLowerCase();
-}

@@ -15,11 +15,11 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import { checkRules } from "../body/validation.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { found, invalid, Problem } from "../server/problem.ts";
+import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { type EndpointRows, existingEndpoint } from "./webhookEndpointHandlers.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
-import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
+import { endpointJson } from "./webhookEndpointResource.ts";
 import { type DestinationRules, destinationOf } from "./webhookUrlCheck.ts";
 
 export interface WebhooksOptions extends ControllerOptions, EndpointRows {
@@ -76,7 +76,7 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
 
 function singleEndpoint(options: WebhooksOptions) {
   const { deps, basePath, rules } = options;
-  const idOf = ({ params }: EndpointCall) => webhookId("/id", params.id);
+  const idOf = ({ params }: EndpointCall) => idOfPath(params.id);
   const shown = async (call: EndpointCall) =>
     endpointJson(await existingEndpoint(options, principalOf(call.request).workspaceId, idOf(call)));
   const context = ({ request }: EndpointCall) => commandContextOf(request, deps);

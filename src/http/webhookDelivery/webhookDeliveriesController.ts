@@ -6,10 +6,9 @@ import { dateTime } from "../body/dateTimeText.ts";
 import { findPage, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
-import { invalid } from "../server/problem.ts";
+import { idOfPath, invalid } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { activeEndpoint, existingEndpoint } from "../webhook/webhookEndpointHandlers.ts";
-import { webhookId } from "../webhook/webhookEndpointResource.ts";
 import type { EndpointCall, WebhooksOptions } from "../webhook/webhookEndpointsController.ts";
 import {
   deliveryWithAttempts,
@@ -25,9 +24,9 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
   const { deps, basePath, readModel } = options;
   const deliveries = readModel("webhook-deliveries");
   const endpointOf = async ({ request, params }: EndpointCall, find = existingEndpoint) =>
-    find(options, principalOf(request).workspaceId, webhookId("/id", params.id));
+    find(options, principalOf(request).workspaceId, idOfPath(params.id));
   const deliveryOf = async (endpointId: string, text: string) =>
-    existingDelivery(deliveries, endpointId, webhookId("/delivery_id", text));
+    existingDelivery(deliveries, endpointId, idOfPath(text));
 
   return operationController(deps, webhookDeliveryOperations, {
     listWebhookDeliveries: async ({ query, ...call }) => {

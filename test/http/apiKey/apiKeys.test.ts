@@ -254,7 +254,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
         expectProblem(refused, 400, "INVALID_REQUEST");
         expect(refused.json.errors[0].pointer).toBe("/name");
       }
-      for (const id of [UNKNOWN_ID, other.keyId, crypto.randomUUID(), "%00"])
+      for (const id of [UNKNOWN_ID, other.keyId])
         expectProblem(await rename(tenant, id, { name: "mine" }), 404, "NOT_FOUND");
       const reader = callerOf(service.url, (await issue(tenant, { scopes: ["email:read"] })).json.key);
       expectProblem(await rename(reader, json.id, { name: "mine" }), 403, "FORBIDDEN");
@@ -313,19 +313,15 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect((await list(own)).status).toBe(200);
     });
 
-    test("finds no key that is unknown, another workspace's or no key id", async () => {
+    test("finds no key that is unknown or another workspace's, and refuses what is no key id", async () => {
       const other = await service.tenant({ sender: null });
-      for (const id of [
-        UNKNOWN_ID,
-        other.keyId,
-        crypto.randomUUID(),
-        "a",
-        "x".repeat(5_000),
-        "..%2F..",
-        "%00",
-      ]) {
+      for (const id of [UNKNOWN_ID, other.keyId]) {
         expectProblem(await revoke(tenant, id), 404, "NOT_FOUND");
         expectProblem(await get(tenant, id), 404, "NOT_FOUND");
+      }
+      for (const id of [crypto.randomUUID(), "a", "x".repeat(5_000), "..%2F..", "%00"]) {
+        expectProblem(await revoke(tenant, id), 400, "INVALID_REQUEST");
+        expectProblem(await get(tenant, id), 400, "INVALID_REQUEST");
       }
       expect((await list(other)).status).toBe(200);
     });

@@ -94,7 +94,6 @@ describe.each(await testStores())("a message as it was, on $name", (store) => {
     for (const answer of [
       await get(id, rfc3339(at - 1)),
       await get(unknown, rfc3339(at)),
-      await get("no-uuid", rfc3339(at)),
       await get(id, rfc3339(at), otherTenant),
     ]) {
       expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 404, code: "NOT_FOUND" });

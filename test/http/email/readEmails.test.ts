@@ -189,18 +189,9 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect((await get(id.toUpperCase())).json.id).toBe(id);
     });
 
-    const absent: readonly [string, string][] = [
-      ["an id that nobody has", UNKNOWN],
-      ["what is no uuid", "no-uuid"],
-      ["a uuid with something behind it", `${UNKNOWN}0`],
-      ["percent signs that encode nothing", "%zz%"],
-      ["a path out of the place", "..%2f..%2fhealth"],
-    ];
-    for (const [what, id] of absent) {
-      test(`is NOT_FOUND under ${what}`, async () => {
-        expectProblem(await get(id), 404, "NOT_FOUND");
-      });
-    }
+    test("is NOT_FOUND under an id that nobody has, or in a path that encodes nothing", async () => {
+      for (const id of [UNKNOWN, "%zz%"]) expectProblem(await get(id), 404, "NOT_FOUND");
+    });
 
     test("is NOT_FOUND for another workspace", async () => {
       const id = await accept();
@@ -602,7 +593,6 @@ describe.each(await testStores())("reading on $name", (store) => {
 
     test("what is not there is NOT_FOUND", async () => {
       expectProblem(await cancel(UNKNOWN), 404, "NOT_FOUND");
-      expectProblem(await cancel("no-uuid"), 404, "NOT_FOUND");
     });
 
     const bodies: readonly [string, string | undefined, string | null, number][] = [

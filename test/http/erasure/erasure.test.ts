@@ -240,7 +240,6 @@ describe.each(await testStores())("erasure on $name", (store) => {
       for (const [who, what] of [
         [other, id],
         [tenant, UNKNOWN],
-        [tenant, "nonsense"],
       ] as const)
         expectProblem(await erase(what, who), 404, "NOT_FOUND");
       expect((await get(id)).content_erased).toBe(false);
@@ -432,9 +431,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       ]) {
         expectProblem(await tenant.call("POST", ERASURES, { body }), 400, "INVALID_REQUEST");
       }
-      for (const id of [UNKNOWN, "nonsense"]) {
-        expectProblem(await tenant.call("GET", `${ERASURES}/${id}`), 404, "NOT_FOUND");
-      }
+      expectProblem(await tenant.call("GET", `${ERASURES}/${UNKNOWN}`), 404, "NOT_FOUND");
     });
 
     test("carries the reference that it is filed under, in its report, in lists and on the command line", async () => {

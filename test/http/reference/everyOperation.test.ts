@@ -27,7 +27,13 @@ const storing = described.filter(({ operation }) => operation.responses[500] !==
 
 /** The operation's path with ids that nobody has. */
 function pathOf({ path }: Described): string {
-  return path.replace(/\{[a-z_]+\}/g, () => crypto.randomUUID());
+  return path.replace(/\{[a-z_]+\}/g, () => unknownIdIn(path));
+}
+
+/** An id that nobody has, as the path takes them. */
+function unknownIdIn(path: string): string {
+  if (path.startsWith("/api/v1/senders")) return "0".repeat(64);
+  return path.startsWith("/api/v1/api-keys") ? "0".repeat(12) : crypto.randomUUID();
 }
 
 /** A token of a sender that there is not, made by this service: one made up by us would not be looked up at all. */
@@ -72,6 +78,24 @@ describe.each(await testStores())("every operation on $name", (store) => {
       });
       expect(problemOf(answer)).toEqual({ status: 400, code: "INVALID_REQUEST" });
       expect(answer.text).toContain("nonsense");
+    },
+  );
+
+  test.each(guarded.filter(({ path }) => /id\}/.test(path)))(
+    "$name refuses what cannot be an id",
+    async (one) => {
+      for (const id of ["main", `${crypto.randomUUID()}0`, "..%2F..%2Fhealth", "%00", "x".repeat(2_000)]) {
+        const body = one.operation.requestBody === undefined ? {} : { body: {} };
+        const answer = await tenant.call(one.method, one.path.replace(/\{[a-z_]*id\}/g, id), {
+          ...body,
+          headers: headersFor(one),
+        });
+        expect(problemOf(answer)).toEqual({ status: 400, code: "INVALID_REQUEST" });
+        expect(answer.json.errors[0]).toEqual({
+          pointer: "/id",
+          message: expect.stringMatching(/^must be /),
+        });
+      }
     },
   );
 

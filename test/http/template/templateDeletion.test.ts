@@ -100,7 +100,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     const { id } = await published();
     await tenant.call("POST", `${PATH}/${id}/archive`);
     expect(codeOf(await remove(id, await service.tenant()))).toBe("404 NOT_FOUND");
-    expect(codeOf(await remove("no-uuid"))).toBe("404 NOT_FOUND");
+    expect(codeOf(await remove("no-uuid"))).toBe("400 INVALID_REQUEST");
     expect((await remove(id)).status).toBe(204);
   });
 
