@@ -30,7 +30,7 @@ export interface WorkspacePageQuery extends PageQuery {
 }
 
 /** Greater than every rowid. */
-const ROWID_MAX = "9223372036854775807";
+export const ROWID_MAX = "9223372036854775807";
 
 /** The columns that a row of a list has at least. */
 export const CURSOR_COLUMNS = "id, created_at AS createdAt";

@@ -10,6 +10,7 @@ import {
   newerThan,
   OLDEST_FIRST,
   type PageQuery,
+  ROWID_MAX,
   type RowPage,
 } from "../keysetPagination.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
@@ -185,6 +186,22 @@ export function failedWebhooks(
   const sql = `SELECT ${COLUMNS} FROM deliveries INDEXED BY deliveries_failed WHERE endpoint_id = ? AND created_at >= ?
     AND ${IS_FAILED} ${page ? `AND ${page.sql}` : ""} ${OLDEST_FIRST} LIMIT ? + 0`;
   return allRows(db, sql, endpointId, since, ...(page?.values ?? []), limit);
+}
+
+/**
+ * An endpoint's deliveries created since a time whose last attempt failed and that wait for the next one, the soonest
+ * first, those after `after`.
+ */
+export function retryingWebhooks(
+  db: ReadDatabase,
+  { endpointId, since, now }: { readonly endpointId: string; readonly since: string; readonly now: EpochMs },
+  after: Pick<WebhookDeliveryRow, "id" | "dueAt"> | null,
+  limit: number,
+): readonly WebhookDeliveryRow[] {
+  const sql = `SELECT ${COLUMNS} FROM deliveries INDEXED BY deliveries_ready WHERE endpoint_id = ? AND state = 'ready'
+    AND (due_at, rowid) > (?, coalesce((SELECT rowid FROM deliveries WHERE id = ?), ${ROWID_MAX}))
+    AND attempts > 0 AND created_at >= ? ORDER BY due_at, rowid LIMIT ? + 0`;
+  return allRows(db, sql, endpointId, after?.dueAt ?? now, after?.id ?? "", since, limit);
 }
 
 /** One delivery of an endpoint; null if it has none with this id. */

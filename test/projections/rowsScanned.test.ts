@@ -6,7 +6,12 @@ import { type KeysetCursor, ROWS_SCANNED_MAX, type RowPage } from "../../project
 import type { Projection } from "../../projections/projection.ts";
 import { insertInto } from "../../projections/sqlHelpers.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
-import { failedWebhooks, listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
+import {
+  failedWebhooks,
+  listWebhookDeliveries,
+  retryingWebhooks,
+  type WebhookDeliveryRow,
+} from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile, SqlValue } from "../../src/ports/readDatabase.ts";
@@ -301,6 +306,24 @@ test("failed deliveries are walked in parts, each once", () => {
         .map((n) => `d${n}`),
     );
     const plans = queryPlans(db, (seen) => failedWebhooks(seen, endpoint, found[0] ?? null, LIMIT));
+    expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
+  });
+});
+
+test("deliveries that wait for their next attempt are walked in parts, each once, without those that are due", () => {
+  withTables(webhookDeliveries, (db) => {
+    fillDeliveries(db, () => ["pending", "email.sent"]);
+    db.run("UPDATE deliveries SET state = 'ready', attempts = 1, due_at = 1 + rowid / 3");
+    const endpoint = { endpointId: "p", since: rfc3339(START), now: 5 };
+    const found: WebhookDeliveryRow[] = [];
+    for (;;) {
+      const page = retryingWebhooks(db, endpoint, found.at(-1) ?? null, LIMIT);
+      found.push(...page);
+      if (page.length < LIMIT) break;
+    }
+    const waiting = db.all("SELECT id FROM deliveries WHERE due_at > 5 ORDER BY rowid");
+    expect(found.map(({ id }) => id)).toEqual(waiting.map(({ id }) => id as string));
+    const plans = queryPlans(db, (seen) => retryingWebhooks(seen, endpoint, found[0] ?? null, LIMIT));
     expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
   });
 });

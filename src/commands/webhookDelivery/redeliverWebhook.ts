@@ -54,7 +54,7 @@ async function recover(
 }
 
 /**
- * Requests each of these deliveries again. Leaves alone those that were delivered, wait or are in flight by now, also if
+ * Requests each of these deliveries again. Leaves alone those that were delivered, are due or are in flight by now, also if
  * two callers do this at once. Returns how many it requested.
  */
 export function recoverFailedDeliveries(

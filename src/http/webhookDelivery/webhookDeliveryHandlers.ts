@@ -2,6 +2,7 @@ import {
   failedWebhooks,
   isMissed,
   originOf,
+  retryingWebhooks,
   type WebhookDeliveryRow,
   webhookDelivery,
 } from "../../../projections/webhookDeliveries/queries.ts";
@@ -13,6 +14,7 @@ import {
 } from "../../commands/webhookDelivery/redeliverWebhook.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import {
   caughtUpRows,
   type ListSource,
@@ -39,9 +41,25 @@ export function redeliver(
   return redeliverWebhook(deps.store, id, request, context);
 }
 
+/** Adds all rows of a query, page by page, until there are no more or more than can be recovered. */
+async function addPages(
+  rows: WebhookDeliveryRow[],
+  deliveries: ReadModel,
+  query: (db: ReadDatabase, after: WebhookDeliveryRow | null) => readonly WebhookDeliveryRow[],
+): Promise<void> {
+  let after: WebhookDeliveryRow | null = null;
+  while (rows.length <= RECOVERED_MAX) {
+    const page = await scheduledRead(deliveries, (db) => query(db, after));
+    rows.push(...page);
+    if (page.length < RECOVERED_PER_QUERY) return;
+    after = page.at(-1) ?? null;
+  }
+}
+
 /**
- * Requests everything again that failed or was missed since a time (RFC 3339 in UTC), up to {@link RECOVERED_MAX}
- * deliveries; `hasMore` says whether there are more. Throws `StoreError`, and 503 if the rows do not catch up.
+ * Requests everything again that failed or was missed since a time (RFC 3339 in UTC), or waits for its next attempt, up to
+ * {@link RECOVERED_MAX} deliveries; `hasMore` says whether there are more. Throws `StoreError`, and 503 if the rows do not
+ * catch up.
  */
 export async function recoverSince(
   { deps, readModel }: ListSource,
@@ -51,13 +69,9 @@ export async function recoverSince(
   const deliveries = readModel("webhook-deliveries");
   await whenCaughtUp(deliveries);
   const rows: WebhookDeliveryRow[] = [];
-  while (rows.length <= RECOVERED_MAX) {
-    const page = await scheduledRead(deliveries, (db) =>
-      failedWebhooks(db, since, rows.at(-1) ?? null, RECOVERED_PER_QUERY),
-    );
-    rows.push(...page);
-    if (page.length < RECOVERED_PER_QUERY) break;
-  }
+  await addPages(rows, deliveries, (db, after) => failedWebhooks(db, since, after, RECOVERED_PER_QUERY));
+  const retrying = { ...since, now: context.at };
+  await addPages(rows, deliveries, (db, after) => retryingWebhooks(db, retrying, after, RECOVERED_PER_QUERY));
   const failed = rows.slice(0, RECOVERED_MAX).map(requestOf);
   const requested = await recoverFailedDeliveries(deps.store, failed, context);
   return { requested, hasMore: rows.length > RECOVERED_MAX };

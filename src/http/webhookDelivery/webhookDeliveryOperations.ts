@@ -41,9 +41,10 @@ export const webhookDeliveryOperations = operationsOf("Webhook deliveries", {
     ...answersAccepted(WebhookDelivery, "NOT_FOUND", "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
   recoverWebhook: {
-    summary: "Deliver again what has failed, was skipped or was missed since a time",
+    summary:
+      "Deliver again what has failed, waits for its next attempt, was skipped or was missed since a time",
     description:
-      "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. Deliveries in flight are left alone.",
+      "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. The retry schedule of each starts again. Deliveries in flight are left alone.",
     body: RecoverWebhookBody,
     ...answersOk(WebhookRecovery, "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },

@@ -7,7 +7,7 @@ import { until } from "../../support/until.ts";
 import type { ReceivedCall } from "../../support/webhook/webhookReceiver.ts";
 import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
 
-const NAMES = ["missing", "shop", "books", "audit", "gone", "busy", "shy", "moved"];
+const NAMES = ["missing", "shop", "books", "audit", "gone", "busy", "shy", "moved", "away"];
 const NOBODY = "11111111-1111-4111-8111-111111111111";
 
 describe.each(await testStores())("webhook endpoints on $name", (store) => {
@@ -180,6 +180,29 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
         code: "WEBHOOK_DISABLED",
       });
     }
+  });
+
+  test("that failed for a while recover what waits for its next attempt", async () => {
+    const other = await world.service.tenant();
+    statuses.set("away", 500);
+    const { id } = await register(other, "away", { event_types: ["email.queued"] });
+    await other.send(newKey(), message());
+    await other.send(newKey(), message());
+    const waiting = async () =>
+      (await other.call("GET", `/webhooks/${id}/deliveries?status=pending`)).json.data as {
+        attempts: number;
+      }[];
+    // The third attempt is a minute away.
+    await until(
+      async () => (await waiting()).filter(({ attempts }) => attempts === 2).length === 2,
+      "two attempts",
+    );
+    statuses.set("away", 200);
+    const recover = () => other.call("POST", `/webhooks/${id}/recover`, { body: {} });
+    expect((await recover()).json).toEqual({ object: "webhook_recovery", requested: 2, has_more: false });
+    await until(() => callsTo("away").length === 6, "the recovered deliveries");
+    await until(async () => (await waiting()).length === 0, "their outcomes");
+    expect((await recover()).json.requested).toBe(0);
   });
 
   test("that were disabled recover what happened meanwhile, each event once", async () => {

@@ -169,8 +169,8 @@ function recoverQuestion(): Question {
     text: (
       <>
         <p>
-          What was given up, was skipped, or happened while the endpoint was disabled is delivered now. What
-          is under way is left alone.
+          What was given up, waits for its next attempt, was skipped, or happened while the endpoint was
+          disabled is delivered now. What is under way is left alone.
         </p>
         <Select
           name="since_ms"
