@@ -90,14 +90,15 @@ describe("a new message in the dashboard", () => {
   test("is refused beside the wrong field, and keeps what was typed", async () => {
     for (const [wrong, field, why] of [
       [{ from: "x@other.example" }, "from", "is not a sending address of this workspace"],
-      [{ to: "nobody" }, "to", "must be one bare address"],
+      [{ to: " nobody " }, "to", "must be one bare address"],
       [{ subject: "" }, "subject", "must have 1 to 998 characters"],
       [{ text: "" }, "text", "Write a text, or HTML."],
     ] as const) {
-      const { status, html } = await fixture.visitor.post(PATH, { ...fields(), text: "Typed.", ...wrong });
+      const { status, html } = await fixture.visitor.post(PATH, { ...fields(), text: "  Typed.", ...wrong });
       expect(status).toBeGreaterThanOrEqual(400);
       expect(html).toMatch(new RegExp(`id="${field}-fault">[^<]*${why}`));
-      if (field !== "text") expect(html).toContain("Typed.");
+      if (field !== "text") expect(html).toContain("  Typed.");
+      if (field === "to") expect(html).toContain('value="nobody"');
     }
   });
 

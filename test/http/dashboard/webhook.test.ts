@@ -72,7 +72,10 @@ describe("the pages of webhooks", () => {
   });
 
   test("a form with faults comes back with what was written and what is wrong", async () => {
-    const refused = await visitor.post("/webhooks/new", { url: "http://127.0.0.1/", description: "mine" });
+    const refused = await visitor.post("/webhooks/new", {
+      url: " http://127.0.0.1/ ",
+      description: "mine\n",
+    });
     expect(refused.status).toBe(422);
     expect(refused.html).toContain('value="http://127.0.0.1/"');
     expect(refused.html).toContain('value="mine"');

@@ -96,10 +96,10 @@ function linesOf(form: URLSearchParams, name: string): readonly string[] {
 
 /** The form's input as an unchecked body of the API. */
 function requestedKey(form: URLSearchParams): unknown {
-  const expiresAt = fieldOf(form, "expires_at").trim();
+  const expiresAt = fieldOf(form, "expires_at");
   const [senders, ranges] = [linesOf(form, "senders"), linesOf(form, "client_ranges")];
   return {
-    name: fieldOf(form, "name").trim(),
+    name: fieldOf(form, "name"),
     scopes: form.getAll("scopes"),
     ...(form.get("test") === "true" ? { test: true } : {}),
     ...(expiresAt === ""

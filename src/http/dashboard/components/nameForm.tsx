@@ -9,7 +9,7 @@ import { Heading } from "./heading.tsx";
 
 /** The name that was submitted with a {@link NameForm}, and what is wrong with it. */
 export function enteredName(form: URLSearchParams) {
-  const name = fieldOf(form, "name").trim();
+  const name = fieldOf(form, "name");
   const fault = displayNameFault(name);
   return { name, fault: fault === null ? undefined : `A name ${fault}.` };
 }

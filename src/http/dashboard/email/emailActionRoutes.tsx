@@ -12,6 +12,7 @@ import { Field } from "../components/form.tsx";
 import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
+import { fieldOf } from "../frame/formBody.ts";
 import { nonceOf } from "../newEmail/sendFromForm.ts";
 import { recipientSuppression } from "../suppression/recipientSuppression.ts";
 import { aboveMessage, messageOf } from "./emailRoutes.tsx";
@@ -101,7 +102,7 @@ async function askSendAgain(
 
 async function doSendAgain({ deps }: Options, context: PageContext): Promise<Page | Response> {
   const view = await reachable({ deps }, context);
-  const to = (context.form.get("to") ?? "").trim();
+  const to = fieldOf(context.form, "to");
   const nonce = nonceOf(context);
   const parsed = parseAddress(to);
   if ("invalid" in parsed)

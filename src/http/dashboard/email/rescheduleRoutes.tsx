@@ -10,7 +10,7 @@ import { Field } from "../components/form.tsx";
 import { fieldTime, timeOfField } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { formFields } from "../frame/formBody.ts";
+import { fieldOf, formFields } from "../frame/formBody.ts";
 import { reachable } from "./emailActionRoutes.tsx";
 import { aboveMessage } from "./emailRoutes.tsx";
 
@@ -56,7 +56,7 @@ function askTime(context: PageContext, view: EmailView, fault?: string): Page {
 
 async function doReschedule(options: Options, context: PageContext): Promise<Page | Response> {
   const view = await reachable(options, context);
-  const at = parseDateTime(timeOfField((context.form.get("scheduled_at") ?? "").trim()));
+  const at = parseDateTime(timeOfField(fieldOf(context.form, "scheduled_at")));
   if (at === null) return askTime(context, view, "It must be a day and a time.");
   const fault = scheduleFault(at, options.deps.clock.now());
   if (fault !== null) return askTime(context, view, `It ${fault}.`);

@@ -40,8 +40,8 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
 
 /** Makes the request of a form. Throws a `Problem` if it cannot. */
 async function requestEntered(deps: Options["deps"], { form, commandContext }: PageContext): Promise<string> {
-  const address = addressIn("/address", fieldOf(form, "address").trim());
-  const reference = fieldOf(form, "reference").trim() || null;
+  const address = addressIn("/address", fieldOf(form, "address"));
+  const reference = fieldOf(form, "reference") || null;
   const [fault] = referenceFaults("/reference", reference);
   if (fault !== undefined) throw invalid(fault.pointer, fault.message);
   return requestPersonErasure(deps, address, commandContext(), reference);

@@ -24,15 +24,24 @@ export async function readForm(
 }
 
 /** The name, value and fault of a form's fields, each by its name: as submitted, or as they are before that. */
-export function formFields(form: URLSearchParams, faults: Readonly<Record<string, string>> = {}) {
+export function formFields(
+  form: URLSearchParams,
+  faults: Readonly<Record<string, string>> = {},
+  read: typeof fieldOf = fieldOf,
+) {
   return (name: string, initial = "") => ({
     name,
-    value: form.has(name) ? fieldOf(form, name) : initial,
+    value: form.has(name) ? read(form, name) : initial,
     fault: faults[name],
   });
 }
 
-/** The text of a field with plain line feeds: browsers send CRLF (HTML, form submission). */
+/** The text of a field without the white space around it. */
 export function fieldOf(form: URLSearchParams, name: string): string {
+  return verbatimFieldOf(form, name).trim();
+}
+
+/** The text of a field as typed, with plain line feeds: browsers send CRLF (HTML, form submission). */
+export function verbatimFieldOf(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? "").replaceAll("\r\n", "\n");
 }

@@ -10,7 +10,7 @@ import { Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { fieldOf, formFields } from "../frame/formBody.ts";
+import { fieldOf, formFields, verbatimFieldOf } from "../frame/formBody.ts";
 import { usableAddresses } from "../sender/usableAddresses.ts";
 import { SendForm } from "./sendForm.tsx";
 import { type SendFormState, sendFromForm } from "./sendFromForm.ts";
@@ -40,7 +40,7 @@ async function newEmailPage(
 ): Promise<Page> {
   const above = context.may("email:read") ? { path: "/messages", title: "Messages" } : null;
   const addresses = await usableAddresses(options, context);
-  const field = formFields(context.form, state.faults?.fields);
+  const field = formFields(context.form, state.faults?.fields, verbatimFieldOf);
   return {
     title: "New message",
     ...(above === null ? {} : { above: [above] }),
@@ -81,7 +81,8 @@ async function newEmailPage(
 }
 
 function sendNewEmail(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
-  const isEmpty = fieldOf(context.form, "text") === "" && fieldOf(context.form, "html") === "";
+  const isEmpty =
+    verbatimFieldOf(context.form, "text") === "" && verbatimFieldOf(context.form, "html") === "";
   return sendFromForm(options.deps, context, {
     body: () => bodyOf(context),
     keyPrefix: "new:",
@@ -92,12 +93,12 @@ function sendNewEmail(options: DashboardOptions, context: PageContext): Promise<
 }
 
 function bodyOf({ form }: PageContext): unknown {
-  const html = fieldOf(form, "html");
-  const text = fieldOf(form, "text");
+  const html = verbatimFieldOf(form, "html");
+  const text = verbatimFieldOf(form, "text");
   return {
-    from: fieldOf(form, "from").trim(),
-    to: fieldOf(form, "to").trim(),
-    subject: fieldOf(form, "subject"),
+    from: fieldOf(form, "from"),
+    to: fieldOf(form, "to"),
+    subject: verbatimFieldOf(form, "subject"),
     ...(html === "" ? {} : { html }),
     ...(text === "" ? { auto_text: true } : { text }),
   };

@@ -48,8 +48,8 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get(PATH, SCOPE, (context) => listPage(options, context, null)),
     post(PATH, SCOPE, async (context) => {
-      const name = fieldOf(context.form, "name").trim();
-      const displayName = fieldOf(context.form, "display_name").trim();
+      const name = fieldOf(context.form, "name");
+      const displayName = fieldOf(context.form, "display_name");
       try {
         const sender = checkedSender(name, displayName === "" ? undefined : displayName);
         const added = await addOrRenameSender(
@@ -152,7 +152,7 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
     }),
     post(`${ONE}/display-name`, SCOPE, async (context) => {
       const view = await senderOf(options, context);
-      const displayName = fieldOf(context.form, "display_name").trim();
+      const displayName = fieldOf(context.form, "display_name");
       try {
         const sender = checkedSender(view.sender.name, displayName === "" ? null : displayName);
         const wanted = { ...sender, workspaceId: context.workspaceId };

@@ -38,8 +38,8 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
     get(PATH, "suppression:manage", (context) => listPage(options, context, {})),
     get(`${PATH}.csv`, "suppression:manage", (context) => suppressionCsv(options, context, queryOf(context))),
     post(PATH, "suppression:manage", async (context) => {
-      const address = parseAddress(fieldOf(context.form, "address").trim());
-      const note = fieldOf(context.form, "note").trim() || null;
+      const address = parseAddress(fieldOf(context.form, "address"));
+      const note = fieldOf(context.form, "note") || null;
       const isLong = note !== null && codePoints(note) > NOTE_CHARACTERS_MAX;
       if ("invalid" in address || isLong) {
         const faults = {

@@ -1,7 +1,7 @@
 import type { VersionSource } from "../../../commands/template/compiledTemplateCache.ts";
 import { parseJson } from "../../../kernel/text/json.ts";
 import type { ProblemDetail } from "../../server/problem.ts";
-import { fieldOf } from "../frame/formBody.ts";
+import { fieldOf, verbatimFieldOf } from "../frame/formBody.ts";
 import { sentence } from "../frame/formFaults.ts";
 
 /** A variable in the form. */
@@ -34,19 +34,19 @@ export function draftFields(form: URLSearchParams): DraftFields {
   const rows: VariableFields[] = [];
   for (let row = 0; row < ROWS_MAX && form.has(`name-${row}`); row += 1) {
     rows.push({
-      name: fieldOf(form, `name-${row}`).trim(),
+      name: fieldOf(form, `name-${row}`),
       type: fieldOf(form, `type-${row}`),
       isRequired: form.has(`required-${row}`),
-      fallback: fieldOf(form, `default-${row}`),
+      fallback: verbatimFieldOf(form, `default-${row}`),
     });
   }
   const samples = [...form.keys()]
     .filter((key) => key.startsWith(SAMPLE_PREFIX))
-    .map((key) => [key.slice(SAMPLE_PREFIX.length), fieldOf(form, key)] as const);
+    .map((key) => [key.slice(SAMPLE_PREFIX.length), verbatimFieldOf(form, key)] as const);
   return {
-    subject: fieldOf(form, "subject"),
-    html: fieldOf(form, "html"),
-    text: fieldOf(form, "text"),
+    subject: verbatimFieldOf(form, "subject"),
+    html: verbatimFieldOf(form, "html"),
+    text: verbatimFieldOf(form, "text"),
     variables: rows,
     samples: new Map(samples),
   };

@@ -99,7 +99,7 @@ function sendBody(
   { version, source }: VersionView,
   form: URLSearchParams,
 ): unknown {
-  const addresses = { from: fieldOf(form, "from").trim(), to: fieldOf(form, "to").trim() };
+  const addresses = { from: fieldOf(form, "from"), to: fieldOf(form, "to") };
   const variables = sampleValues(source.variables, draftFields(form).samples);
   if (version.publishedAt !== null)
     return { ...addresses, template_id: templateId, template_version_id: version.id, variables };

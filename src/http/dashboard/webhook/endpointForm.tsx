@@ -24,8 +24,8 @@ const checkBody = checkBy(EndpointBody);
 export function checkedInput(form: URLSearchParams): EndpointInput {
   const chosen = [...new Set(form.getAll("event_types"))];
   const eventTypes = chosen.length === 0 ? null : chosen;
-  const url = fieldOf(form, "url").trim();
-  const description = fieldOf(form, "description").trim() || null;
+  const url = fieldOf(form, "url");
+  const description = fieldOf(form, "description") || null;
   const body = { url, description, event_types: eventTypes };
   checkBody(body);
   checkRules(EndpointBody, body);
