@@ -23,7 +23,7 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
   ],
   unreachable: [
     "the relay cannot be reached",
-    "check host and port in SMTP_URL, and that it runs and no firewall is between",
+    "check host and port in SMTP_URL, and that it runs and no firewall is between; a port that begins with TLS (465) needs smtps://",
   ],
   throttled: [
     "the relay asks for slower sending",

@@ -62,34 +62,40 @@ export function submissionSession(options: SubmissionOptions): SubmissionHandler
 }
 
 async function logIn(
-  { deps, rateLimits }: SubmissionOptions,
+  { deps, rateLimits, log }: SubmissionOptions,
   password: string,
   { address }: SubmissionClient,
 ): Promise<LoggedIn<Principal> | SmtpReply> {
+  const record = (workspaceId: string | null) => new SubmissionRecord(log, workspaceId);
   const principal = await authenticate(deps, password === "" ? null : `Bearer ${password}`);
   if (typeof principal === "string") {
     const retryAfterSeconds = await rateLimits.countFailure(address);
+    record(null).refused(new Problem(retryAfterSeconds === null ? "UNAUTHORIZED" : "RATE_LIMITED"));
     if (retryAfterSeconds === null) return reply(535, "5.7.8", REFUSED[principal]);
     return reply(421, "4.7.0", `too many failed log-ins: try again in ${retryAfterSeconds} s`);
   }
-  if (!principal.scopes.has("email:send")) {
-    return reply(535, "5.7.8", "sending needs an API key with the scope email:send");
-  }
-  if (principal.clients !== null && !isClientIn(address, principal.clients)) {
-    return reply(535, "5.7.8", "this API key is not accepted from this client's address");
-  }
-  return { user: principal, owner: principal.workspaceId };
+  const forbidden = logInForbidden(principal, address);
+  if (forbidden === null) return { user: principal, owner: principal.workspaceId };
+  record(principal.workspaceId).refused(new Problem("FORBIDDEN"));
+  return reply(535, "5.7.8", forbidden);
 }
 
-/** One mail in the request log: only its first outcome is logged. */
-class MailRecord {
+/** Why a valid key may not log in from this address; null if it may. */
+function logInForbidden({ scopes, clients }: Principal, address: string): string | null {
+  if (!scopes.has("email:send")) return "sending needs an API key with the scope email:send";
+  const isRefusedHere = clients !== null && !isClientIn(address, clients);
+  return isRefusedHere ? "this API key is not accepted from this client's address" : null;
+}
+
+/** One mail, or one refused log-in, in the request log: only its first outcome is logged. */
+class SubmissionRecord {
   readonly requestId = newRequestId();
   private readonly startedAt = performance.now();
   private isLogged = false;
 
   constructor(
     private readonly log: RequestLog,
-    private readonly workspaceId: string,
+    private readonly workspaceId: string | null,
   ) {}
 
   accepted(): void {
@@ -121,7 +127,7 @@ async function take(
   { user, recipients, content }: IncomingMail<Principal>,
 ): Promise<SmtpReply> {
   const { bodies, requests, log } = options;
-  const record = new MailRecord(log, user.workspaceId);
+  const record = new SubmissionRecord(log, user.workspaceId);
   const body = bodies.open(user.workspaceId);
   // Begins before we check whether the log is frozen: once a freeze sees no request in flight, none gets in later.
   requests.begin();

@@ -30,7 +30,7 @@ describe("on a log without a workspace", () => {
         name: "workspaces",
         status: "warning",
         detail: "there is none, so nobody can use the service",
-        action: expect.stringContaining("`bun run postledger workspace create`"),
+        action: expect.stringContaining("`bun run postledger workspace create <name>`"),
       };
       expect(await workspaceChecks()).toEqual([emptyCheck]);
       await service.kill("SIGTERM");

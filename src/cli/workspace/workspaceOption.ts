@@ -91,7 +91,7 @@ async function onlyWorkspace(store: EventStore, hint: string): Promise<NamedWork
 
 /** The failure of a command that needs a workspace when there is none. */
 export function noWorkspace(): CommandFailure {
-  const hint = `make one: \`${POSTLEDGER} workspace create\``;
+  const hint = `make one: \`${POSTLEDGER} workspace create <name>\``;
   return new CommandFailure("not_found", "there is no workspace yet", hint);
 }
 

@@ -23,7 +23,8 @@ export function processMetrics(): () => readonly Metric[] {
       ]),
       single("process_resident_memory_bytes", "Memory of the process.", rss),
       ...descriptorMetrics(),
-      single("nodejs_heap_size_total_bytes", "Size of the JavaScript heap.", heapTotal),
+      // Bun's total can be smaller than what is used.
+      single("nodejs_heap_size_total_bytes", "Size of the JavaScript heap.", Math.max(heapTotal, heapUsed)),
       single("nodejs_heap_size_used_bytes", "Used part of the JavaScript heap.", heapUsed),
       single("nodejs_external_memory_bytes", "Memory of JavaScript objects outside of the heap.", external),
       ...lagMetrics(lag),
