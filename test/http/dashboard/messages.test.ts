@@ -156,6 +156,30 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(html).not.toContain("What became of it");
   });
 
+  test("that wait for another attempt show what the relay said", async () => {
+    const at = new Date(Date.now() + 49 * 3_600_000).toISOString();
+    const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));
+    const standing = async () => {
+      const { html } = await visitor.get(`/messages/${json.id}`);
+      return /aria-label="Why it waits".*?<\/section>/s.exec(html)?.[0];
+    };
+    const deferred = { attempt: 1, attemptBurnt: true, ambiguous: false, nextAttemptAt: at };
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "smtp" } },
+      {
+        type: "EmailDeferred",
+        data: { ...deferred, reason: "recipient_deferred", code: 450, reply: "450 4.2.0 come back later" },
+      },
+    );
+    expect(await standing()).toContain('<pre class="said">450 4.2.0 come back later</pre>');
+    await service.addEmailEvents(json.id, {
+      type: "EmailDeferred",
+      data: { ...deferred, reason: "resumed" },
+    });
+    expect(await standing()).not.toContain("come back later");
+  });
+
   test("show the webhook calls of their end even after very many attempts", async () => {
     const own = await service.tenant();
     const urls = Array.from({ length: 21 }, (_, index) => `https://hook${index}.example.com/`);

@@ -142,11 +142,13 @@ const Standing: FC<EmailPageProps> = (props) => {
   if (waiting === null) return <Ended {...props} />;
   const isDueLater = view.email.status === "deferred" && view.email.nextAttemptAt > now;
   const isTryable = context.may("email:send") && (isDueLater || view.email.isDeliveryUnknown);
+  const said = lastReply(view);
   return (
     <section class="standing waiting" aria-label="Why it waits">
       <div>
         <h2>{WAITING_TITLES[waiting.reason]}</h2>
         {waiting.reason === "scheduled" ? null : <p>{waitingDetail(waiting)}</p>}
+        {said ? <pre class="said">{said}</pre> : null}
         {waiting.until === null ? null : (
           <p>
             {UNTIL_WORDS[waiting.reason] ?? "Next:"} <Ago at={waiting.until} now={now} />,{" "}
@@ -183,6 +185,13 @@ function waitingDetail({ reason, detail }: Waiting): string {
   return reason === "retry_scheduled" && named !== undefined
     ? `The last attempt was put off. ${reasonText(named)}`
     : detail;
+}
+
+/** What the relay said when it put the message off; undefined if it was put off for another reason since. */
+function lastReply({ email, events }: EmailView): string | undefined {
+  if (email.status !== "deferred") return undefined;
+  const last = events.findLast(({ event }) => event.type === "EmailDeferred")?.event;
+  return last?.type === "EmailDeferred" ? last.data.reply : undefined;
 }
 
 /** The events of the statuses with which a message ends badly. */
