@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SCOPES } from "../../src/domain/apiKey/scopes.ts";
 import { allDashboardRoutes } from "../../src/http/dashboard/frame/allDashboardRoutes.ts";
 import type { DashboardOptions } from "../../src/http/dashboard/frame/dashboardOptions.ts";
 import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
@@ -17,6 +18,7 @@ import {
 } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 240_000;
+const EXPIRES_AT = "2099-12-31T12:00:00Z";
 const REFUSED_IN_FRAME = /^Blocked script execution in .*sandboxed|violates .* directive: "img-src data:"/;
 /** Of what a browser shows as a page: files and parts of other pages are left out. */
 const routes = allDashboardRoutes(stub() as DashboardOptions, stub() as LiveStreams).filter(
@@ -70,6 +72,30 @@ describeInBrowser("every page with hostile content", (browser) => {
       // What a mail in its frame wants is refused, and the browser says so.
       expect(errors.filter((error) => !REFUSED_IN_FRAME.test(error))).toEqual([]);
       expect(errors.join()).not.toContain("run is not defined");
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "lists keep their rows within the window at every width",
+    async () => {
+      const { json } = await tenant.call("POST", "/api/v1/api-keys", {
+        body: { name: "Storefront in production ".repeat(4).trim(), scopes: SCOPES, expires_at: EXPIRES_AT },
+      });
+      await fetch(`${service.url}/api/v1/emails`, { headers: { authorization: `Bearer ${json.key}` } });
+      const { page } = await browser.open();
+      await logInByKey(page, service.url, tenant.apiKey);
+      for (const address of addresses.filter((one) => !one.slice(1).includes("/"))) {
+        await page.goto(`${service.url}/dashboard${address}`);
+        await page.locator("main h1").waitFor();
+        for (const width of [1280, 1180, 1024, 1000, 900, 840, 800, 390]) {
+          await page.setViewportSize({ width, height: 860 });
+          const wide = await page.evaluate(
+            "[...document.querySelectorAll('.rows')].filter((one) => one.scrollWidth > one.clientWidth).length",
+          );
+          expect({ address, width, wide }).toEqual({ address, width, wide: 0 });
+        }
+      }
     },
     TEST_MS_MAX,
   );
