@@ -170,6 +170,7 @@ const Group: FC<{
   <ul>
     {group
       .filter(({ scope }) => scope === null || context.may(scope))
+      .filter(({ isOfOutbox }) => isOfOutbox === undefined || context.isOutbox)
       .map((item) => (
         <li>
           <a href={context.to(item.path)} aria-current={item === current ? "page" : undefined}>

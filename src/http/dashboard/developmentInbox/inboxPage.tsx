@@ -59,8 +59,8 @@ export const InboxPage: FC<InboxProps> = (props) => {
         >
           <NoRows
             isBuilding={context.readModelBuild !== null}
-            nextCursor={null}
-            empty={<NoMail context={context} />}
+            nextCursor={nextCursor}
+            empty={<NoMail context={context} isOutbox={isOutbox} />}
           />
         </div>
       ) : (
@@ -81,14 +81,21 @@ export const InboxPage: FC<InboxProps> = (props) => {
   );
 };
 
-const NoMail: FC<Pick<InboxProps, "context">> = ({ context }) => (
-  <Empty title="No mail yet">
-    <p>Send a message with the API: it appears here within a second, as its recipient would see it.</p>
-    <p>
-      <a href={context.to("/messages")}>How to send a first one</a>
-    </p>
-  </Empty>
-);
+const NoMail: FC<Pick<InboxProps, "context" | "isOutbox">> = ({ context, isOutbox }) =>
+  isOutbox ? (
+    <Empty title="No mail yet">
+      <p>Send a message with the API: it appears here within a second, as its recipient would see it.</p>
+      <p>
+        <a href={context.to("/messages")}>How to send a first one</a>
+      </p>
+    </Empty>
+  ) : (
+    <Empty title="No mail here">
+      <p>
+        <a href={context.to("/messages")}>Messages</a> lists the mail that goes to the relay.
+      </p>
+    </Empty>
+  );
 
 const MailList: FC<InboxProps> = ({ context, mails, opened, cursor }) => (
   <ul

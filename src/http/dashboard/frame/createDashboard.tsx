@@ -181,7 +181,7 @@ async function pageContextOf(
   request: Request,
   asked: LoggedIn & Pick<PageContext, "path" | "params" | "query">,
 ): Promise<PageContext> {
-  const { deps, basePath, home, sessions } = frame;
+  const { deps, basePath, home, sessions, isOutbox } = frame;
   const { session, principal: key } = asked;
   const isTest = key.isTest || session.showsTest === true;
   const principal = { ...key, isTest };
@@ -198,6 +198,7 @@ async function pageContextOf(
     formToken: sessions.formToken(session),
     workspaceId,
     workspaceName: workspace?.name ?? workspaceId,
+    isOutbox,
     readModelBuild: build,
     may: (scope) => scopes.has(scope),
     to,

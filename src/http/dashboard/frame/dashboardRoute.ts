@@ -29,6 +29,8 @@ export interface PageContext {
   readonly workspaceId: string;
   /** Of the workspace. */
   readonly workspaceName: string;
+  /** Whether mail is only written to files, which the inbox shows. */
+  readonly isOutbox: boolean;
   /** Whether the key has this scope. Pages hide what it may not do. */
   may(scope: Scope): boolean;
   /** The progress of read models being built, which pages still lack rows of. Null while all are caught up. */
