@@ -13,7 +13,7 @@ import {
 } from "../body/commonFaults.ts";
 import { Closed, Nullable, ShownName, Text, Time } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { checkRules, withRules } from "../body/validation.ts";
+import { checkRules, withAdvice, withRules } from "../body/validation.ts";
 import { invalid, type ProblemDetail } from "../server/problem.ts";
 import { Scope } from "./apiKeyResource.ts";
 
@@ -21,42 +21,54 @@ const Scopes = Type.Array(Scope, { minItems: 1, uniqueItems: true, maxItems: SCO
 
 const BOUND_ITEMS_MAX = 100;
 
+/** Members of other services' requests that ours does not have. */
+const ADVICE = {
+  permission: "scopes say what it may do",
+  permissions: "scopes say what it may do",
+  domain_id: "did you mean senders?",
+};
+
 export const IssueApiKeyBody = withRules(
-  Closed(
-    {
-      name: ShownName("What it is for."),
-      scopes: Scopes,
-      expires_at: Type.Optional(Nullable(Time("RFC 3339, in the future; never when it is absent or null."))),
-      senders: Type.Optional(
-        Nullable(
-          Type.Array(Text({ minLength: 1, maxLength: ADDRESS_CHARACTERS_MAX }), {
-            minItems: 1,
-            maxItems: BOUND_ITEMS_MAX,
-            description:
-              "Addresses and domains that it may send from; absent or null: all of the workspace. A domain is exactly that " +
-              "one. It then cancels and erases messages from those alone.",
+  withAdvice(
+    ADVICE,
+    Closed(
+      {
+        name: ShownName("What it is for."),
+        scopes: Scopes,
+        expires_at: Type.Optional(
+          Nullable(Time("RFC 3339, in the future; never when it is absent or null.")),
+        ),
+        senders: Type.Optional(
+          Nullable(
+            Type.Array(Text({ minLength: 1, maxLength: ADDRESS_CHARACTERS_MAX }), {
+              minItems: 1,
+              maxItems: BOUND_ITEMS_MAX,
+              description:
+                "Addresses and domains that it may send from; absent or null: all of the workspace. A domain is exactly that " +
+                "one. It then cancels and erases messages from those alone.",
+            }),
+          ),
+        ),
+        client_ranges: Type.Optional(
+          Nullable(
+            Type.Array(Text({ minLength: 1, maxLength: 49 }), {
+              minItems: 1,
+              maxItems: BOUND_ITEMS_MAX,
+              description:
+                "Client addresses, or ranges of them in CIDR notation, that it is accepted from; absent or null: all. What a " +
+                "proxy says of a client counts where the proxy is one of TRUSTED_PROXIES.",
+            }),
+          ),
+        ),
+        test: Type.Optional(
+          Type.Boolean({
+            default: false,
+            description: `Makes a test key (\`pl_test_…\`): its mail is only simulated, and listed separately. It can hold ${TEST_SCOPES.join(", ")}.`,
           }),
         ),
-      ),
-      client_ranges: Type.Optional(
-        Nullable(
-          Type.Array(Text({ minLength: 1, maxLength: 49 }), {
-            minItems: 1,
-            maxItems: BOUND_ITEMS_MAX,
-            description:
-              "Client addresses, or ranges of them in CIDR notation, that it is accepted from; absent or null: all. What a " +
-              "proxy says of a client counts where the proxy is one of TRUSTED_PROXIES.",
-          }),
-        ),
-      ),
-      test: Type.Optional(
-        Type.Boolean({
-          default: false,
-          description: `Makes a test key (\`pl_test_…\`): its mail is only simulated, and listed separately. It can hold ${TEST_SCOPES.join(", ")}.`,
-        }),
-      ),
-    },
-    { examples: [{ name: "Shop", scopes: ["email:send", "email:read"] }] },
+      },
+      { examples: [{ name: "Shop", scopes: ["email:send", "email:read"] }] },
+    ),
   ),
   memberRules((members) => [
     ...displayNameFaults("/name", members.name),

@@ -12,7 +12,7 @@ export const BATCH_EMAILS_MAX = 100;
 
 export const EmailBatchBody = withAdvice(
   // Other services take the bare list as a batch.
-  { "": '{ "emails": [ … ] }' },
+  { "": '{ "emails": [ … ] }', messages: "did you mean emails?" },
   Closed(
     {
       emails: Type.Array(checkedLater(BatchedEmail), {

@@ -148,7 +148,12 @@ const ADVICE = {
   HtmlBody: "did you mean html?",
   TextBody: "did you mean text?",
   TemplateModel: "did you mean variables?",
+  template_model: "did you mean variables?",
   template_data: "did you mean variables?",
+  react: "render it yourself, and give html",
+  MessageStream: "a workspace is what comes closest; the API key says which",
+  TrackOpens: "opens are not tracked",
+  TrackLinks: "clicks are not tracked",
 };
 
 /** Adds the further checks of a send to a schema. */

@@ -3,30 +3,36 @@ import { REFERENCE_CHARACTERS_MAX } from "../../domain/erasure/erasureReference.
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { addressFaults, memberRules } from "../body/commonFaults.ts";
 import { Closed, Nullable, SHOWN_NAME_RULE, Text } from "../body/commonSchemas.ts";
-import { withRules } from "../body/validation.ts";
+import { withAdvice, withRules } from "../body/validation.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { referenceFaults } from "./erasureHandlers.ts";
 import { Erasure } from "./erasureResource.ts";
 
+const ADVICE = { email: "did you mean address?" };
+
 export const RequestErasureBody = withRules(
-  Closed(
-    {
-      address: Text({
-        maxLength: ADDRESS_CHARACTERS_MAX,
-        description: "One bare address: the person's. It is not kept; the request holds a keyed hash of it.",
-      }),
-      reference: Type.Optional(
-        Nullable(
-          Text({
-            minLength: 1,
-            maxLength: REFERENCE_CHARACTERS_MAX,
-            description: `What you file it under, such as a ticket number. It stays for good, so it must not name the person: no \`@\`. ${SHOWN_NAME_RULE}`,
-          }),
+  withAdvice(
+    ADVICE,
+    Closed(
+      {
+        address: Text({
+          maxLength: ADDRESS_CHARACTERS_MAX,
+          description:
+            "One bare address: the person's. It is not kept; the request holds a keyed hash of it.",
+        }),
+        reference: Type.Optional(
+          Nullable(
+            Text({
+              minLength: 1,
+              maxLength: REFERENCE_CHARACTERS_MAX,
+              description: `What you file it under, such as a ticket number. It stays for good, so it must not name the person: no \`@\`. ${SHOWN_NAME_RULE}`,
+            }),
+          ),
         ),
-      ),
-    },
-    { examples: [{ address: "ana@example.com", reference: "SUP-4711" }] },
+      },
+      { examples: [{ address: "ana@example.com", reference: "SUP-4711" }] },
+    ),
   ),
   memberRules(({ address, reference }) => [
     ...addressFaults("/address", address),

@@ -10,41 +10,51 @@ import {
   type UncheckedMembers,
 } from "../body/commonFaults.ts";
 import { Closed, Nullable, ShownName, Text } from "../body/commonSchemas.ts";
-import { checkRules, withRules } from "../body/validation.ts";
+import { checkRules, withAdvice, withRules } from "../body/validation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
 const DOMAIN_CHARACTERS_MAX = 253;
 /** Leaves room in the record's name for `_postledger.` (RFC 1035 §2.3.4). */
 const RECORD_DOMAIN_CHARACTERS_MAX = DOMAIN_CHARACTERS_MAX - "_postledger.".length;
 
+/** Members of other services' requests that ours does not have. */
+const ADVICE = {
+  email: "did you mean address?",
+  FromEmail: "did you mean address?",
+  name: "did you mean domain, or display_name?",
+};
+
 export const AddSenderBody = withRules(
-  Closed(
-    {
-      address: Type.Optional(
-        Text({
-          minLength: 1,
-          maxLength: ADDRESS_CHARACTERS_MAX,
-          description: "One bare address. Exactly one of address and domain is given.",
-        }),
-      ),
-      domain: Type.Optional(
-        Text({
-          minLength: 1,
-          maxLength: DOMAIN_CHARACTERS_MAX,
-          description: "A domain: once it is verified, every address at exactly it can send.",
-        }),
-      ),
-      display_name: Type.Optional(
-        Nullable(
-          ShownName(
-            "Shown beside the address in From if a send has no `from_name`; a domain's name is shown beside those of its addresses that have none.",
+  withAdvice(
+    ADVICE,
+    Closed(
+      {
+        address: Type.Optional(
+          Text({
+            minLength: 1,
+            maxLength: ADDRESS_CHARACTERS_MAX,
+            description: "One bare address. Exactly one of address and domain is given.",
+          }),
+        ),
+        domain: Type.Optional(
+          Text({
+            minLength: 1,
+            maxLength: DOMAIN_CHARACTERS_MAX,
+            description: "A domain: once it is verified, every address at exactly it can send.",
+          }),
+        ),
+        display_name: Type.Optional(
+          Nullable(
+            ShownName(
+              "Shown beside the address in From if a send has no `from_name`; a domain's name is shown beside those of its addresses that have none.",
+            ),
           ),
         ),
-      ),
-    },
-    {
-      examples: [{ address: "billing@example.com", display_name: "Example billing" }],
-    },
+      },
+      {
+        examples: [{ address: "billing@example.com", display_name: "Example billing" }],
+      },
+    ),
   ),
   memberRules(senderFaults),
 );

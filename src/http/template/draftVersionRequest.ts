@@ -7,7 +7,7 @@ import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import type { TemplateEngine } from "../../ports/templateEngine.ts";
 import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/commonFaults.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { withRules } from "../body/validation.ts";
+import { withAdvice, withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
 import { liquidFaults } from "./liquidFaults.ts";
 import { fallback, variableFields } from "./templateResource.ts";
@@ -16,42 +16,48 @@ const SOURCE_CHARACTERS_MAX = 256 * 1_024;
 /** Definitions of one version. */
 const VARIABLES_MAX = 100;
 
+/** Members of other services' requests that ours does not have. */
+const ADVICE = { HtmlBody: "did you mean html?", TextBody: "did you mean text?" };
+
 export const DraftVersionBody = withRules(
-  Closed(
-    {
-      subject: Text({ minLength: 1, maxLength: 2_000, description: "Liquid; nothing is escaped." }),
-      html: Type.Optional(
-        Nullable(Text({ maxLength: SOURCE_CHARACTERS_MAX, description: "Liquid; output is escaped." })),
-      ),
-      text: Type.Optional(
-        Nullable(Text({ maxLength: SOURCE_CHARACTERS_MAX, description: "Liquid; nothing is escaped." })),
-      ),
-      variables: Type.Optional(
-        Type.Array(
-          Closed({
-            ...variableFields,
-            required: Type.Optional(
-              Type.Boolean({ description: "Whether a send must give it; by default it need not." }),
-            ),
-            default: fallback,
-          }),
-          { maxItems: VARIABLES_MAX },
+  withAdvice(
+    ADVICE,
+    Closed(
+      {
+        subject: Text({ minLength: 1, maxLength: 2_000, description: "Liquid; nothing is escaped." }),
+        html: Type.Optional(
+          Nullable(Text({ maxLength: SOURCE_CHARACTERS_MAX, description: "Liquid; output is escaped." })),
         ),
-      ),
-    },
-    {
-      examples: [
-        {
-          subject: "Your order {{ order }}",
-          html: "<p>Hello {{ name }}, your order {{ order }} is on its way.</p>",
-          text: "Hello {{ name }}, your order {{ order }} is on its way.",
-          variables: [
-            { name: "name", type: "string", default: "there" },
-            { name: "order", type: "number", required: true },
-          ],
-        },
-      ],
-    },
+        text: Type.Optional(
+          Nullable(Text({ maxLength: SOURCE_CHARACTERS_MAX, description: "Liquid; nothing is escaped." })),
+        ),
+        variables: Type.Optional(
+          Type.Array(
+            Closed({
+              ...variableFields,
+              required: Type.Optional(
+                Type.Boolean({ description: "Whether a send must give it; by default it need not." }),
+              ),
+              default: fallback,
+            }),
+            { maxItems: VARIABLES_MAX },
+          ),
+        ),
+      },
+      {
+        examples: [
+          {
+            subject: "Your order {{ order }}",
+            html: "<p>Hello {{ name }}, your order {{ order }} is on its way.</p>",
+            text: "Hello {{ name }}, your order {{ order }} is on its way.",
+            variables: [
+              { name: "name", type: "string", default: "there" },
+              { name: "order", type: "number", required: true },
+            ],
+          },
+        ],
+      },
+    ),
   ),
   memberRules((body) => [...partFaults(body), ...definitionFaults(body.variables)]),
 );

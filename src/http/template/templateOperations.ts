@@ -1,15 +1,19 @@
 import { Type } from "@sinclair/typebox";
 import { displayNameFaults, memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, ShownName } from "../body/commonSchemas.ts";
-import { withRules } from "../body/validation.ts";
+import { withAdvice, withRules } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendEmailFaults.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersCreated, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
+const IN_VERSION = "it is part of a version: POST /api/v1/templates/{id}/versions";
+/** Members of other services' templates, which have no versions. */
+const TEMPLATE_ADVICE = { subject: IN_VERSION, html: IN_VERSION, text: IN_VERSION, variables: IN_VERSION };
+
 export const TemplateNameBody = withRules(
-  Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] }),
+  withAdvice(TEMPLATE_ADVICE, Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] })),
   memberRules(({ name }) => displayNameFaults("/name", name)),
 );
 

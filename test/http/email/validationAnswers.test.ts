@@ -106,6 +106,8 @@ const bodies: readonly Case[] = [
       Subject: "x",
       HtmlBody: "y",
       TemplateModel: {},
+      MessageStream: "outbound",
+      TrackOpens: true,
     }),
     {
       "/from": "is required",
@@ -115,6 +117,8 @@ const bodies: readonly Case[] = [
       "/Subject": "is not known here: did you mean subject?",
       "/HtmlBody": "is not known here: did you mean html?",
       "/TemplateModel": "is not known here: did you mean variables?",
+      "/MessageStream": "is not known here: a workspace is what comes closest; the API key says which",
+      "/TrackOpens": "is not known here: opens are not tracked",
       "/subject": "is required without template_id",
       "/html": "is required without template_id, unless text is given",
     },
@@ -239,6 +243,47 @@ const bodies: readonly Case[] = [
     },
   ],
   ["an erasure", ["POST", "/api/v1/erasures", {}], { "/address": "is required" }],
+  [
+    "an erasure by another name",
+    ["POST", "/api/v1/erasures", { email: "ana@example.com" }],
+    { "/address": "is required", "/email": "is not known here: did you mean address?" },
+  ],
+  [
+    "a sender with another service's names",
+    ["POST", "/api/v1/senders", { email: "ana@example.com", name: "example.com" }],
+    {
+      "": "must have exactly one of address and domain",
+      "/email": "is not known here: did you mean address?",
+      "/name": "is not known here: did you mean domain, or display_name?",
+    },
+  ],
+  [
+    "a key with another service's names",
+    ["POST", "/api/v1/api-keys", { name: "n", permission: "sending_access", domain_id: ID }],
+    {
+      "/scopes": "is required",
+      "/permission": "is not known here: scopes say what it may do",
+      "/domain_id": "is not known here: did you mean senders?",
+    },
+  ],
+  [
+    "a template with its content",
+    ["POST", "/api/v1/templates", { name: "n", html: "<p>" }],
+    { "/html": "is not known here: it is part of a version: POST /api/v1/templates/{id}/versions" },
+  ],
+  [
+    "a version with another service's names",
+    ["POST", `/api/v1/templates/${ID}/versions`, { subject: "x", HtmlBody: "y" }],
+    {
+      "/HtmlBody": "is not known here: did you mean html?",
+      "/html": "is required, unless text is given",
+    },
+  ],
+  [
+    "a batch by another name",
+    ["POST", "/api/v1/emails/batch", { messages: [] }],
+    { "/emails": "is required", "/messages": "is not known here: did you mean emails?" },
+  ],
   [
     "a sender",
     ["POST", "/api/v1/senders", { address: 7, domain: "", display_name: "" }],
