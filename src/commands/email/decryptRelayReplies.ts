@@ -24,11 +24,11 @@ function withReply(event: Outcome, reply: string): EmailEvent {
 }
 
 /** A message's events with the relays' words in `reply`, until its content is erased. */
-export function withReplyTexts(
+export function withReplyTexts<Entry extends HistoryEvent>(
   keys: Opener,
   salt: string | null,
-  events: readonly HistoryEvent[],
-): readonly HistoryEvent[] {
+  events: readonly Entry[],
+): readonly Entry[] {
   return events.map((entry) => {
     if (!isOutcome(entry.event)) return entry;
     return { ...entry, event: withReply(entry.event, replyOf(entry.event, keys, salt)) };

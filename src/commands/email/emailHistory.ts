@@ -11,17 +11,23 @@ export interface HistoryEvent {
   readonly event: EmailEvent;
 }
 
+/** The same as read from the log, which also knows the event's id and who caused it. */
+export interface LoggedEvent extends HistoryEvent {
+  readonly id: string;
+  readonly actor: string;
+}
+
 /** A message as its stream is now. */
-export interface EmailHistory {
+export interface EmailHistory<Entry extends HistoryEvent = HistoryEvent> {
   readonly state: EmailState;
-  readonly events: readonly HistoryEvent[];
+  readonly events: readonly Entry[];
   /** The last revision; -1 before the message was accepted. */
   readonly revision: number;
 }
 
 /** Folds a message's stream, so it sees the writes of every instance. Throws `StoreError`. */
-export async function readEmailHistory(store: EventStore, id: string): Promise<EmailHistory> {
-  const events: HistoryEvent[] = [];
+export async function readEmailHistory(store: EventStore, id: string): Promise<EmailHistory<LoggedEvent>> {
+  const events: LoggedEvent[] = [];
   let state: EmailState = emailDecider.initialState;
   let revision = -1;
   for await (const page of streamPages(store, emailStream(id))) {
@@ -29,14 +35,18 @@ export async function readEmailHistory(store: EventStore, id: string): Promise<E
       const event = emailCodec.decode(recorded);
       state = emailDecider.evolve(state, event);
       revision = recorded.revision;
-      events.push({ sequence: revision, at: String(recorded.metadata.at), event });
+      const { at, actor } = recorded.metadata;
+      events.push({ id: recorded.id, sequence: revision, at: String(at), actor: String(actor), event });
     }
   }
   return { state, events, revision };
 }
 
 /** A history up to a point in time: it stops before the first event with a later time. */
-export function emailHistoryUntil({ events }: EmailHistory, at: EpochMs): EmailHistory {
+export function emailHistoryUntil<Entry extends HistoryEvent>(
+  { events }: EmailHistory<Entry>,
+  at: EpochMs,
+): EmailHistory<Entry> {
   const end = events.findIndex((event) => epochMs(event.at) > at);
   const visible = end === -1 ? events : events.slice(0, end);
   const state = visible.reduce<EmailState>(

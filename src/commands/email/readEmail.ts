@@ -15,7 +15,7 @@ import {
   contentSaltOf,
   type EmailHistory,
   emailHistoryUntil,
-  type HistoryEvent,
+  type LoggedEvent,
   readEmailHistory,
 } from "./emailHistory.ts";
 
@@ -64,7 +64,7 @@ export interface EmailView {
   readonly id: string;
   readonly email: Email;
   readonly content: EmailContent | null;
-  readonly events: readonly HistoryEvent[];
+  readonly events: readonly LoggedEvent[];
 }
 
 /**

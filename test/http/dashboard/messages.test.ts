@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { markVerified } from "../../../src/commands/sender/manageSender.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/email/emailSearch.ts";
+import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { type Samples, sendSamples } from "../../support/sampleMessages.ts";
@@ -209,8 +210,12 @@ describe.each(await testStores())("messages on $name", (store) => {
   test("that are scheduled say in the list when they go", async () => {
     const at = new Date(Date.now() + 49 * 3_600_000).toISOString();
     const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));
-    const { html } = await search("status:scheduled");
-    expect(rowsIn(html)).toContain(json.id);
+    let html = "";
+    // The list waits a second for its read model at most, and then shows what there is.
+    await until(async () => {
+      html = (await search("status:scheduled")).html;
+      return rowsIn(html).includes(json.id);
+    }, "the message in the list");
     expect(html).toContain(
       '<span class="status waiting">scheduled</span> <span class="soft minor">in 2 days</span>',
     );
@@ -317,6 +322,17 @@ describe.each(await testStores())("messages on $name", (store) => {
     const body = await visitor.get(`/messages/${json.id}/body.html`);
     expect(body.html).toContain(`<img src="data:image/png;base64,${png}"><img src="cid:other">`);
     expect(body.headers.get("content-security-policy")).toContain("img-src data:");
+  });
+
+  test("are read once for their page", async () => {
+    const { json } = await tenant.send(newKey(), message({ to: "suppressed@simulator.test" }));
+    const read = spyOn(Object.getPrototypeOf(service.log.store) as EventStore, "read");
+    try {
+      await visitor.get(`/messages/${json.id}`);
+      expect(read.mock.calls.filter(([stream]) => stream === `email-${json.id}`)).toHaveLength(1);
+    } finally {
+      read.mockRestore();
+    }
   });
 
   test("show the sending key to sessions that may read keys, and link a suppression to its list", async () => {

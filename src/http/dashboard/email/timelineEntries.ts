@@ -3,11 +3,10 @@ import {
   webhookDeliveriesOf,
 } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import type { HistoryEvent } from "../../../commands/email/emailHistory.ts";
+import type { HistoryEvent, LoggedEvent } from "../../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
-import { streamPages } from "../../../commands/transact.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
-import { type EmailEvent, emailStream } from "../../../domain/email/events.ts";
+import type { EmailEvent } from "../../../domain/email/events.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/feedbackDecision.ts";
 import { isDelay, isPublished } from "../../../domain/webhookEventTypes.ts";
 import { keyIdOf } from "../../../kernel/event/actor.ts";
@@ -63,12 +62,6 @@ function transportInWords(transport: string): string {
   return known?.[1] ?? `to hand it over by ${transport}`;
 }
 
-/** What the log stores with an event. */
-interface Recorded {
-  readonly id: string;
-  readonly actor: string;
-}
-
 /** What the viewer may see besides the events. */
 interface Shown {
   /** Null: no webhook calls. */
@@ -80,21 +73,12 @@ interface Shown {
 /** A message's timeline: its events and their webhook calls, in order of time. */
 export async function timelineOf(
   deps: Dependencies,
-  { id, events, email }: EmailView,
+  { events, email }: EmailView,
   { deliveries, hasKeyNames }: Shown,
 ): Promise<readonly TimelineEntry[]> {
-  const recorded = new Map<number, Recorded>();
-  for await (const page of streamPages(deps.store, emailStream(id)))
-    for (const { revision, id: eventId, metadata } of page)
-      recorded.set(revision, { id: eventId, actor: String(metadata.actor) });
-  const names = hasKeyNames ? await keyNames(deps, [...recorded.values()]) : new Map();
-  const own = events.map((event) => {
-    const actor = actorText(recorded.get(event.sequence)?.actor ?? "", names);
-    return { ...entryOf(event), actor };
-  });
-  const eventIds = events
-    .filter(({ event }) => isDelivered(event))
-    .flatMap(({ sequence }) => recorded.get(sequence)?.id ?? []);
+  const names = hasKeyNames ? await keyNames(deps, events) : new Map();
+  const own = events.map((event) => ({ ...entryOf(event), actor: actorText(event.actor, names) }));
+  const eventIds = events.filter(({ event }) => isDelivered(event)).map(({ id }) => id);
   const webhookCalls =
     deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
   return [...own, ...webhookCalls].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
@@ -108,9 +92,9 @@ function isDelivered(event: EmailEvent): boolean {
 /** The names of the keys among the actors, by id. */
 async function keyNames(
   { apiKeys }: Dependencies,
-  recorded: readonly Recorded[],
+  events: readonly LoggedEvent[],
 ): Promise<ReadonlyMap<string, string>> {
-  const ids = new Set(recorded.flatMap(({ actor }) => keyIdOf(actor) ?? []));
+  const ids = new Set(events.flatMap(({ actor }) => keyIdOf(actor) ?? []));
   const named = [...ids]
     .slice(0, KEY_NAMES_MAX)
     .map(async (id) => [id, (await apiKeys.get(id))?.name] as const);
