@@ -21,5 +21,5 @@ EXPOSE 3000
 VOLUME /data
 STOPSIGNAL SIGTERM
 # The path of BASE_URL prefixes all others.
-HEALTHCHECK --interval=10s --timeout=5s --retries=6 --start-period=20s CMD ["bun", "-e", "const { PORT, BASE_URL } = process.env; const { pathname } = new URL(BASE_URL || 'http://localhost'); const path = `${pathname}/health/ready`.replace('//', '/'); process.exit((await fetch(`http://127.0.0.1:${PORT || 3000}${path}`)).ok ? 0 : 1)"]
+HEALTHCHECK --interval=10s --timeout=5s --retries=6 --start-period=20s CMD ["bun", "-e", "const { PORT, BASE_URL } = process.env; const { pathname } = new URL(BASE_URL || 'http://localhost'); const path = `${pathname}/health/live`.replace('//', '/'); process.exit((await fetch(`http://127.0.0.1:${PORT || 3000}${path}`)).ok ? 0 : 1)"]
 CMD ["bun", "src/main.ts", "serve"]

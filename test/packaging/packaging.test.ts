@@ -87,7 +87,7 @@ describe("the containers", () => {
       for (const port of ports) expect(port).toStartWith("127.0.0.1:");
   });
 
-  const healthy = "are healthy while the service at path %p is ready";
+  const healthy = "are healthy while the service at path %p runs, even if it is not ready";
   test.each(["", "/mail", "/mail/"])(
     healthy,
     async (path) => {
@@ -96,10 +96,11 @@ describe("the containers", () => {
       const [program, ...args]: string[] = JSON.parse(command);
       expect(program).toBe("bun");
       const BASE_URL = `http://127.0.0.1${path}`;
-      const service = await startTestApp({ env: { BASE_URL } });
+      const service = await startTestApp({ env: { BASE_URL, DISK_FREE_BYTES_MIN: String(2 ** 50) } });
       const env = { ...process.env, PORT: service.app.url.port, BASE_URL };
       const check = () => Bun.spawn([process.execPath, ...args], { env, stderr: "ignore" }).exited;
       await until(async () => (await check()) === 0, "the container to be healthy", START_MS);
+      expect((await service.call("GET", "/health/ready")).status).toBe(503);
       await service.remove();
       expect(await check()).toBe(1);
     },
