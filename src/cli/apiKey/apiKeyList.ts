@@ -67,8 +67,9 @@ function keyLine({
 }: ReturnType<typeof listed>): string {
   const isLeft = status === "active" && !handed_out;
   const remark = isLeft ? "  its rotation was not recorded, so nobody has its secret: revoke it" : "";
+  const expiry = expires_at === null ? "does not expire" : `until ${expires_at}`;
   const lastUse = last_used_at === null ? "never used" : `last used ${last_used_at}`;
-  return `${id}  ${status.padEnd(7)}  ${expires_at ?? "does not expire"}  ${lastUse}  ${name}  ${scopes.join(",")}${test ? "  test" : ""}${remark}`;
+  return `${id}  ${status.padEnd(7)}  ${expiry}  ${lastUse}  ${name}  ${scopes.join(",")}${test ? "  test" : ""}${remark}`;
 }
 
 export const apiKeyList: Command = {

@@ -22,6 +22,7 @@ import { type Check, ok, warning } from "./check.ts";
 import { diskCheck } from "./dependencyChecks.ts";
 import { logChecks, unreadableLog } from "./logChecks.ts";
 import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
+import { webhookEndpointChecks } from "./webhookEndpointChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;
@@ -53,7 +54,7 @@ interface StatusOptions {
 /** What a running service reports about itself and its dependencies, as seen from where it runs. */
 export function serviceStatus(options: StatusOptions): () => Promise<readonly Check[]> {
   const startedAt = Date.now();
-  const { config, deps } = options;
+  const { config, deps, readers } = options;
   return () =>
     allChecks({
       config,
@@ -67,7 +68,10 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         const [log, readModels] = await Promise.all([logChecksOf(options), readModelChecks(options)]);
         return { log, readModels, disk: [diskCheck(deps.disk.freeBytes(), config)] };
       },
-      workers: () => [workersCheck(options)],
+      workers: () => [
+        workersCheck(options),
+        ...webhookEndpointChecks(() => readers.reader("webhook-deliveries"), deps.clock.now()),
+      ],
     });
 }
 
