@@ -40,39 +40,44 @@ interface StopOptions {
   readonly onLate: (step: string) => void;
 }
 
-/** Stops accepting, finishes what is in flight within `drainTimeoutMs`, and closes. Ends at most 4 s after that. */
+/**
+ * Stops accepting, finishes what is in flight within `drainTimeoutMs`, and closes. Ends at most 4 s after that. A part
+ * that fails to stop keeps no other from it; then throws the first error.
+ */
 export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: StopOptions): Promise<void> {
   const { listeners, deps, store, lock, readers } = parts;
   let isDrained = false;
   let areJobsStopped = false;
   const drain = async () => {
-    await parts.control.close();
-    parts.dashboard.stop();
-    const drained = Promise.all([listeners.stop(), parts.stopWorkers()]);
-    parts.freezeWatch.stop();
     const timer = setTimeout(() => listeners.kill(), drainTimeoutMs);
-    await drained;
+    const { dashboard, freezeWatch } = parts;
+    await runAll([
+      () => dashboard.stop(),
+      () => listeners.stop(),
+      () => parts.stopWorkers(),
+      () => freezeWatch.stop(),
+    ]);
     clearTimeout(timer);
     isDrained = true;
   };
   const stopJobs = async () => {
-    deps.htmlToText.close();
     const jobs = [deps.quota, ...parts.maintenance, parts.readModels];
-    await Promise.all(jobs.map((job) => job.stop()));
+    await runAll([() => deps.htmlToText.close(), ...jobs.map((job) => () => job.stop())]);
     areJobsStopped = true;
   };
   // What outlives its step may still write and send until the process ends, so the lock stays until then.
   const isIdle = () => isDrained && areJobsStopped && parts.isIdle();
   const close = async () => {
-    readers.close();
     await store.close();
     if (isIdle()) lock.release();
   };
   return stopInSteps(
     [
+      { name: "control port", endsMsAfterDrain: DRAIN_ENDS_MS, run: () => parts.control.close() },
       { name: "drain", endsMsAfterDrain: DRAIN_ENDS_MS, run: drain },
       { name: "background jobs", endsMsAfterDrain: JOBS_END_MS, run: stopJobs },
       { name: "registry", endsMsAfterDrain: LEAVING_ENDS_MS, run: () => isIdle() && parts.leave() },
+      { name: "readers", endsMsAfterDrain: CLOSING_ENDS_MS, run: () => readers.close() },
       { name: "store", endsMsAfterDrain: CLOSING_ENDS_MS, run: close },
     ],
     { drainTimeoutMs, onLate },
@@ -87,17 +92,29 @@ interface StopStep {
   readonly run: () => unknown;
 }
 
-/** Runs the steps in order. One that takes too long is abandoned, so the stop ends in time whatever hangs. */
+/** Starts all of them, and waits for all. Throws the first error. */
+async function runAll(works: readonly (() => unknown)[]): Promise<void> {
+  const ends = await Promise.allSettled(works.map(async (work) => work()));
+  const failed = ends.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
+  if (failed !== undefined) throw failed.reason;
+}
+
+/**
+ * Runs the steps in order. One that takes too long is abandoned, so the stop ends in time whatever hangs. One that fails
+ * keeps no later one from running; then throws the first error.
+ */
 async function stopInSteps(
   steps: readonly StopStep[],
   { drainTimeoutMs, onLate }: StopOptions,
 ): Promise<void> {
   const drainEndsAt = performance.now() + drainTimeoutMs;
+  const errors: unknown[] = [];
   for (const { name, endsMsAfterDrain, run } of steps) {
     const leftMs = Math.max(0, drainEndsAt + endsMsAfterDrain - performance.now());
     const ended = (async () => {
       await run();
     })();
-    await settleWithin(leftMs, ended, () => onLate(name));
+    await settleWithin(leftMs, ended, () => onLate(name)).catch((error: unknown) => errors.push(error));
   }
+  if (errors.length > 0) throw errors[0];
 }

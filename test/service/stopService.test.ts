@@ -3,18 +3,19 @@ import { stopService } from "../../src/service/stopService.ts";
 
 type Parts = Parameters<typeof stopService>[0];
 
-/** Stops parts that note what is done to them. Those in `hanging` never finish stopping. */
-async function stopped(hanging: readonly string[] = []) {
+/** Stops parts that note what is done to them. Those in `hanging` never finish stopping, and `failing` ones throw. */
+async function stopped(hanging: readonly string[] = [], failing: readonly string[] = []) {
   const done: string[] = [];
   const late: string[] = [];
   const note = async (name: string): Promise<void> => {
     done.push(name);
     if (hanging.includes(name)) await new Promise(() => {});
+    if (failing.includes(name)) throw new Error(`${name} failed`);
   };
   const stopping = (name: string) => ({ stop: () => note(name) });
   const parts = {
     listeners: { ...stopping("listeners"), kill: () => note("kill") },
-    deps: { htmlToText: { close: () => {} }, quota: stopping("quota") },
+    deps: { htmlToText: { close: () => note("htmlToText") }, quota: stopping("quota") },
     store: { close: () => note("store") },
     lock: { release: () => void note("lock") },
     control: { close: () => note("control") },
@@ -22,20 +23,35 @@ async function stopped(hanging: readonly string[] = []) {
     freezeWatch: stopping("freezeWatch"),
     maintenance: [stopping("verification"), stopping("rebuild")],
     readModels: stopping("readModels"),
-    readers: { close: () => {} },
+    readers: { close: () => note("readers") },
     stopWorkers: () => note("workers"),
     isIdle: () => true,
     leave: () => note("leave"),
   } as unknown as Parts;
-  await stopService(parts, { drainTimeoutMs: 0, onLate: (step) => late.push(step) });
-  return { done, late };
+  const options = {
+    drainTimeoutMs: failing.length > 0 ? 60_000 : 0,
+    onLate: (step: string) => late.push(step),
+  };
+  const error = await stopService(parts, options).catch(({ message }: Error) => message);
+  return { done, late, error };
 }
 
 describe("a stop", () => {
   test("leaves the registry and releases the lock when everything has stopped", async () => {
     const { done, late } = await stopped();
     expect(late).toEqual([]);
-    expect(done.slice(-3)).toEqual(["leave", "store", "lock"]);
+    expect(done.slice(-4)).toEqual(["leave", "readers", "store", "lock"]);
+  });
+
+  const STOPPED = [
+    ...["control", "dashboard", "listeners", "workers", "freezeWatch", "htmlToText", "quota"],
+    ...["verification", "rebuild", "readModels", "readers", "store"],
+  ];
+  test.each([...STOPPED, "leave"])("runs every step if %s fails, and says why it did", async (failing) => {
+    const { done, late, error } = await stopped([], [failing, "store"]);
+    expect({ late, error }).toEqual({ late: [], error: `${failing} failed` });
+    expect(done).toEqual(expect.arrayContaining(STOPPED));
+    expect(done).not.toContain("lock");
   });
 
   test.each(["quota", "verification", "readModels"])(
