@@ -83,8 +83,11 @@ export interface RunningApp {
 /** The file in DATA_DIR that holds the service's id. */
 const SERVICE_ID_FILE = "service.id";
 
-/** Starts the service, one process per DATA_DIR. Throws why it cannot start. */
-export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
+/**
+ * Starts the service, one process per DATA_DIR. Throws why it cannot start, and the reason of `stop` if that aborts
+ * first: at once, unless this may still write; the process must then end.
+ */
+export async function startApp(config: Config, logger: Logger, stop = NEVER): Promise<RunningApp> {
   // Undone in reverse order if the service cannot start after all.
   await using undo = new AsyncDisposableStack();
   await requireDkimKeys(config);
@@ -96,18 +99,34 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
   const writingThreads = writingThreadsFor(availableParallelism());
-  const log = await openStore(config, { cacheKib: config.storeCacheKib, writingThreads });
-  undo.defer(() => log.close());
+  const log = await unlessStopped(
+    stop,
+    openStore(config, { cacheKib: config.storeCacheKib, writingThreads }),
+  );
+  // A call of the store that is under way may take its whole time.
+  undo.defer(() => (stop.aborted ? undefined : log.close()));
   const store = counts?.counted(log) ?? log;
   const content = openContentStore(config);
-  const opened = await openInstanceFromConfig(config, store, content);
+  const opened = await unlessStopped(stop, openInstanceFromConfig(config, store, content));
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);
   // Report why the service cannot start, and ignore a failure to leave the register.
   undo.defer(() => membership.leave().catch(() => {}));
-  const app = await runWith(reached, logger, { listeners, lock, store, content, opened, membership, counts });
+  stop.throwIfAborted();
+  const resources = { listeners, lock, store, content, opened, membership, counts, stop };
+  const app = await runWith(reached, logger, resources);
   undo.move();
   return app;
+}
+
+const NEVER = new AbortController().signal;
+
+/** The result of a step of the start whose effect is whole or not there. Throws the reason of `stop` if that aborts. */
+function unlessStopped<Result>(stop: AbortSignal, step: Promise<Result>): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  if (stop.aborted) reject(stop.reason);
+  stop.addEventListener("abort", () => reject(stop.reason), { once: true });
+  return Promise.race([step, promise]);
 }
 
 /** The addresses of the mail ports. */
@@ -141,10 +160,12 @@ interface AcquiredResources {
   readonly membership: ServiceMembership;
   /** Null if metrics are off. */
   readonly counts: EventAndRequestCounts | null;
+  /** Aborts when the service is to stop before it runs. */
+  readonly stop: AbortSignal;
 }
 
 async function runWith(config: Config, logger: Logger, resources: AcquiredResources): Promise<RunningApp> {
-  const { store, content, opened, listeners, lock, membership, counts } = resources;
+  const { store, content, opened, listeners, lock, membership, counts, stop } = resources;
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const onNearDailyLimit = dailyLimitLog(logger);
@@ -155,7 +176,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const jobParts = { deps, readers, logId: incarnation, membership, onSent };
   const workers = createBackgroundJobs(config, logger, jobParts);
   const readModels = followLog(config, logger, { incarnation, readers, workers });
-  await readersOpen(readers, config.storeTimeoutMs);
+  await unlessStopped(stop, readersOpen(readers, config.storeTimeoutMs));
   const held = heldDetail((await deps.instanceStatus.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
   const requests = new RequestsInFlight();
@@ -182,6 +203,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const status = serviceStatus({ ...listeners, config, deps, readers, delivery, logId, inFlight });
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
+  stop.throwIfAborted();
   // Only once it listens: a service that cannot must not have claimed anything.
   workers.start();
   const verifying = verifyOnSchedule(config, logger, logCopyOf(config, incarnation));

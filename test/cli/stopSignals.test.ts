@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,6 +11,7 @@ import { COMMAND_LINE } from "../support/process/program.ts";
 import { startOnTerminal, type TerminalProcess } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
 import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
+import { freePort } from "../support/stores/eventstoredb.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -209,6 +211,40 @@ test(
       expect(service.log()).toMatch(/"step":"background jobs","msg":"a step of the stop took too long/);
     } finally {
       other.close();
+      await rm(dataDir, { recursive: true });
+    }
+  },
+  TEST_MS,
+);
+
+/** Whether somebody listens on a port of this machine. */
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
+
+test(
+  "a service whose store does not answer ends while it starts",
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const [port, storePort] = [await freePort(), await freePort()];
+    const env = {
+      ...{ PATH: process.env.PATH, DATA_DIR: dataDir, HOST: "127.0.0.1", PORT: String(port) },
+      STORE_URL: `esdb://127.0.0.1:${storePort}?tls=false`,
+      STORE_TIMEOUT_MS: "60000",
+      MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+    };
+    const service = Bun.spawn([...COMMAND_LINE, "serve"], { env, stderr: "pipe" });
+    try {
+      await until(() => isListening(port), "the service to listen");
+      service.kill("SIGTERM");
+      expect(await service.exited).toBe(0);
+      expect(await new Response(service.stderr).text()).toContain("stopped before it had started");
+    } finally {
+      service.kill("SIGKILL");
       await rm(dataDir, { recursive: true });
     }
   },

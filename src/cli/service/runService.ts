@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { createLogger } from "../../adapters/pino/logger.ts";
 import { endWindows } from "../../kernel/logRateLimit.ts";
+import { sleep } from "../../kernel/sleep.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type RunningApp, startApp } from "../../service/startApp.ts";
@@ -13,7 +14,11 @@ export async function runService(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel, config.logFormat);
   // Registered before the service claims anything or says that it listens.
   const stopAsked = firstSignal(logger);
-  const app = await startApp(config, logger);
+  const app = await startUnlessStopped(config, logger, stopAsked);
+  if (app === null) {
+    logger.info({ signal: await stopAsked }, "stopped before it had started");
+    return;
+  }
   const isGreeted = process.stdout.isTTY === true;
   if (isGreeted) process.stdout.write(startupBanner(config, { ...app, logInLink: await logInLink(app) }));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
@@ -32,6 +37,29 @@ export async function runService(config: Config): Promise<void> {
       "stopped before every delivery had ended: the rest is retried when its lease ends",
     );
   else logger.info("stopped");
+}
+
+/** How long a start that is to end may still write. What it has begun, the next one finishes. */
+const START_ENDS_MS_MAX = 4_000;
+
+/** The service once it runs; null if it was asked to stop before that. */
+async function startUnlessStopped(
+  config: Config,
+  logger: Logger,
+  stopAsked: Promise<StopSignal>,
+): Promise<RunningApp | null> {
+  const stop = new AbortController();
+  const isLate = stopAsked.then(async () => {
+    stop.abort();
+    await sleep(START_ENDS_MS_MAX);
+    return null;
+  });
+  try {
+    return await Promise.race([startApp(config, logger, stop.signal), isLate]);
+  } catch (error) {
+    if (error === stop.signal.reason) return null;
+    throw error;
+  }
 }
 
 /** A link to the dashboard while an installation is new; null later, or if it has several workspaces. */
