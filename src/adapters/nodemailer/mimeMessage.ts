@@ -85,10 +85,11 @@ function headerKey(key: string, own: CallerHeaders): string {
   return key === "X-Postledger-ID" ? "X-Postledger-Id" : (own.get(key.toLowerCase())?.name ?? key);
 }
 
-function attachmentOf({ filename, contentType, content, contentId }: MailAttachment) {
+function attachmentOf(attachment: MailAttachment) {
+  const { filename, contentType, content, contentId } = attachment;
   return {
     filename,
-    contentType: partType(contentType),
+    contentType: partType(contentType) + calendarMethod(attachment),
     ...(contentId === undefined
       ? { contentDisposition: "attachment" as const }
       : { contentDisposition: "inline" as const, cid: contentId }),
@@ -104,6 +105,18 @@ function attachmentOf({ filename, contentType, content, contentId }: MailAttachm
 function partType(contentType: string): string {
   if (/^(?:message|multipart)\//i.test(contentType)) return "application/octet-stream";
   return /^text\/[^;]+$/i.test(contentType) ? `${contentType}; charset=utf-8` : contentType;
+}
+
+/** A calendar names its method at its beginning, before its events. */
+const CALENDAR_HEAD_BYTES = 4_096;
+const CALENDAR_METHOD = /^METHOD:(PUBLISH|REQUEST|REPLY|ADD|CANCEL|REFRESH|COUNTER|DECLINECOUNTER)\r?$/im;
+
+/** Mail programs take a calendar for an invitation only if its content type has its method (RFC 6047 §2.4). */
+function calendarMethod({ contentType, content }: MailAttachment): string {
+  if (contentType !== "text/calendar") return "";
+  const head = new TextDecoder().decode(content.subarray(0, CALENDAR_HEAD_BYTES));
+  const method = CALENDAR_METHOD.exec(head)?.[1]?.toUpperCase();
+  return method === undefined ? "" : `; method=${method}`;
 }
 
 /**

@@ -405,3 +405,28 @@ describe("a boundary", () => {
     for (const other of variants) await expectRoundTrip(other);
   });
 });
+
+test.each([
+  ["BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nBEGIN:VEVENT\r\n", "text/calendar; charset=utf-8; method=REQUEST"],
+  ["BEGIN:VCALENDAR\nVERSION:2.0\nmethod:cancel\n", "text/calendar; charset=utf-8; method=CANCEL"],
+  ["BEGIN:VCALENDAR\r\nVERSION:2.0\r\n", "text/calendar; charset=utf-8"],
+  ["BEGIN:VCALENDAR\r\nMETHOD:x; evil=1\r\n", "text/calendar; charset=utf-8"],
+])("a calendar has its method in its content type: %j", (calendar, expected) => {
+  const file = {
+    filename: "invite.ics",
+    contentType: "text/calendar",
+    content: new TextEncoder().encode(calendar),
+  };
+  const mime = buildMime({
+    id: ID,
+    messageId: `<${ID}@example.com>`,
+    date: 0,
+    from: "a@example.com",
+    to: "b@example.com",
+    subject: "x",
+    text: "x",
+    attachments: [file],
+  });
+  const types = leaves(readPart(mime.toString())).map(({ headers }) => headers.get("content-type"));
+  expect(types.at(-1)).toBe(`${expected}; name=invite.ics`);
+});
