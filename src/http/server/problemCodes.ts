@@ -53,6 +53,7 @@ const TABLE = {
   SENDER_VERIFICATION_FAILED: {
     status: 422,
     title: "The domain does not publish the record that was expected",
+    retryAfterSeconds: 60,
   },
   SENDER_LIMIT_REACHED: { status: 409, title: "The workspace has as many senders as it can" },
   TEMPLATE_ARCHIVED: { status: 409, title: "The template is archived" },

@@ -430,6 +430,8 @@ describe.each(await testStores())("senders on $name", (store) => {
         zone.set(dns_record.name, records(dns_record.value));
         const answer = await verifyByDns(id);
         expectProblem(answer, 422, "SENDER_VERIFICATION_FAILED");
+        expect(answer.json.retryable).toBe(true);
+        expect(answer.headers.get("retry-after")).toBe("60");
         expect(answer.json.detail).toContain(dns_record.name);
         expect(answer.json.detail).toContain(dns_record.value);
         expect((await tenant.call("GET", `${PATH}/${id}`)).json.status).toBe("unverified");

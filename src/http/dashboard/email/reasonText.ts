@@ -18,7 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
   recipient_refused: "The recipient was refused.",
   relay_refused: "The relay refuses to take the message from this service.",
   relay_suppressed: "The relay has the recipient on a list of its own and does not send there.",
-  relay_unavailable: "The relay took no mail at that moment.",
+  relay_unavailable: "The relay did not take it at that moment.",
   sender_rejected: "The sender's address was refused.",
   throttled: "The other side asks for slower sending.",
   content_unavailable: "The content is no longer where it was kept.",

@@ -319,9 +319,7 @@ function deferralText(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data
     ...(ambiguous
       ? ["A further attempt carries the same Message-ID, so that receivers can drop a repeat."]
       : []),
-    ...(attemptBurnt || reason === "resumed"
-      ? []
-      : ["It was not the message's fault: the attempt does not count."]),
+    ...(attemptBurnt || reason === "resumed" ? [] : ["The attempt does not count."]),
     { words: "Due again at", at: nextAttemptAt },
   ];
   const title = reason === "resumed" ? "Due at once" : `Put off after attempt ${attempt}`;
