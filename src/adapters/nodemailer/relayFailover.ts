@@ -104,24 +104,32 @@ interface Opened {
 /**
  * Mail to several relays: to those of the lowest order by weight, and on to the next if one is unreachable, breaks off
  * before it has the message, or refuses the log-in. A message that a relay may already have never goes to another one.
- * A relay that is full leaves its share to others of its order: a low rate would otherwise hold up every worker.
+ * A relay that is full leaves its share to others of its order: a low rate would otherwise hold up every worker. So
+ * does one that has its share of the workers at once: a slow one would otherwise keep them all.
  */
 export function relayFailover(
   relays: readonly FailoverRelay[],
   { clock, random, onChange }: FailoverContext,
 ): MailTransport {
   const guards = relays.map((relay) => new GuardedRelay(relay, { clock, onChange }));
+  const sessionsMax = Math.max(...relays.map(({ transport }) => transport.sessionsMax));
   let isClosed = false;
 
   /** The relay for a message that has tried these; undefined if no other one accepts mail. */
   const draw = (tried: ReadonlySet<GuardedRelay>, isLastResort: boolean): GuardedRelay | undefined => {
-    const [first] = guards
-      .filter((guarded) => !tried.has(guarded) && (isLastResort || guarded.isClosed))
+    const open = guards.filter((guarded) => !tried.has(guarded) && (isLastResort || guarded.isClosed));
+    const order = Math.min(...open.map(({ relay }) => relay.order));
+    const ofOrder = open.filter(({ relay }) => relay.order === order);
+    const weights = ofOrder.reduce((sum, { relay }) => sum + relay.weight, 0);
+    const [first] = ofOrder
       .map((guarded) => {
-        const { order, weight, transport } = guarded.relay;
-        return { guarded, order, backlogMs: transport.backlogMs, lot: random() ** (1 / weight) };
+        const { weight, transport } = guarded.relay;
+        const { backlogMs, sessionsInUse } = transport;
+        const share = Math.max(1, Math.floor((sessionsMax * weight) / weights));
+        const lot = random() ** (1 / weight);
+        return { guarded, backlogMs, hasShare: Number(sessionsInUse >= share), lot };
       })
-      .sort((a, b) => a.order - b.order || a.backlogMs - b.backlogMs || b.lot - a.lot);
+      .sort((a, b) => a.backlogMs - b.backlogMs || a.hasShare - b.hasShare || b.lot - a.lot);
     return first?.guarded;
   };
 
@@ -151,7 +159,7 @@ export function relayFailover(
 
   return {
     name: "smtp",
-    sessionsMax: Math.max(...relays.map(({ transport }) => transport.sessionsMax)),
+    sessionsMax,
     async session(signal) {
       const tried = new Set<GuardedRelay>();
       const opened = await open(signal, tried);

@@ -1,7 +1,7 @@
 /** A fixed number of permits, granted in the order of the requests. */
 export interface Semaphore {
-  /** Whether no permit is free now. */
-  readonly isExhausted: boolean;
+  /** How many permits are taken now. */
+  readonly taken: number;
   /** Waits for a permit. False when `signal` aborts first, or when the semaphore is closed. */
   take(signal: AbortSignal): Promise<boolean>;
   /** Takes a permit if one is free now. Never overtakes waiting callers. */
@@ -24,8 +24,8 @@ export function createSemaphore(permits: number): Semaphore {
   }
 
   return {
-    get isExhausted() {
-      return free === 0;
+    get taken() {
+      return permits - free;
     },
     tryTake,
     take(signal) {

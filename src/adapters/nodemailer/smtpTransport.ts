@@ -38,6 +38,8 @@ interface Pool {
 export interface RelayTransport extends MailTransport {
   /** About how long others wait before one more session; 0 if a connection is free and nobody waits for the rate. */
   readonly backlogMs: number;
+  /** How many connections are in use now. */
+  readonly sessionsInUse: number;
   /** As `session`, but null if `isWanted` says no when the limits permit the session. */
   sessionIf(isWanted: () => boolean, signal: AbortSignal): Promise<SessionResult | null>;
 }
@@ -61,7 +63,10 @@ export function createSmtpTransport(options: SmtpOptions, clock: Clock): RelayTr
     name: "smtp",
     sessionsMax: settings.connectionsMax,
     get backlogMs() {
-      return permits.isExhausted ? Number.MAX_VALUE : pool.pace.backlogMs;
+      return permits.taken === settings.connectionsMax ? Number.MAX_VALUE : pool.pace.backlogMs;
+    },
+    get sessionsInUse() {
+      return permits.taken;
     },
     session: async (signal) => (await openSession(pool, () => true, signal)) ?? turnedAway(pool),
     sessionIf: (isWanted, signal) => openSession(pool, isWanted, signal),

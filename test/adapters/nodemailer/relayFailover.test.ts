@@ -154,6 +154,21 @@ describe("several relays", () => {
     expect(light.record.messages.length).toBeGreaterThan(0);
   });
 
+  test("one that is slow to answer keeps its share of the workers, and leaves the rest to the others", async () => {
+    let answer = (): void => undefined;
+    const silence = new Promise<undefined>((resolve) => {
+      answer = () => resolve(undefined);
+    });
+    const [slow, fast] = [await sinkWith({ final: () => silence }), await sinkWith()];
+    const transport = failoverOver([{ port: slow.port }, { port: fast.port }], clockAt().clock, evenRandom());
+    const sending = sendBacklog(transport, 40);
+    await fast.until(({ messages }) => messages.length >= 35);
+    answer();
+    await sending;
+    expect(slow.record.messages.length).toBeGreaterThan(0);
+    expect(slow.record.connections).toBeLessThan(5);
+  });
+
   test("one with a low rate leaves its share of a backlog to the others", async () => {
     const [slow, fast] = [await sinkWith(), await sinkWith()];
     const relays = [{ port: slow.port, messagesPerSecondMax: 2 }, { port: fast.port }];
