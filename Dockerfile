@@ -14,9 +14,7 @@ RUN printf '#!/bin/sh\nexec bun /app/src/main.ts "$@"\n' > /usr/local/bin/postle
   && chmod 755 /usr/local/bin/postledger
 ENV POSTLEDGER_COMMAND=postledger
 USER bun
-# Its heap grows as on a machine with 320 MiB, by half at a time: docs/performance.md.
-ENV HOST=0.0.0.0 DATA_DIR=/data BUN_JSC_forceRAMSize=335544320 \
-    BUN_JSC_largeHeapGrowthFactor=1.55 BUN_JSC_useFTLJIT=0
+ENV HOST=0.0.0.0 DATA_DIR=/data
 EXPOSE 3000
 VOLUME /data
 STOPSIGNAL SIGTERM

@@ -3,12 +3,7 @@ import { startTestProcess, type TestProcess } from "../support/service.ts";
 import type { BenchStore, FreshStore } from "./benchStores.ts";
 
 /** What tests do without and a service as it is delivered has. */
-const MEASURED_TOO = {
-  AUDIT_SEAL_INTERVAL_MS: "600000",
-  BUN_JSC_forceRAMSize: String(320 * 1_024 * 1_024),
-  BUN_JSC_largeHeapGrowthFactor: "1.55",
-  BUN_JSC_useFTLJIT: "0",
-};
+const MEASURED_TOO = { AUDIT_SEAL_INTERVAL_MS: "600000" };
 
 /** Work on an empty store, which goes away with it, however that ends. */
 export async function onFresh(store: BenchStore, work: (fresh: FreshStore) => Promise<void>): Promise<void> {

@@ -3,9 +3,11 @@ import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json";
+import { ENGINE_SETTINGS } from "../../src/service/engineSettings.ts";
+import { sourceCommandLine } from "../support/process/program.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
-import { startTestApp } from "../support/service.ts";
+import { startTestApp, startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 120_000;
@@ -46,16 +48,20 @@ interface ComposeService {
   readonly ports?: readonly string[];
 }
 
-test("every way to start the service sets how much the heap may grow, and leaves out the last compiler", async () => {
-  const settings = [
-    /BUN_JSC_forceRAMSize=(?:\$\{BUN_JSC_forceRAMSize:-)?335544320\b/,
-    /BUN_JSC_largeHeapGrowthFactor=(?:\$\{BUN_JSC_largeHeapGrowthFactor:-)?1\.55\b/,
-    /BUN_JSC_useFTLJIT=(?:\$\{BUN_JSC_useFTLJIT:-)?0\b/,
-  ];
-  for (const setting of settings) {
-    for (const file of ["Dockerfile", "docs/deployment.md"])
-      expect(await readFile(join(ROOT, file), "utf8")).toMatch(setting);
-    expect(manifest.scripts.start).toMatch(setting);
+/** The environment that a process was started with, or replaced itself with. */
+async function environmentOf(pid: number): Promise<readonly string[]> {
+  return (await readFile(`/proc/${pid}/environ`, "utf8")).split("\0");
+}
+
+test("a service sets up Bun's engine however it is started, but for what its caller has set", async () => {
+  const unset = Object.fromEntries(Object.keys(ENGINE_SETTINGS).map((name) => [name, undefined]));
+  for (const chosen of [{}, { BUN_JSC_forceRAMSize: "402653184" }]) {
+    const env = { ...unset, ...chosen } as Record<string, string>;
+    const service = await startTestProcess({ program: sourceCommandLine(ROOT), env });
+    const settings = (await environmentOf(service.pid)).filter((line) => /^(BUN_JSC|MIMALLOC)_/.test(line));
+    const expected = Object.entries({ ...ENGINE_SETTINGS, ...chosen }).map((entry) => entry.join("="));
+    expect(settings).toEqual(expect.arrayContaining(expected));
+    expect(await service.kill("SIGTERM")).toBe(0);
   }
 });
 

@@ -1,0 +1,29 @@
+import { existsSync } from "node:fs";
+
+/**
+ * Settings of Bun's JavaScript engine and memory allocator for a service: docs/performance.md, "Memory" and "The memory
+ * allocator". Both read them only when the process starts.
+ */
+export const ENGINE_SETTINGS: Readonly<Record<string, string>> = {
+  // The heap grows as on a machine with 320 MiB, by half at a time.
+  BUN_JSC_forceRAMSize: String(320 * 1_024 * 1_024),
+  BUN_JSC_largeHeapGrowthFactor: "1.55",
+  // The last compiler costs more than its code gains.
+  BUN_JSC_useFTLJIT: "0",
+  // Only whole free pages go back to the system, and only after a second: most are needed again before.
+  MIMALLOC_PURGE_HOLES: "0",
+  MIMALLOC_PURGE_DELAY: "1000",
+};
+
+/**
+ * Starts this program again in the same process (execve) with the settings that its environment lacks. Returns if it
+ * lacks none, or where a process cannot be replaced.
+ */
+export function restartWithEngineSettings(): void {
+  const lacksNone = Object.keys(ENGINE_SETTINGS).every((name) => process.env[name] !== undefined);
+  if (lacksNone || process.execve === undefined) return;
+  // A compiled program is its own executable; its module is not in the file system.
+  const module = existsSync(Bun.main) ? [Bun.main] : [];
+  const words = [process.execPath, ...process.execArgv, ...module, ...process.argv.slice(2)];
+  process.execve(process.execPath, words, { ...ENGINE_SETTINGS, ...process.env });
+}
