@@ -43,6 +43,8 @@ export interface Readers {
   status(): readonly ReaderStatus[];
   /** The last known position of this projection's rows. */
   position(name: string): Position;
+  /** The position up to which no event of a watched type follows `position`; null if the follower cannot tell. */
+  noneWatchedUntil(position: Position): Position | null;
   /** Waits until the rows satisfy `predicate`, checked whenever they change; false after `timeoutMs`. */
   waitFor(name: string, predicate: Predicate, timeoutMs: number): Promise<boolean>;
   /** Waits until the rows hold the log up to `position`; false after `timeoutMs`. */
@@ -69,6 +71,8 @@ interface Slot {
   db: ReadDatabaseFile | undefined;
   /** Whether `onDamage` has been called for the file. */
   isDamageTold: boolean;
+  /** Whether `db` is in the transaction that the queries of this turn of the event loop share. */
+  hasSnapshot: boolean;
 }
 
 function slotOf({ name }: { readonly name: string }): Slot {
@@ -81,6 +85,7 @@ function slotOf({ name }: { readonly name: string }): Slot {
     file: undefined,
     db: undefined,
     isDamageTold: false,
+    hasSnapshot: false,
   };
 }
 
@@ -96,7 +101,9 @@ function query<Result>(
   run: (db: ReadDatabaseFile) => Result,
 ): Result {
   try {
-    return run(databaseOf(slot));
+    const db = databaseOf(slot);
+    shareSnapshot(slot, db);
+    return run(db);
   } catch (error) {
     const isDamage = error instanceof ReadDatabaseError && error.failure === "damaged";
     if (isDamage && slot.file !== undefined && !slot.isDamageTold) {
@@ -105,6 +112,24 @@ function query<Result>(
     }
     throw error;
   }
+}
+
+/**
+ * Lets the queries of one turn of the event loop share a snapshot. Each snapshot locks and unlocks the file, which takes
+ * several times as long as to find a row.
+ */
+function shareSnapshot(slot: Slot, db: ReadDatabaseFile): void {
+  if (slot.hasSnapshot) return;
+  db.beginSnapshot();
+  slot.hasSnapshot = true;
+  setImmediate(() => endSnapshot(slot));
+}
+
+/** Lets the next query see what was committed meanwhile. */
+function endSnapshot(slot: Slot): void {
+  if (!slot.hasSnapshot) return;
+  slot.hasSnapshot = false;
+  slot.db?.rollback();
 }
 
 function readerOf(slot: Slot, options: ReadersOptions): ReadDatabase {
@@ -126,6 +151,7 @@ function openFile(
     return;
   }
   const db = options.databases.open(join(options.directory, file), "read");
+  endSnapshot(slot);
   slot.db?.close();
   slot.db = db;
   slot.file = file;
@@ -143,6 +169,7 @@ function fail(slot: Slot, reason: string): void {
 }
 
 function wake(slot: Slot): void {
+  endSnapshot(slot);
   for (const waiter of slot.waiters) {
     try {
       if (waiter.isSatisfied()) waiter.settle(true);
@@ -150,6 +177,16 @@ function wake(slot: Slot): void {
       waiter.fail(error);
     }
   }
+}
+
+/** Between these positions no event of a watched type was. */
+interface Watch {
+  readonly from: Position;
+  readonly until: Position;
+}
+
+function watchedBy(watch: Watch | null, { position, hasWatched }: FollowEvent & { type: "progress" }): Watch {
+  return { from: watch === null || hasWatched ? position : watch.from, until: position };
 }
 
 function moveOn(slot: Slot, position: Position): void {
@@ -204,6 +241,7 @@ function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): vo
 export function openReaders(options: ReadersOptions): Readers {
   const slots = new Map(options.projections.map((projection) => [projection.name, slotOf(projection)]));
   let isCaughtUp = false;
+  let watch: Watch | null = null;
   const slotNamed = (name: string): Slot => {
     const slot = slots.get(name);
     if (!slot) throw new Error(`there is no read model ${name}`);
@@ -218,6 +256,10 @@ export function openReaders(options: ReadersOptions): Readers {
         return { name, state, position, failure, isCaughtUp: isCaughtUp && state === "live" };
       }),
     position: (name) => slotNamed(name).position,
+    noneWatchedUntil(position) {
+      if (watch === null || position < watch.from) return null;
+      return position > watch.until ? position : watch.until;
+    },
     waitFor(name, predicate, timeoutMs) {
       const slot = slotNamed(name);
       return waitIn(slot, () => slot.db !== undefined && query(slot, options, predicate), timeoutMs);
@@ -233,10 +275,12 @@ export function openReaders(options: ReadersOptions): Readers {
           return;
         case "interrupted":
           isCaughtUp = false;
+          watch = null;
           for (const slot of slots.values()) fail(slot, event.reason);
           return;
         case "progress":
           isCaughtUp = event.caughtUp;
+          watch = watchedBy(watch, event);
           for (const slot of slots.values()) if (slot.state === "live") moveOn(slot, event.position);
           return;
         default: {
@@ -248,6 +292,7 @@ export function openReaders(options: ReadersOptions): Readers {
     close() {
       for (const slot of slots.values()) {
         for (const waiter of slot.waiters) waiter.settle(false);
+        endSnapshot(slot);
         slot.db?.close();
         slot.db = undefined;
         slot.file = undefined;

@@ -266,6 +266,7 @@ function workOnErasures(
         join(config.dataDir, "erased-content.json"),
         `${logId} ${kind}`,
       ),
+      noneUntil: readers.noneWatchedUntil,
     }),
     personErasure({
       ...shared,

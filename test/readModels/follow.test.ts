@@ -62,7 +62,27 @@ describe("following", () => {
   test("an empty log is caught up at once", async () => {
     const store = memoryEventStore();
     const events = await followOnce(storage, store, [tally]);
-    expect(events).toContainEqual({ type: "progress", position: LOG_START, caughtUp: true });
+    expect(events).toContainEqual({
+      type: "progress",
+      position: LOG_START,
+      caughtUp: true,
+      hasWatched: false,
+    });
+  });
+
+  test("tells once that an event of a watched type has come, with the position of its rows", async () => {
+    const store = memoryEventStore();
+    await append(store, "s-1", added(1));
+    const following = follow(storage, store, [tally, counter], [added(1).type]);
+    await following.caughtUp();
+    const watched = () => following.events.filter((event) => event.type === "progress" && event.hasWatched);
+    const before = watched().length;
+    for (const event of [other(), added(2), other()]) {
+      await append(store, `s-${event.type}-${Math.random()}`, event);
+      await following.caughtUp();
+    }
+    expect(watched().slice(before)).toMatchObject([{ position: expect.any(String), hasWatched: true }]);
+    await following.stop();
   });
 
   test("resumes from the checkpoint without a gap or a repeat", async () => {
@@ -486,7 +506,7 @@ test("an error that a listener throws is not swallowed", async () => {
 test("events cross a message channel, and only a switch waits for its answer", async () => {
   const posted: FollowMessage[] = [];
   const relay = followRelay((message) => posted.push(structuredClone(message)));
-  await relay.onEvent({ type: "progress", position: LOG_START, caughtUp: true });
+  await relay.onEvent({ type: "progress", position: LOG_START, caughtUp: true, hasWatched: false });
   const outcomes: string[] = [];
   const switched = { type: "switched", name: "tally", file: "tally.1.2.db", position: LOG_START } as const;
   const answer = Promise.resolve(relay.onEvent(switched)).then(() => outcomes.push("follower"));

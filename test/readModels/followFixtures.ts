@@ -124,7 +124,12 @@ export interface Following {
 }
 
 /** Follows with the given projections until stopped. */
-export function follow(storage: ReadModelStorage, store: EventStore, projections: Projection[]): Following {
+export function follow(
+  storage: ReadModelStorage,
+  store: EventStore,
+  projections: Projection[],
+  watchedTypes: readonly string[] = [],
+): Following {
   const { databases, directory, logId } = storage;
   const damagedFiles = new Set<string>();
   const onDamage = (file: string) => void damagedFiles.add(file);
@@ -138,6 +143,7 @@ export function follow(storage: ReadModelStorage, store: EventStore, projections
     directory,
     projections,
     damagedFiles,
+    watchedTypes,
     retryMs: 1,
     signal: stopping.signal,
     onEvent(event) {

@@ -33,3 +33,48 @@ test("rows rebuilt after damage hold nothing of the old ones", async () => {
   expect(await waiting).toBe(true);
   readers.close();
 });
+
+test("what the follower has watched for is known from its first progress on, and no more when it is interrupted", () => {
+  const readers = openReaders({ databases: sqliteReadDatabases, directory, projections: [] });
+  const progress = (position: number, hasWatched = false) =>
+    readers.receive({ type: "progress", position: at(position), caughtUp: true, hasWatched });
+  expect(readers.noneWatchedUntil(at(5))).toBeNull();
+  progress(10);
+  expect(readers.noneWatchedUntil(at(9))).toBeNull();
+  expect(readers.noneWatchedUntil(at(10))).toBe(at(10));
+  progress(20);
+  expect(readers.noneWatchedUntil(at(10))).toBe(at(20));
+  expect(readers.noneWatchedUntil(at(25))).toBe(at(25));
+  progress(30, true);
+  expect(readers.noneWatchedUntil(at(29))).toBeNull();
+  expect(readers.noneWatchedUntil(at(30))).toBe(at(30));
+  readers.receive({ type: "interrupted", reason: "a test" });
+  expect(readers.noneWatchedUntil(at(30))).toBeNull();
+  progress(40);
+  expect(readers.noneWatchedUntil(at(30))).toBeNull();
+  readers.close();
+});
+
+test("queries of one turn share a snapshot, which ends when the follower has committed", async () => {
+  const writer = sqliteReadDatabases.open(join(directory, "snapshot.db"), "write");
+  writer.run("CREATE TABLE numbers (number INTEGER)");
+  const readers = openReaders({ databases: sqliteReadDatabases, directory, projections: [{ name: "n" }] });
+  readers.receive({ type: "opened", name: "n", file: "snapshot.db", position: at(1) });
+  readers.receive({ type: "joined", name: "n", position: at(1) });
+  const count = () => readers.reader("n").get("SELECT count(*) AS count FROM numbers")?.count;
+  const add = () => writer.run("INSERT INTO numbers VALUES (1)");
+  expect(count()).toBe(0);
+  add();
+  expect(count()).toBe(0);
+  readers.receive({ type: "progress", position: at(2), caughtUp: true, hasWatched: false });
+  expect(count()).toBe(1);
+  add();
+  expect(count()).toBe(1);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(count()).toBe(2);
+  // Nor is one left open, in whose way a checkpoint would be.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(sqliteReadDatabases.truncateWriteAheadLog(join(directory, "snapshot.db"))).toBe(true);
+  readers.close();
+  writer.close();
+});

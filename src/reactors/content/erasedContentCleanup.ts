@@ -13,6 +13,8 @@ import { type ActingWorker, workerCommandContext } from "../worker/workerCommand
 interface ErasedContentCleanupOptions extends Pick<ActingWorker, "worker"> {
   readonly deps: Dependencies;
   readonly checkpoint: ContentCleanupCheckpoint;
+  /** The position up to which no event of {@link ERASING_TYPES} follows a position; null if that is not known. */
+  readonly noneUntil: (position: Position) => Position | null;
   /** How often to look for new events. */
   readonly intervalMs?: number;
   readonly onTrouble: (error: unknown, stream: string) => void;
@@ -32,7 +34,7 @@ interface Erased {
 }
 
 const EMAIL = emailStream("");
-const ERASING_TYPES = [
+export const ERASING_TYPES: readonly string[] = [
   "EmailContentErased" satisfies EmailEvent["type"],
   "TemplateDeleted" satisfies TemplateEvent["type"],
 ];
@@ -40,10 +42,11 @@ const ERASING_TYPES = [
 /**
  * Clears what still holds the content of erased messages and deleted templates. The erasure itself clears at once;
  * this does what a crash, a fault or the end of a delivery left behind, and clears every instance's own memory and
- * outbox. It follows the log from its own checkpoint, which moves after the work.
+ * outbox. It follows the log from its own checkpoint, which moves after the work. It reads the log only for what the read
+ * models' follower has not seen, because that means reading every event.
  */
 export function erasedContentCleanup(options: ErasedContentCleanupOptions): PeriodicWorker {
-  const { deps, checkpoint, worker, intervalMs = INTERVAL_MS, onTrouble } = options;
+  const { deps, checkpoint, noneUntil, worker, intervalMs = INTERVAL_MS, onTrouble } = options;
   const { store, clock } = deps;
   let position = LOG_START;
   let saved = { position: LOG_START, at: Number.NEGATIVE_INFINITY };
@@ -92,6 +95,11 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
     if (!isPositioned) position = await startPosition(options);
     isPositioned = true;
     await retryFailed();
+    const passed = noneUntil(position);
+    if (passed !== null) {
+      position = passed;
+      return save(false);
+    }
     for await (const batch of store.readAll(position, { types: ERASING_TYPES })) {
       if (failed.length >= FAILED_MAX || !(await clearAll(on, batch.events, position))) return;
       position = batch.position;

@@ -38,6 +38,8 @@ interface FollowOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
   readonly onEvent: OnFollowEvent;
+  /** Event types of the projections whose appearance listeners want to hear of; none by default. */
+  readonly watchedTypes?: readonly string[];
   /** Files that readers have found damaged. The follower empties it and stops the projections of those files. */
   readonly damagedFiles?: Set<string>;
   readonly retryMs?: number;
@@ -80,6 +82,8 @@ class Follower {
   /** Generations that catch up separately: current ones that lag, and ready ones that will become current. */
   private readonly behind: CatchUp;
   private announced: { position: Position; caughtUp: boolean } | undefined;
+  /** Whether an event of a watched type has come since then. */
+  private hasWatched = false;
   /** When to try again the projections whose database failed. */
   private readonly retryAt = new Map<string, number>();
   private catchUpAt = 0;
@@ -149,6 +153,7 @@ class Follower {
     const types = [...new Set(this.options.projections.flatMap(({ events }) => events))];
     for await (const batch of this.options.store.subscribe(this.live.position, { types }, this.signal)) {
       await this.live.apply(batch);
+      this.hasWatched ||= batch.events.some(({ type }) => this.options.watchedTypes?.includes(type));
       if (batch.caughtUp) {
         this.commitLive(true);
         if (batch.events.length >= BUSY_BATCH_EVENTS) await sleep(BUSY_REST_MS, this.signal);
@@ -166,7 +171,8 @@ class Follower {
     const { position } = this.live;
     if (position === this.announced?.position && caughtUp === this.announced.caughtUp) return;
     this.announced = { position, caughtUp };
-    this.notifier.tell({ type: "progress", position, caughtUp });
+    this.notifier.tell({ type: "progress", position, caughtUp, hasWatched: this.hasWatched });
+    this.hasWatched = false;
   }
 
   private async tick(): Promise<void> {

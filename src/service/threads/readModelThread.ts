@@ -10,6 +10,7 @@ import { newId } from "../../kernel/ids.ts";
 import { messageOf, reasonOf } from "../../kernel/text/errorReason.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { auditSealing } from "../../reactors/audit/auditSealing.ts";
+import { ERASING_TYPES } from "../../reactors/content/erasedContentCleanup.ts";
 import {
   type FollowAnswer,
   type FollowMessage,
@@ -76,6 +77,7 @@ async function follow(start: ThreadStart): Promise<void> {
       projections,
       onEvent: relay.onEvent,
       damagedFiles,
+      watchedTypes: ERASING_TYPES,
       signal: stopped.signal,
     });
   } finally {

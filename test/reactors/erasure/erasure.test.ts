@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { attachmentUse } from "../../../projections/attachmentUse.ts";
 import { emails } from "../../../projections/emails/emails.ts";
 import { erasures } from "../../../projections/erasures.ts";
+import { projections } from "../../../projections/index.ts";
 import { contentCleanupCheckpointFile } from "../../../src/adapters/system/contentCleanupCheckpointFile.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
@@ -21,7 +22,7 @@ import { DAY_MS } from "../../../src/kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../../src/ports/eventStore.ts";
 import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
 import { contentRetention } from "../../../src/reactors/content/contentRetention.ts";
-import { erasedContentCleanup } from "../../../src/reactors/content/erasedContentCleanup.ts";
+import { ERASING_TYPES, erasedContentCleanup } from "../../../src/reactors/content/erasedContentCleanup.ts";
 import { personErasure } from "../../../src/reactors/erasure/personErasure.ts";
 import type { PollingWorker } from "../../../src/reactors/worker/pollingWorker.ts";
 import { addressOf } from "../../support/addressOf.ts";
@@ -348,10 +349,16 @@ describe("a request to erase a person", () => {
 });
 
 describe("what was erased", () => {
-  const startEraser = (path: string, deps: Dependencies, failures: unknown[] = []) => {
+  const startEraser = (
+    path: string,
+    deps: Dependencies,
+    failures: unknown[] = [],
+    noneUntil: (position: Position) => Position | null = () => null,
+  ) => {
     const eraser = erasedContentCleanup({
       deps,
       checkpoint: contentCleanupCheckpointFile(path, "log"),
+      noneUntil,
       worker: "test",
       intervalMs: 5,
       onTrouble: (error, id) => failures.push([id, error]),
@@ -415,6 +422,41 @@ describe("what was erased", () => {
     await until(() => isCleared(world, broken), "the broken request to complete");
     await next.stop();
     await world.end();
+  });
+
+  test("is looked for only in the part of the log in which the follower has seen an erasure, or which it has not seen", async () => {
+    const world = await startWorld();
+    const [before, after] = [await world.send("ana@example.org"), await world.send("ana@example.org")];
+    await world.addEmailEvents(before, ...sent, erased);
+    const seen = await world.store.head();
+    const readFrom: Position[] = [];
+    const store: EventStore = {
+      ...world.store,
+      readAll(from, ...rest) {
+        readFrom.push(from);
+        return world.store.readAll(from, ...rest);
+      },
+    };
+    const path = join(world.directory, "e.json");
+    let rounds = 0;
+    let hasSeenAll = false;
+    const eraser = startEraser(path, { ...world.deps, store }, [], (position) => {
+      rounds += 1;
+      return position < seen || hasSeenAll ? null : position;
+    });
+    await until(async () => (await isCleared(world, before)) && rounds > 5, "rounds without an erasure");
+    expect(readFrom).toEqual([LOG_START]);
+    await world.addEmailEvents(after, ...sent, erased);
+    hasSeenAll = true;
+    await until(() => isCleared(world, after), "the erasure that the follower has seen");
+    expect(readFrom[1]).toBe(seen);
+    await eraser.stop();
+    await world.end();
+  });
+
+  test("is of types that the follower of the read models sees", () => {
+    const followed = new Set(projections.flatMap(({ events }) => events));
+    expect(ERASING_TYPES.filter((type) => !followed.has(type))).toEqual([]);
   });
 
   test("is walked from the start when the checkpoint belongs to another log or is past its end", async () => {
