@@ -3,7 +3,7 @@ import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json";
-import { ENGINE_SETTINGS } from "../../src/service/engineSettings.ts";
+import { ENGINE_SETTINGS } from "../../src/service/config/engineSettings.ts";
 import { sourceCommandLine } from "../support/process/program.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
