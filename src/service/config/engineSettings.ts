@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-
 /**
  * Settings of Bun's JavaScript engine and memory allocator for a service: docs/performance.md, "Memory" and "The memory
  * allocator". Both read them only when the process starts.
@@ -15,6 +13,9 @@ export const ENGINE_SETTINGS: Readonly<Record<string, string>> = {
   MIMALLOC_PURGE_DELAY: "1000",
 };
 
+/** Where the modules of a program are that is compiled into its executable (`bun build --compile`). */
+const COMPILED = "/$bunfs/";
+
 /**
  * Starts this program again in the same process (execve) with the settings that its environment lacks. Returns if it
  * lacks none, or where a process cannot be replaced.
@@ -22,8 +23,7 @@ export const ENGINE_SETTINGS: Readonly<Record<string, string>> = {
 export function restartWithEngineSettings(): void {
   const lacksNone = Object.keys(ENGINE_SETTINGS).every((name) => process.env[name] !== undefined);
   if (lacksNone || process.execve === undefined) return;
-  // A compiled program is its own executable; its module is not in the file system.
-  const module = existsSync(Bun.main) ? [Bun.main] : [];
+  const module = Bun.main.startsWith(COMPILED) ? [] : [Bun.main];
   const words = [process.execPath, ...process.execArgv, ...module, ...process.argv.slice(2)];
   process.execve(process.execPath, words, { ...ENGINE_SETTINGS, ...process.env });
 }
