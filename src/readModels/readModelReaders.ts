@@ -6,6 +6,7 @@ import {
   ReadDatabaseError,
   type ReadDatabaseFile,
   type ReadDatabases,
+  unlessUnavailable,
 } from "../ports/readDatabase.ts";
 import type { FollowEvent } from "./follow/followerThreadMessages.ts";
 
@@ -120,16 +121,17 @@ function query<Result>(
  */
 function shareSnapshot(slot: Slot, db: ReadDatabaseFile): void {
   if (slot.hasSnapshot) return;
-  db.beginSnapshot();
+  // Before it begins, so that one which fails halfway is ended too.
   slot.hasSnapshot = true;
   setImmediate(() => endSnapshot(slot));
+  db.beginSnapshot();
 }
 
-/** Lets the next query see what was committed meanwhile. */
+/** Lets the next query see what was committed meanwhile. A fault of the file is reported by that query. */
 function endSnapshot(slot: Slot): void {
   if (!slot.hasSnapshot) return;
   slot.hasSnapshot = false;
-  slot.db?.rollback();
+  unlessUnavailable(() => slot.db?.rollback());
 }
 
 function readerOf(slot: Slot, options: ReadersOptions): ReadDatabase {

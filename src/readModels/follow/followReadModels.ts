@@ -78,12 +78,10 @@ class Follower {
   private readonly stop = new AbortController();
   private readonly signal: AbortSignal;
   private readonly notifier: FollowNotifier;
-  private live = new SharedSubscription(LOG_START);
+  private live: SharedSubscription;
   /** Generations that catch up separately: current ones that lag, and ready ones that will become current. */
   private readonly behind: CatchUp;
   private announced: { position: Position; caughtUp: boolean } | undefined;
-  /** Whether an event of a watched type has come since then. */
-  private hasWatched = false;
   /** When to try again the projections whose database failed. */
   private readonly retryAt = new Map<string, number>();
   private catchUpAt = 0;
@@ -97,6 +95,7 @@ class Follower {
     private readonly catalog: Catalog,
   ) {
     this.notifier = new FollowNotifier(options.onEvent);
+    this.live = this.subscriptionAt(LOG_START);
     this.signal = AbortSignal.any([options.signal, this.stop.signal, this.notifier.failure]);
     this.behind = new CatchUp({
       store: options.store,
@@ -122,11 +121,15 @@ class Follower {
     retireOutdated(this.catalog, this.options.projections);
     clearAway(this.options, this.catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
-    this.live = new SharedSubscription(positions.at(-1) ?? head);
+    this.live = this.subscriptionAt(positions.at(-1) ?? head);
     for (const generation of opened) {
       if (generation.applier.position === this.live.position) this.join(generation);
       else this.behind.add(generation);
     }
+  }
+
+  private subscriptionAt(position: Position): SharedSubscription {
+    return new SharedSubscription(position, this.options.watchedTypes ?? []);
   }
 
   /** Runs until the signal aborts. If one loop fails, it stops the other. */
@@ -153,7 +156,6 @@ class Follower {
     const types = [...new Set(this.options.projections.flatMap(({ events }) => events))];
     for await (const batch of this.options.store.subscribe(this.live.position, { types }, this.signal)) {
       await this.live.apply(batch);
-      this.hasWatched ||= batch.events.some(({ type }) => this.options.watchedTypes?.includes(type));
       if (batch.caughtUp) {
         this.commitLive(true);
         if (batch.events.length >= BUSY_BATCH_EVENTS) await sleep(BUSY_REST_MS, this.signal);
@@ -171,8 +173,7 @@ class Follower {
     const { position } = this.live;
     if (position === this.announced?.position && caughtUp === this.announced.caughtUp) return;
     this.announced = { position, caughtUp };
-    this.notifier.tell({ type: "progress", position, caughtUp, hasWatched: this.hasWatched });
-    this.hasWatched = false;
+    this.notifier.tell({ type: "progress", position, caughtUp, hasWatched: this.live.takeWatched() });
   }
 
   private async tick(): Promise<void> {

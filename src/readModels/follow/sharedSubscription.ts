@@ -7,9 +7,14 @@ export class SharedSubscription {
   private live: readonly FollowedGeneration[] = [];
   private feed: Feed = () => {};
   private uncommitted = 0;
+  private hasWatched = false;
   private rest: Promise<void> | undefined;
 
-  constructor(private reached: Position) {}
+  /** `watchedTypes`: as for the follower. */
+  constructor(
+    private reached: Position,
+    private readonly watchedTypes: readonly string[],
+  ) {}
 
   get generations(): readonly FollowedGeneration[] {
     return this.live;
@@ -30,6 +35,14 @@ export class SharedSubscription {
     this.feed(batch);
     this.reached = batch.position;
     this.uncommitted += batch.events.length;
+    this.hasWatched ||= batch.events.some(({ type }) => this.watchedTypes.includes(type));
+  }
+
+  /** Whether an event of a watched type was applied since the last call. */
+  takeWatched(): boolean {
+    const { hasWatched } = this;
+    this.hasWatched = false;
+    return hasWatched;
   }
 
   /** Runs `work` while the position stays where it is. */

@@ -1,6 +1,6 @@
 /**
- * Settings of Bun's JavaScript engine and memory allocator for a service: docs/performance.md, "Memory" and "The memory
- * allocator". Both read them only when the process starts.
+ * Settings of Bun's JavaScript engine and memory allocator for a service, which read them only when the process starts:
+ * docs/performance.md, "Settings of the engine".
  */
 export const ENGINE_SETTINGS: Readonly<Record<string, string>> = {
   // The heap grows as on a machine with 320 MiB, by half at a time.
@@ -18,12 +18,16 @@ const COMPILED = "/$bunfs/";
 
 /**
  * Starts this program again in the same process (execve) with the settings that its environment lacks. Returns if it
- * lacks none, or where a process cannot be replaced.
+ * lacks none, or if the process cannot be replaced: then the service works as well, but slower.
  */
 export function restartWithEngineSettings(): void {
   const lacksNone = Object.keys(ENGINE_SETTINGS).every((name) => process.env[name] !== undefined);
   if (lacksNone || process.execve === undefined) return;
   const module = Bun.main.startsWith(COMPILED) ? [] : [Bun.main];
   const words = [process.execPath, ...process.execArgv, ...module, ...process.argv.slice(2)];
-  process.execve(process.execPath, words, { ...ENGINE_SETTINGS, ...process.env });
+  try {
+    process.execve(process.execPath, words, { ...ENGINE_SETTINGS, ...process.env });
+  } catch {
+    // The executable was replaced after it was started, or a policy of the system forbids it.
+  }
 }
