@@ -260,7 +260,8 @@ export function openReaders(options: ReadersOptions): Readers {
     position: (name) => slotNamed(name).position,
     noneWatchedUntil(position) {
       if (watch === null || position < watch.from) return null;
-      return position > watch.until ? position : watch.until;
+      if (position > watch.until) return position;
+      return watch.until;
     },
     waitFor(name, predicate, timeoutMs) {
       const slot = slotNamed(name);
