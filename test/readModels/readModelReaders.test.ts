@@ -1,9 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { Position } from "../../src/ports/eventStore.ts";
+import type { ReadDatabases } from "../../src/ports/readDatabase.ts";
+import { truncateWriteAheadLogs } from "../../src/readModels/generations/truncateWriteAheadLogs.ts";
 import { openReaders } from "../../src/readModels/readModelReaders.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "readers-"));
@@ -56,10 +58,11 @@ test("what the follower has watched for is known from its first progress on, and
 });
 
 test("queries of one turn share a snapshot, which ends when the follower has committed", async () => {
-  const writer = sqliteReadDatabases.open(join(directory, "snapshot.db"), "write");
+  mkdirSync(join(directory, "shared"));
+  const writer = sqliteReadDatabases.open(join(directory, "shared", "snapshot.db"), "write");
   writer.run("CREATE TABLE numbers (number INTEGER)");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections: [{ name: "n" }] });
-  readers.receive({ type: "opened", name: "n", file: "snapshot.db", position: at(1) });
+  readers.receive({ type: "opened", name: "n", file: "shared/snapshot.db", position: at(1) });
   readers.receive({ type: "joined", name: "n", position: at(1) });
   const count = () => readers.reader("n").get("SELECT count(*) AS count FROM numbers")?.count;
   const add = () => writer.run("INSERT INTO numbers VALUES (1)");
@@ -72,9 +75,19 @@ test("queries of one turn share a snapshot, which ends when the follower has com
   expect(count()).toBe(1);
   await new Promise((resolve) => setImmediate(resolve));
   expect(count()).toBe(2);
-  // Nor is one left open, in whose way a checkpoint would be.
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(sqliteReadDatabases.truncateWriteAheadLog(join(directory, "snapshot.db"))).toBe(true);
+  let attempts = 0;
+  const databases: ReadDatabases = {
+    ...sqliteReadDatabases,
+    truncateWriteAheadLog(path) {
+      attempts += 1;
+      return sqliteReadDatabases.truncateWriteAheadLog(path);
+    },
+  };
+  add();
+  expect(count()).toBe(2);
+  // It is in the way of nobody who waits for the next turn.
+  expect(await truncateWriteAheadLogs(databases, join(directory, "shared"))).toEqual([]);
+  expect(attempts).toBe(1);
   readers.close();
   writer.close();
 });

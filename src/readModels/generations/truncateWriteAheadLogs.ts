@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { nextTurn } from "../../kernel/sleep.ts";
 import { ReadDatabaseError, type ReadDatabases } from "../../ports/readDatabase.ts";
 
 /** How often to try a file that somebody is reading or writing, and how long to wait between tries. */
@@ -26,6 +27,8 @@ export async function truncateWriteAheadLogs(
 
 async function truncateLogOf(databases: ReadDatabases, directory: string, file: string): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
+    // The snapshot that this turn's queries share is in the way until the turn ends.
+    await nextTurn();
     try {
       // A file that is being built, or was removed meanwhile, has no write-ahead log.
       if (
