@@ -396,7 +396,7 @@ describe("the deadline", () => {
       socket.pause();
       return "354 go";
     });
-    const outcome = await deliver(transportTo(relay), mail({ text: BIG_TEXT }), Date.now() + 3_000);
+    const outcome = await deliver(transportTo(relay), mail({ text: BIG_TEXT }), Date.now() + 6_000);
     expect(outcome).toMatchObject({ kind: "broken", stage: "data" });
   });
 
