@@ -41,6 +41,12 @@ export interface Readers {
    * {@link ReadDatabaseError} `unavailable` until the follower opens a generation.
    */
   reader(name: string): ReadDatabase;
+  /**
+   * The same for a query that each of many requests makes: those of one turn of the event loop share a snapshot. To begin
+   * one locks and unlocks the file, which takes several times as long as to find a row. Only for rows that seldom
+   * change: under load one is nearly always open, and then the write-ahead log cannot restart.
+   */
+  turnReader(name: string): ReadDatabase;
   status(): readonly ReaderStatus[];
   /** The last known position of this projection's rows. */
   position(name: string): Position;
@@ -72,7 +78,7 @@ interface Slot {
   db: ReadDatabaseFile | undefined;
   /** Whether `onDamage` has been called for the file. */
   isDamageTold: boolean;
-  /** Whether `db` is in the transaction that the queries of this turn of the event loop share. */
+  /** Whether `db` is in the transaction that {@link Readers.turnReader}'s queries of this turn share. */
   hasSnapshot: boolean;
 }
 
@@ -102,9 +108,7 @@ function query<Result>(
   run: (db: ReadDatabaseFile) => Result,
 ): Result {
   try {
-    const db = databaseOf(slot);
-    shareSnapshot(slot, db);
-    return run(db);
+    return run(databaseOf(slot));
   } catch (error) {
     const isDamage = error instanceof ReadDatabaseError && error.failure === "damaged";
     if (isDamage && slot.file !== undefined && !slot.isDamageTold) {
@@ -115,10 +119,7 @@ function query<Result>(
   }
 }
 
-/**
- * Lets the queries of one turn of the event loop share a snapshot. Each snapshot locks and unlocks the file, which takes
- * several times as long as to find a row.
- */
+/** Begins the snapshot of this turn of the event loop, unless there is one. */
 function shareSnapshot(slot: Slot, db: ReadDatabaseFile): void {
   if (slot.hasSnapshot) return;
   // Before it begins, so that one which fails halfway is ended too.
@@ -134,11 +135,21 @@ function endSnapshot(slot: Slot): void {
   unlessUnavailable(() => slot.db?.rollback());
 }
 
-function readerOf(slot: Slot, options: ReadersOptions): ReadDatabase {
+/** `before` is called before each query. */
+function readerOf(
+  slot: Slot,
+  options: ReadersOptions,
+  before: (db: ReadDatabaseFile) => void = () => {},
+): ReadDatabase {
+  const ask = <Result>(run: (db: ReadDatabaseFile) => Result) =>
+    query(slot, options, (db) => {
+      before(db);
+      return run(db);
+    });
   return {
-    run: (sql, ...values) => query(slot, options, (db) => db.run(sql, ...values)),
-    get: (sql, ...values) => query(slot, options, (db) => db.get(sql, ...values)),
-    all: (sql, ...values) => query(slot, options, (db) => db.all(sql, ...values)),
+    run: (sql, ...values) => ask((db) => db.run(sql, ...values)),
+    get: (sql, ...values) => ask((db) => db.get(sql, ...values)),
+    all: (sql, ...values) => ask((db) => db.all(sql, ...values)),
   };
 }
 
@@ -253,6 +264,10 @@ export function openReaders(options: ReadersOptions): Readers {
     isSatisfied() || wait(slot, isSatisfied, timeoutMs);
   return {
     reader: (name) => readerOf(slotNamed(name), options),
+    turnReader(name) {
+      const slot = slotNamed(name);
+      return readerOf(slot, options, (db) => shareSnapshot(slot, db));
+    },
     status: () =>
       [...slots.values()].map(({ name, state, position, failure }) => {
         return { name, state, position, failure, isCaughtUp: isCaughtUp && state === "live" };
@@ -260,8 +275,9 @@ export function openReaders(options: ReadersOptions): Readers {
     position: (name) => slotNamed(name).position,
     noneWatchedUntil(position) {
       if (watch === null || position < watch.from) return null;
-      if (position > watch.until) return position;
-      return watch.until;
+      if (position <= watch.until) return watch.until;
+      // A follower that is far behind has not seen what is new.
+      return isCaughtUp ? position : null;
     },
     waitFor(name, predicate, timeoutMs) {
       const slot = slotNamed(name);

@@ -314,11 +314,12 @@ function dailyLimitLog(logger: Logger): Opened["onNearDailyLimit"] {
 }
 
 function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
+  const suppressions = readers.turnReader("suppressions");
   return createDependencies({
     ...opened,
     ...dependenciesFromConfig(config),
     suppressions: {
-      isSuppressed: (workspaceId, hash) => isSuppressed(readers.reader("suppressions"), workspaceId, hash),
+      isSuppressed: (workspaceId, hash) => isSuppressed(suppressions, workspaceId, hash),
       holds: async (position, timeoutMs) =>
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },

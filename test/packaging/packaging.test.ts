@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import manifest from "../../package.json";
 import { ENGINE_SETTINGS } from "../../src/service/config/engineSettings.ts";
-import { sourceCommandLine } from "../support/process/program.ts";
+import { COMMAND_LINE, sourceCommandLine } from "../support/process/program.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
-import { startTestApp, startTestProcess } from "../support/service.ts";
+import { type ProcessOptions, startTestApp, startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 120_000;
@@ -53,16 +53,60 @@ async function environmentOf(pid: number): Promise<readonly string[]> {
   return (await readFile(`/proc/${pid}/environ`, "utf8")).split("\0");
 }
 
-test("a service sets up Bun's engine however it is started, but for what its caller has set", async () => {
+describe("a service sets up Bun's engine", () => {
   const unset = Object.fromEntries(Object.keys(ENGINE_SETTINGS).map((name) => [name, undefined]));
-  for (const chosen of [{}, { BUN_JSC_forceRAMSize: "402653184" }]) {
-    const env = { ...unset, ...chosen } as Record<string, string>;
-    const service = await startTestProcess({ program: sourceCommandLine(ROOT), env });
-    const settings = (await environmentOf(service.pid)).filter((line) => /^(BUN_JSC|MIMALLOC)_/.test(line));
-    const expected = Object.entries({ ...ENGINE_SETTINGS, ...chosen }).map((entry) => entry.join("="));
-    expect(settings).toEqual(expect.arrayContaining(expected));
+  /** The settings of a service that is started like this, once it listens. */
+  const settingsOf = async (env: Record<string, string>, options: Partial<ProcessOptions> = {}) => {
+    const service = await startTestProcess({
+      program: sourceCommandLine(ROOT),
+      ...options,
+      env: { ...unset, ...env } as Record<string, string>,
+    });
+    const environment = await environmentOf(service.pid);
     expect(await service.kill("SIGTERM")).toBe(0);
-  }
+    return environment.filter((line) => /^(BUN_JSC|MIMALLOC|BUN_OPTIONS)/.test(line));
+  };
+  const withSettings = (more: Record<string, string> = {}) =>
+    expect.arrayContaining(Object.entries({ ...ENGINE_SETTINGS, ...more }).map((entry) => entry.join("=")));
+
+  test(
+    "however it is started, but for what its caller has set",
+    async () => {
+      const chosen = { BUN_JSC_forceRAMSize: "402653184" };
+      expect(await settingsOf({})).toEqual(withSettings());
+      expect(await settingsOf(chosen)).toEqual(withSettings(chosen));
+      expect(await settingsOf({}, { program: COMMAND_LINE })).toEqual(withSettings());
+    },
+    START_MS,
+  );
+
+  test(
+    "and keeps the options of Bun",
+    async () => {
+      const [bun = "", main = ""] = sourceCommandLine(ROOT);
+      const program = [bun, "--smol", `--cwd=${relative("/", ROOT)}`, main];
+      expect(await settingsOf({}, { program })).toEqual(withSettings());
+      const settings = await settingsOf({ BUN_OPTIONS: "--smol" });
+      expect(settings).toEqual(withSettings());
+      expect(settings.filter((line) => line.startsWith("BUN_OPTIONS="))).toEqual([]);
+      // A compiled program reads them by itself.
+      expect(await settingsOf({ BUN_OPTIONS: "--smol" }, { program: COMMAND_LINE })).toEqual(withSettings());
+    },
+    START_MS,
+  );
+
+  test(
+    "but not if that would close a file which it is to read",
+    async () => {
+      const directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
+      const file = join(directory, "url");
+      await writeFile(file, "smtp://127.0.0.1:1");
+      const wrapper = ["bash", "-c", 'exec "$@" 3<"$0"', file];
+      expect(await settingsOf({ SMTP_URL_FILE: "/dev/fd/3" }, { wrapper })).toEqual([]);
+      await rm(directory, { recursive: true });
+    },
+    START_MS,
+  );
 });
 
 describe("the containers", () => {

@@ -38,8 +38,8 @@ test("rows rebuilt after damage hold nothing of the old ones", async () => {
 
 test("what the follower has watched for is known from its first progress on, and no more when it is interrupted", () => {
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections: [] });
-  const progress = (position: number, hasWatched = false) =>
-    readers.receive({ type: "progress", position: at(position), caughtUp: true, hasWatched });
+  const progress = (position: number, hasWatched = false, caughtUp = true) =>
+    readers.receive({ type: "progress", position: at(position), caughtUp, hasWatched });
   expect(readers.noneWatchedUntil(at(5))).toBeNull();
   progress(10);
   expect(readers.noneWatchedUntil(at(9))).toBeNull();
@@ -47,6 +47,8 @@ test("what the follower has watched for is known from its first progress on, and
   progress(20);
   expect(readers.noneWatchedUntil(at(10))).toBe(at(20));
   expect(readers.noneWatchedUntil(at(25))).toBe(at(25));
+  progress(22, false, false);
+  expect(readers.noneWatchedUntil(at(25))).toBeNull();
   progress(30, true);
   expect(readers.noneWatchedUntil(at(29))).toBeNull();
   expect(readers.noneWatchedUntil(at(30))).toBe(at(30));
@@ -64,7 +66,8 @@ test("queries of one turn share a snapshot, which ends when the follower has com
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections: [{ name: "n" }] });
   readers.receive({ type: "opened", name: "n", file: "shared/snapshot.db", position: at(1) });
   readers.receive({ type: "joined", name: "n", position: at(1) });
-  const count = () => readers.reader("n").get("SELECT count(*) AS count FROM numbers")?.count;
+  const rows = readers.turnReader("n");
+  const count = () => rows.get("SELECT count(*) AS count FROM numbers")?.count;
   const add = () => writer.run("INSERT INTO numbers VALUES (1)");
   expect(count()).toBe(0);
   add();
@@ -73,6 +76,7 @@ test("queries of one turn share a snapshot, which ends when the follower has com
   expect(count()).toBe(1);
   add();
   expect(count()).toBe(1);
+  expect(sqliteReadDatabases.truncateWriteAheadLog(join(directory, "shared", "snapshot.db"))).toBe(false);
   await new Promise((resolve) => setImmediate(resolve));
   expect(count()).toBe(2);
   let attempts = 0;
