@@ -198,8 +198,11 @@ interface Watch {
   readonly until: Position;
 }
 
-function watchedBy(watch: Watch | null, { position, hasWatched }: FollowEvent & { type: "progress" }): Watch {
-  return { from: watch === null || hasWatched ? position : watch.from, until: position };
+function watchedBy(
+  watch: Watch | null,
+  { position, hasWatchedEvent }: FollowEvent & { type: "progress" },
+): Watch {
+  return { from: watch === null || hasWatchedEvent ? position : watch.from, until: position };
 }
 
 function moveOn(slot: Slot, position: Position): void {

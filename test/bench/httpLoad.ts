@@ -1,3 +1,4 @@
+import { ALLOCATOR_SETTINGS } from "../../src/service/config/engineSettings.ts";
 import { growthEmailId } from "./growthHistories.ts";
 import { mailBody, templateMailBody } from "./mail.ts";
 import { percentile } from "./report.ts";
@@ -27,13 +28,11 @@ export interface LoadResult {
 
 const BODIES = 64;
 
-/** Lets the generator take as little as it can of the processors that it shares with what it measures. */
-const GENERATOR_ENV = { MIMALLOC_PURGE_HOLES: "0", MIMALLOC_PURGE_DELAY: "1000" };
-
 /** Runs the generator in a process of its own, as callers are. */
 export async function httpLoad(options: LoadOptions): Promise<LoadResult> {
   const child = Bun.spawn([process.execPath, import.meta.path, JSON.stringify(options)], {
-    env: { ...process.env, ...GENERATOR_ENV },
+    // It shares the processors with what it measures, so it takes as little of them as it can.
+    env: { ...process.env, ...ALLOCATOR_SETTINGS },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "inherit",

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { ALLOCATOR_SETTINGS } from "../../src/service/config/engineSettings.ts";
 import { contractTable, coverageFaults, webhookFaults } from "./answerCoverage.ts";
 import { ANSWERS_FILE_VARIABLE, readAnswers, type SeenLine } from "./answerLog.ts";
 import { buildProgram, buildThreads, PROGRAM_VARIABLE } from "./buildProgram.ts";
@@ -30,8 +31,7 @@ const SHORT_LIVED_SERVERS = {
  * the processor time; but the heap may grow, for tests have more in it.
  */
 const SHORT_LIVED_PROCESSES = {
-  MIMALLOC_PURGE_HOLES: "0",
-  MIMALLOC_PURGE_DELAY: "1000",
+  ...ALLOCATOR_SETTINGS,
   BUN_JSC_useFTLJIT: "0",
   BUN_JSC_thresholdForJITAfterWarmUp: "3000",
   BUN_JSC_thresholdForOptimizeAfterWarmUp: "10000",

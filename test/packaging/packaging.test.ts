@@ -48,22 +48,24 @@ interface ComposeService {
   readonly ports?: readonly string[];
 }
 
-/** The environment that a process was started with, or replaced itself with. */
-async function environmentOf(pid: number): Promise<readonly string[]> {
-  return (await readFile(`/proc/${pid}/environ`, "utf8")).split("\0");
+/** The environment or the arguments that a process was started with, or replaced itself with. */
+async function startOf(pid: number, what: "environ" | "cmdline"): Promise<readonly string[]> {
+  return (await readFile(`/proc/${pid}/${what}`, "utf8")).split("\0");
 }
 
 describe("a service sets up Bun's engine", () => {
   const names = [...Object.keys(ENGINE_SETTINGS), "BUN_OPTIONS"];
   const unset = Object.fromEntries(names.map((name) => [name, undefined]));
-  /** The settings of a service that is started like this, once it listens. */
+  let args: readonly string[] = [];
+  /** The settings of a service that is started like this, once it listens; `args` are its arguments. */
   const settingsOf = async (env: Record<string, string>, options: Partial<ProcessOptions> = {}) => {
     const service = await startTestProcess({
       program: sourceCommandLine(ROOT),
       ...options,
       env: { ...unset, ...env } as Record<string, string>,
     });
-    const environment = await environmentOf(service.pid);
+    const environment = await startOf(service.pid, "environ");
+    args = await startOf(service.pid, "cmdline");
     expect(await service.kill("SIGTERM")).toBe(0);
     return environment.filter((line) => names.includes(line.slice(0, line.indexOf("="))));
   };
@@ -87,9 +89,11 @@ describe("a service sets up Bun's engine", () => {
       const [bun = "", main = ""] = sourceCommandLine(ROOT);
       const program = [bun, "--smol", `--cwd=${relative("/", ROOT)}`, main];
       expect(await settingsOf({}, { program })).toEqual(withSettings());
+      expect(args.slice(1)).toEqual(["--smol", main, "serve", ""]);
       const settings = await settingsOf({ BUN_OPTIONS: "--smol" });
       expect(settings).toEqual(withSettings());
       expect(settings.filter((line) => line.startsWith("BUN_OPTIONS="))).toEqual([]);
+      expect(args.slice(1)).toEqual(["--smol", main, "serve", ""]);
       // A compiled program reads them by itself.
       expect(await settingsOf({ BUN_OPTIONS: "--smol" }, { program: COMMAND_LINE })).toEqual(withSettings());
     },

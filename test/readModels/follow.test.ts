@@ -66,7 +66,7 @@ describe("following", () => {
       type: "progress",
       position: LOG_START,
       caughtUp: true,
-      hasWatched: false,
+      hasWatchedEvent: false,
     });
   });
 
@@ -75,13 +75,14 @@ describe("following", () => {
     await append(store, "s-1", added(1));
     const following = follow(storage, store, [tally, counter], [added(1).type]);
     await following.caughtUp();
-    const watched = () => following.events.filter((event) => event.type === "progress" && event.hasWatched);
+    const watched = () =>
+      following.events.filter((event) => event.type === "progress" && event.hasWatchedEvent);
     const before = watched().length;
     for (const event of [other(), added(2), other()]) {
       await append(store, `s-${event.type}-${Math.random()}`, event);
       await following.caughtUp();
     }
-    expect(watched().slice(before)).toMatchObject([{ position: expect.any(String), hasWatched: true }]);
+    expect(watched().slice(before)).toMatchObject([{ position: expect.any(String), hasWatchedEvent: true }]);
     await following.stop();
   });
 
@@ -506,7 +507,7 @@ test("an error that a listener throws is not swallowed", async () => {
 test("events cross a message channel, and only a switch waits for its answer", async () => {
   const posted: FollowMessage[] = [];
   const relay = followRelay((message) => posted.push(structuredClone(message)));
-  await relay.onEvent({ type: "progress", position: LOG_START, caughtUp: true, hasWatched: false });
+  await relay.onEvent({ type: "progress", position: LOG_START, caughtUp: true, hasWatchedEvent: false });
   const outcomes: string[] = [];
   const switched = { type: "switched", name: "tally", file: "tally.1.2.db", position: LOG_START } as const;
   const answer = Promise.resolve(relay.onEvent(switched)).then(() => outcomes.push("follower"));

@@ -38,8 +38,8 @@ test("rows rebuilt after damage hold nothing of the old ones", async () => {
 
 test("what the follower has watched for is known from its first progress on, and no more when it is interrupted", () => {
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections: [] });
-  const progress = (position: number, hasWatched = false, caughtUp = true) =>
-    readers.receive({ type: "progress", position: at(position), caughtUp, hasWatched });
+  const progress = (position: number, hasWatchedEvent = false, caughtUp = true) =>
+    readers.receive({ type: "progress", position: at(position), caughtUp, hasWatchedEvent });
   expect(readers.noneWatchedUntil(at(5))).toBeNull();
   progress(10);
   expect(readers.noneWatchedUntil(at(9))).toBeNull();
@@ -72,7 +72,7 @@ test("queries of one turn share a snapshot, which ends when the follower has com
   expect(count()).toBe(0);
   add();
   expect(count()).toBe(0);
-  readers.receive({ type: "progress", position: at(2), caughtUp: true, hasWatched: false });
+  readers.receive({ type: "progress", position: at(2), caughtUp: true, hasWatchedEvent: false });
   expect(count()).toBe(1);
   add();
   expect(count()).toBe(1);

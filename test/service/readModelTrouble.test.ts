@@ -10,7 +10,7 @@ import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
-const PROGRESS = { type: "progress", position: LOG_START, caughtUp: true, hasWatched: false } as const;
+const PROGRESS = { type: "progress", position: LOG_START, caughtUp: true, hasWatchedEvent: false } as const;
 const REASON = "disk I/O error";
 
 describe("while the read models' thread cannot work", () => {

@@ -173,7 +173,12 @@ class Follower {
     const { position } = this.live;
     if (position === this.announced?.position && caughtUp === this.announced.caughtUp) return;
     this.announced = { position, caughtUp };
-    this.notifier.tell({ type: "progress", position, caughtUp, hasWatched: this.live.takeWatched() });
+    this.notifier.tell({
+      type: "progress",
+      position,
+      caughtUp,
+      hasWatchedEvent: this.live.takeWatchedEvent(),
+    });
   }
 
   private async tick(): Promise<void> {

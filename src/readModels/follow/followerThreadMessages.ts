@@ -14,14 +14,14 @@ export type FollowEvent =
   /** `file` is the current generation of `name` and can be opened; its rows hold the log up to `position`. */
   | { readonly type: "opened"; readonly name: string; readonly file: string; readonly position: Position }
   /**
-   * Every live projection holds the log up to `position`; `caughtUp`: that was its head. `hasWatched`: whether an event of
+   * Every live projection holds the log up to `position`; `caughtUp`: that was its head. `hasWatchedEvent`: whether an event of
    * a watched type is among those since the last `progress`.
    */
   | {
       readonly type: "progress";
       readonly position: Position;
       readonly caughtUp: boolean;
-      readonly hasWatched: boolean;
+      readonly hasWatchedEvent: boolean;
     }
   /** A projection that is not live yet has reached `position`. */
   | { readonly type: "behind"; readonly name: string; readonly position: Position }

@@ -7,7 +7,7 @@ export class SharedSubscription {
   private live: readonly FollowedGeneration[] = [];
   private feed: Feed = () => {};
   private uncommitted = 0;
-  private hasWatched = false;
+  private hasWatchedEvent = false;
   private rest: Promise<void> | undefined;
 
   /** `watchedTypes`: as for the follower. */
@@ -35,14 +35,14 @@ export class SharedSubscription {
     this.feed(batch);
     this.reached = batch.position;
     this.uncommitted += batch.events.length;
-    this.hasWatched ||= batch.events.some(({ type }) => this.watchedTypes.includes(type));
+    this.hasWatchedEvent ||= batch.events.some(({ type }) => this.watchedTypes.includes(type));
   }
 
   /** Whether an event of a watched type was applied since the last call. */
-  takeWatched(): boolean {
-    const { hasWatched } = this;
-    this.hasWatched = false;
-    return hasWatched;
+  takeWatchedEvent(): boolean {
+    const { hasWatchedEvent } = this;
+    this.hasWatchedEvent = false;
+    return hasWatchedEvent;
   }
 
   /** Runs `work` while the position stays where it is. */

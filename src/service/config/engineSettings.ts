@@ -1,3 +1,6 @@
+/** Only whole free pages go back to the system, and only after a second: most are needed again before. */
+export const ALLOCATOR_SETTINGS = { MIMALLOC_PURGE_HOLES: "0", MIMALLOC_PURGE_DELAY: "1000" } as const;
+
 /**
  * Settings of Bun's JavaScript engine and memory allocator for a service, which read them only when the process starts:
  * docs/performance.md, "Settings of the engine".
@@ -8,9 +11,7 @@ export const ENGINE_SETTINGS: Readonly<Record<string, string>> = {
   BUN_JSC_largeHeapGrowthFactor: "1.55",
   // The last compiler costs more than its code gains.
   BUN_JSC_useFTLJIT: "0",
-  // Only whole free pages go back to the system, and only after a second: most are needed again before.
-  MIMALLOC_PURGE_HOLES: "0",
-  MIMALLOC_PURGE_DELAY: "1000",
+  ...ALLOCATOR_SETTINGS,
 };
 
 /** Where the modules of a program are that is compiled into its executable (`bun build --compile`). */
@@ -27,24 +28,23 @@ export function restartWithEngineSettings(): void {
   const lacksNone = Object.keys(ENGINE_SETTINGS).every((name) => env[name] !== undefined);
   const readsDescriptor = Object.values(env).some((value) => OPEN_FILE.test(value ?? ""));
   if (lacksNone || readsDescriptor || process.execve === undefined) return;
-  const { words, ...again } = startOfBun();
+  const { options, ...changed } = bunInvocation();
   try {
-    const all = [process.execPath, ...words, ...process.argv.slice(2)];
-    process.execve(process.execPath, all, { ...ENGINE_SETTINGS, ...env, ...again });
+    const args = [process.execPath, ...options, ...process.argv.slice(2)];
+    process.execve(process.execPath, args, { ...ENGINE_SETTINGS, ...env, ...changed });
   } catch {
     // The executable was replaced after it was started, or a policy of the system forbids it.
   }
 }
 
-/** How Bun was started: the words before the program's own, and what to change in the environment. */
-function startOfBun(): { readonly words: readonly string[]; readonly BUN_OPTIONS?: undefined } {
+/** Bun's own arguments, before those of the program, and what to change in the environment. */
+function bunInvocation(): { readonly options: readonly string[]; readonly BUN_OPTIONS?: undefined } {
   // A compiled program has its module and its options inside.
-  if (Bun.main.startsWith(COMPILED)) return { words: [] };
+  if (Bun.main.startsWith(COMPILED)) return { options: [] };
   const { execArgv } = process;
   // We are in that directory already.
-  const isOfDirectory = (word: string, at: number) =>
-    /^--cwd(=|$)/.test(word) || execArgv[at - 1] === "--cwd";
-  const words = [...execArgv.filter((word, at) => !isOfDirectory(word, at)), Bun.main];
-  // They are among `execArgv`.
-  return { words, BUN_OPTIONS: undefined };
+  const isDirectory = (arg: string, at: number) => /^--cwd(=|$)/.test(arg) || execArgv[at - 1] === "--cwd";
+  // `execArgv` includes the options of BUN_OPTIONS.
+  const options = [...execArgv.filter((arg, at) => !isDirectory(arg, at)), Bun.main];
+  return { options, BUN_OPTIONS: undefined };
 }

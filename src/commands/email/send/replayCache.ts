@@ -32,7 +32,8 @@ const ENTRY_WORDS = 16;
 const [FINGERPRINT, TIME, STATUS] = [4, 12, 14];
 const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
 const FINGERPRINT_BYTES = (TIME - FINGERPRINT) * WORD_BYTES;
-const STATUSES: readonly (AcceptedAs | undefined)[] = [undefined, ...Object.values(ACCEPTED_AS)];
+/** An entry's status is the place in this list, from 1. */
+const STATUSES: readonly AcceptedAs[] = Object.values(ACCEPTED_AS);
 
 /**
  * 32,768 entries in 2 MiB that the garbage collector never looks into. As objects, entries outlive the request that made
@@ -82,8 +83,8 @@ export function replayCache(): ReplayCache {
   return {
     get(id) {
       const at = find(setOf(id));
-      const acceptedAs = at === null ? undefined : STATUSES[words[at + STATUS] as number];
-      if (at === null || acceptedAs === undefined) return undefined;
+      if (at === null) return undefined;
+      const acceptedAs = STATUSES[(words[at + STATUS] as number) - 1] as AcceptedAs;
       const fingerprint = bytes.toString("hex", (at + FINGERPRINT) * WORD_BYTES, (at + TIME) * WORD_BYTES);
       return { fingerprint, acceptedAs, acceptedAt: times[(at + TIME) / 2] as number };
     },
@@ -95,7 +96,7 @@ export function replayCache(): ReplayCache {
       times[(at + TIME) / 2] = acceptedAt;
       // One of another form, which no version has written, is not cached.
       const isWhole = written === FINGERPRINT_BYTES && fingerprint.length === 2 * FINGERPRINT_BYTES;
-      words[at + STATUS] = isWhole ? STATUSES.indexOf(acceptedAs) : 0;
+      words[at + STATUS] = isWhole ? STATUSES.indexOf(acceptedAs) + 1 : 0;
     },
   };
 }
