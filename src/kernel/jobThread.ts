@@ -12,9 +12,25 @@ interface JobThread<Job, Result> {
   close(): void;
 }
 
+/** After this many times its limit a job is given up even if the process got hardly any processor time. */
+const WAIT_FACTOR_MAX = 12;
+const CHECK_MS_MIN = 50;
+
+/** Answers how many ms have passed since, and how many of these the process can have worked at most. */
+function stopwatch(): () => { readonly passedMs: number; readonly workedMs: number } {
+  const startedAt = performance.now();
+  const before = process.cpuUsage();
+  return () => {
+    const passedMs = performance.now() - startedAt;
+    const { user, system } = process.cpuUsage(before);
+    return { passedMs, workedMs: Math.min(passedMs, (user + system) / 1_000) };
+  };
+}
+
 /**
  * Runs jobs on their own thread, which the first job starts. `script` gets each job as a message and posts its result.
- * A job that takes longer than `msMax` results in `tooLong`, and its thread is terminated.
+ * A job that takes longer than `msMax` results in `tooLong`, and its thread is terminated. Time in which the process
+ * did not run (other programs had the processors, or it was suspended) does not count: the job is not to blame for it.
  */
 export function jobThread<Job, Result>(
   script: string,
@@ -42,6 +58,14 @@ export function jobThread<Job, Result>(
     return begun;
   };
 
+  const giveUpAfter = (ms: number, watch: ReturnType<typeof stopwatch>) => {
+    timer = setTimeout(() => {
+      const { passedMs, workedMs } = watch();
+      if (workedMs >= msMax || passedMs >= msMax * WAIT_FACTOR_MAX) abandon((job) => job.resolve(tooLong));
+      else giveUpAfter(Math.max(msMax - workedMs, CHECK_MS_MIN), watch);
+    }, ms);
+  };
+
   const abandon = (how: (job: QueuedJob<Job, Result>) => void) => {
     end();
     settle(how);
@@ -53,7 +77,7 @@ export function jobThread<Job, Result>(
     current = waiting.next();
     if (current === undefined) return;
     thread ??= begin();
-    timer = setTimeout(() => abandon((job) => job.resolve(tooLong)), msMax);
+    giveUpAfter(msMax, stopwatch());
     thread.postMessage(current.job);
   };
 

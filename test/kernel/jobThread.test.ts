@@ -1,0 +1,45 @@
+import { afterAll, expect, test } from "bun:test";
+import { jobThread } from "../../src/kernel/jobThread.ts";
+
+/** Jobs are ms to pass: on the processor or asleep. */
+const SCRIPT = URL.createObjectURL(
+  new Blob([
+    `self.onmessage = ({ data: { sleepMs = 0, workMs = 0 } }) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleepMs);
+      for (const until = performance.now() + workMs; performance.now() < until; );
+      postMessage("done");
+    };`,
+  ]),
+);
+type Job = { readonly sleepMs?: number; readonly workMs?: number };
+
+function thread(msMax: number) {
+  const made = jobThread<Job, string>(SCRIPT, { msMax, tooLong: "too long" });
+  afterAll(() => made.close());
+  return made;
+}
+
+test("a job that works too long is given up, and another thread takes the next", async () => {
+  const { run } = thread(500);
+  const [first, second] = [run({ workMs: 1e9 }, "a"), run({}, "a")];
+  expect(await first).toBe("too long");
+  expect(await second).toBe("done");
+});
+
+test("time in which the process does not run is not held against a job", async () => {
+  const { run } = thread(500);
+  expect(await run({ sleepMs: 1_500 }, "a")).toBe("done");
+});
+
+test("a job that never ends without working is given up, too", async () => {
+  const { run } = thread(100);
+  expect(await run({ sleepMs: 1e9 }, "a")).toBe("too long");
+});
+
+test("owners take turns", async () => {
+  const { run } = thread(10_000);
+  const ended: string[] = [];
+  const note = (name: string) => run({}, name.slice(0, 1)).then(() => void ended.push(name));
+  await Promise.all(["a1", "a2", "a3", "b1"].map(note));
+  expect(ended).toEqual(["a1", "a2", "b1", "a3"]);
+});
