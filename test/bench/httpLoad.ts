@@ -27,6 +27,8 @@ export interface LoadResult {
 }
 
 const BODIES = 64;
+/** Of the number in an idempotency key. */
+const KEY_DIGITS = 8;
 
 /** Runs the generator in a process of its own, as callers are. */
 export async function httpLoad(options: LoadOptions): Promise<LoadResult> {
@@ -53,8 +55,8 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** The requests of a run by their numbers. */
-function requestsOf(options: LoadOptions): (number: number) => string {
+/** The requests of a run by their numbers. What it answers is good until the next call. */
+function requestsOf(options: LoadOptions): (number: number) => string | Uint8Array {
   const { host } = new URL(options.url);
   const headers = `HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${options.apiKey}\r\n`;
   const { reads } = options;
@@ -65,11 +67,26 @@ function requestsOf(options: LoadOptions): (number: number) => string {
       return `GET /api/v1/emails/${id} ${headers}\r\n`;
     };
   }
-  const tails = bodies(options).map((body) => {
-    return `\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-  });
   const head = `POST /api/v1/emails ${headers}Content-Type: application/json\r\nIdempotency-Key: ${options.keyPrefix}-`;
-  return (number) => `${head}${number}${tails[number % BODIES]}`;
+  const requests = bodies(options).map((body) => {
+    const length = Buffer.byteLength(body);
+    return Buffer.from(`${head}${"0".repeat(KEY_DIGITS)}\r\nContent-Length: ${length}\r\n\r\n${body}`);
+  });
+  const keyEnd = Buffer.byteLength(head) + KEY_DIGITS;
+  return (number) => {
+    const request = requests[number % BODIES] as Buffer;
+    writeDigits(request, number, keyEnd);
+    return request;
+  };
+}
+
+/** Writes the number as {@link KEY_DIGITS} digits before `end`. */
+function writeDigits(bytes: Uint8Array, number: number, end: number): void {
+  let rest = number;
+  for (let at = end - 1; at >= end - KEY_DIGITS; at -= 1) {
+    bytes[at] = 48 + (rest % 10);
+    rest = Math.floor(rest / 10);
+  }
 }
 
 function bodies({ templateId }: LoadOptions): readonly string[] {
@@ -79,7 +96,7 @@ function bodies({ templateId }: LoadOptions): readonly string[] {
   );
 }
 
-/** Plain sockets and requests that are built beforehand, so that the generator costs little of the two cores. */
+/** Plain sockets and requests that are bytes beforehand, so that the generator costs little of the two cores. */
 async function generate(options: LoadOptions): Promise<LoadResult> {
   const { hostname, port } = new URL(options.url);
   const requestOf = requestsOf(options);
