@@ -6,7 +6,7 @@ import {
   SERVER_VARIABLE,
   startEventStoreDb,
 } from "../support/stores/eventstoredb.ts";
-import { FILES_ON_A_SERVER_MAX, ownServers } from "./laneServers.ts";
+import { FILES_ON_A_SERVER_MAX, ownServers, SERVER_LANES } from "./laneServers.ts";
 
 /** Servers that are none: their ports count up from 1. */
 function countedServers() {
@@ -29,9 +29,14 @@ function countedServers() {
   return { start, running };
 }
 
-test("each lane has a server of its own, which makes room for a new one before its log is long", async () => {
+test("each lane that has servers has its own, which makes room for a new one before its log is long", async () => {
   const { start, running } = countedServers();
   const servers = ownServers(start);
+  expect([servers.has(0), servers.has(SERVER_LANES - 1), servers.has(SERVER_LANES)]).toEqual([
+    true,
+    true,
+    false,
+  ]);
   const portIn = async (lane: number) => JSON.parse((await servers.env(lane))[SERVER_VARIABLE] ?? "").port;
   expect([await portIn(0), await portIn(1)]).toEqual([1, 2]);
   for (let more = 1; more < FILES_ON_A_SERVER_MAX; more += 1) expect(await portIn(0)).toBe(1);

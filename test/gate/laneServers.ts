@@ -28,6 +28,12 @@ export function usesSharedServer(text: string): boolean {
  */
 export const FILES_ON_A_SERVER_MAX = 8;
 
+/**
+ * How many lanes have a server. One that does nothing takes a twentieth of a processor, and files that need one are done
+ * in fewer than half of the lanes.
+ */
+export const SERVER_LANES = 2;
+
 /** Starts a server for one lane after another. */
 export type StartServer = () => Promise<Pick<OwnServer, "url" | "port" | "folder" | "process">>;
 
@@ -38,13 +44,13 @@ interface LaneServer {
 }
 
 /**
- * A server for each lane, and after some files a new one: instances on one log deliver each other's mail, so two files
+ * A server for each of some lanes, and after some files a new one: instances on one log deliver each other's mail, so two files
  * that run at once may not share a log.
  */
 export function ownServers(start: StartServer): LaneServers {
   const current = new Map<Lane, LaneServer>();
   return {
-    has: () => true,
+    has: (lane) => lane < SERVER_LANES,
     async env(lane, files = 1) {
       let used = current.get(lane);
       if (used === undefined || used.files + files > FILES_ON_A_SERVER_MAX) {

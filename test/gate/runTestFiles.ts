@@ -97,10 +97,12 @@ function slownessOf(file: string): number {
   return SLOW.findIndex((end) => path.endsWith(`/${end}`));
 }
 
-function slowestFirst(groups: readonly TestGroup[]): readonly TestGroup[] {
+/** The slow ones first, then those that need a server, which few lanes have. */
+function slowestFirst(groups: readonly TestGroup[], onServer: ReadonlySet<string>): readonly TestGroup[] {
   const rank = ([file = ""]: TestGroup) => {
     if (file.startsWith(BROWSER_FOLDER)) return -1;
-    return slownessOf(file) < 0 ? SLOW.length : slownessOf(file);
+    if (slownessOf(file) >= 0) return slownessOf(file);
+    return onServer.has(file) ? SLOW.length : SLOW.length + 1;
   };
   return [...groups].sort((a, b) => rank(a) - rank(b));
 }
@@ -166,7 +168,7 @@ export async function runTestFiles({
     const isForLane = lane === lanes - 1 || !group.some((file) => file.startsWith(BROWSER_FOLDER));
     return isForLane && (servers.has(lane) || !group.some((file) => onServer.has(file)));
   };
-  await runInLanes(slowestFirst(groupsOf(root, together, onServer)), lanes, run, mayRun);
+  await runInLanes(slowestFirst(groupsOf(root, together, onServer), onServer), lanes, run, mayRun);
   // They would take a part of a processor for nothing from what is to be alone.
   await servers.stop();
   const single = (file: string): TestGroup => [file];
