@@ -80,10 +80,13 @@ function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
 /** The html could not tell two files with the same id apart. */
 function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
   if (!Array.isArray(attachments)) return NO_FAULTS;
-  const ids = attachments.map((one) =>
-    typeof one === "object" && one !== null ? one.content_id : undefined,
-  );
-  const index = ids.findIndex((id, at) => id !== undefined && ids.indexOf(id) < at);
+  const used = new Set<unknown>();
+  const index = attachments.findIndex((one: UncheckedMembers | string | null) => {
+    const id = typeof one === "object" ? one?.content_id : undefined;
+    const isRepeated = id !== undefined && used.has(id);
+    used.add(id);
+    return isRepeated;
+  });
   return index < 0 ? NO_FAULTS : fault(`/attachments/${index}/content_id`, "is already used by another file");
 }
 
@@ -115,10 +118,13 @@ export function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
 
 function tagFaults(tags: unknown): readonly ProblemDetail[] {
   if (!Array.isArray(tags)) return NO_FAULTS;
+  const seen = new Set<unknown>();
   return tags.flatMap((tag, index) => {
+    const isRepeated = seen.has(tag);
+    seen.add(tag);
     if (typeof tag === "string" && (/\p{Cc}/u.test(tag) || tag.trim() === ""))
       return fault(`/tags/${index}`, "must have visible characters, and no control characters");
-    return tags.indexOf(tag) < index ? fault(`/tags/${index}`, "is there twice") : NO_FAULTS;
+    return isRepeated ? fault(`/tags/${index}`, "is there twice") : NO_FAULTS;
   });
 }
 
