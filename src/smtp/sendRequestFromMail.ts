@@ -48,10 +48,15 @@ export function sendRequestFromMail(mail: ParsedMail, formats: Formats): Omit<Se
   };
 }
 
-/** The name that To or Cc gives a recipient; "" if there is none. */
-export function nameOf({ shownRecipients }: ParsedMail, recipient: string): string {
-  const wanted = comparable(recipient);
-  return shownRecipients.find(({ address }) => comparable(address) === wanted)?.name ?? "";
+/**
+ * Finds the name that To or Cc gives a recipient, the first one if there are several; "" if there is none. Parses these
+ * fields once for all recipients, because they may name tens of thousands of people.
+ */
+export function recipientNames({ shownRecipients }: ParsedMail): (recipient: string) => string {
+  const names = new Map(
+    shownRecipients.toReversed().map(({ address, name }) => [comparable(address), name] as const),
+  );
+  return (recipient) => names.get(comparable(recipient)) ?? "";
 }
 
 function comparable(address: string): string {

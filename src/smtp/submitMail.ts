@@ -6,7 +6,7 @@ import type { ValidatedSend } from "../commands/email/send/validatedSend.ts";
 import { limitsOf } from "../domain/workspace/workspaceLimits.ts";
 import { checkBy } from "../http/body/validation.ts";
 import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
-import { SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";
+import { digestedAttachments, SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";
 import { sendProblem } from "../http/email/sendProblem.ts";
 import type { RateLimits } from "../http/limits/rateLimits.ts";
 import { requireSender } from "../http/server/authorization.ts";
@@ -14,10 +14,11 @@ import { invalid, Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import { contextOfKey } from "../http/server/requestContext.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
+import { nextTurn } from "../kernel/sleep.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
-import { fieldOf, nameOf, sendRequestFromMail } from "./sendRequestFromMail.ts";
+import { fieldOf, recipientNames, sendRequestFromMail } from "./sendRequestFromMail.ts";
 
 /** Recipients of one mail. A client sends another mail to the others (RFC 5321 §4.5.3.1.10). */
 export const RECIPIENTS_MAX = 100;
@@ -54,7 +55,7 @@ export async function submitMail(
   const parsed = await parser.parse(bytes, principal.workspaceId);
   if (parsed.kind === "refused") throw invalid("", parsed.reason);
   const context = contextOfKey(deps, principal, requestId);
-  const sends = sendsOf({ deps, principal, recipients, context }, parsed.mail);
+  const sends = await sendsOf({ deps, principal, recipients, context }, parsed.mail);
   const ids: string[] = [];
   for (const send of sends) {
     try {
@@ -84,17 +85,22 @@ interface Sending {
 }
 
 /** The sends that a mail asks for, checked like those over HTTP. */
-function sendsOf(
+async function sendsOf(
   { deps, principal, recipients, context }: Sending,
   mail: ParsedMail,
-): readonly ValidatedSend[] {
+): Promise<readonly ValidatedSend[]> {
   const body = sendRequestFromMail(mail, deps.inspector);
-  const requests = recipients.map((to) => {
-    const name = nameOf(mail, to);
+  const digested = digestedAttachments(body);
+  const nameOf = recipientNames(mail);
+  const requests: ReturnType<typeof sendRequest>[] = [];
+  for (const to of recipients) {
+    const name = nameOf(to);
     const one = { ...body, to, ...(name === "" ? {} : { to_name: name }) };
     checkBody(one);
-    return sendRequest(one);
-  });
+    requests.push(sendRequest(one, digested));
+    // Checking a large mail for a hundred recipients in one go would hold up everybody else.
+    await nextTurn();
+  }
   const keys = recipientIdempotencyKeys(
     mail,
     requests.map(({ to }) => to),

@@ -283,6 +283,51 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(await read(idFromReply(reply))).toMatchObject({ to: "ana@example.com" });
     });
 
+    test("is called as To or Cc first calls it, however it is spelt there", async () => {
+      const fields = {
+        To: "Ana <ANA@b\u00fccher.example>, Other <other@example.com>",
+        Cc: "Ann <ana@xn--bcher-kva.example>",
+      };
+      const reply = await replyTo(mail(fields), ["ana@XN--bcher-kva.example"]);
+      expect((await read(idFromReply(reply))).to_name).toBe("Ana");
+      expect((await read(idFromReply(await replyTo(mail(fields))))).to_name).toBeNull();
+    });
+
+    test("is one of 100 beside tens of thousands in the header", async () => {
+      const recipients = Array.from({ length: 100 }, (_, index) => `p${index}@example.com`);
+      const shown = [...Array.from({ length: 35_000 }, () => "a@b.c"), "Last <p99@example.com>"];
+      const reply = await replyTo(mail({ To: shown.join(",\r\n ") }), recipients);
+      expect(reply).toStartWith("250 2.6.0 accepted 100 messages, ");
+    });
+
+    test("gets the same file as the others, which is hashed once", async () => {
+      const hashed: unknown[] = [];
+      const { CryptoHasher } = Bun;
+      Bun.CryptoHasher = class extends CryptoHasher {
+        override update(...parts: Parameters<Bun.CryptoHasher["update"]>) {
+          hashed.push(parts[0]);
+          return super.update(...parts);
+        }
+      };
+      const content = "Hello to all of you.\n";
+      const client = transport();
+      const to = ["ana@example.com", "bob@example.com", "eve@example.com"];
+      try {
+        await client.sendMail({
+          from: SENDER,
+          to,
+          subject: "To three",
+          text: "x",
+          attachments: [{ filename: "note.txt", content }],
+        });
+      } finally {
+        Bun.CryptoHasher = CryptoHasher;
+        client.close();
+      }
+      const text = Buffer.from(content).toString("base64");
+      expect(hashed.filter((input) => input === text)).toHaveLength(1);
+    });
+
     test("that is no address is refused without the others", async () => {
       const client = await loggedIn();
       await client.command("MAIL FROM:<>");

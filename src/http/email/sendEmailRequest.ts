@@ -182,9 +182,13 @@ export const BatchedEmail = sendRules(Closed({ idempotency_key: IdempotencyKey, 
 
 export type BatchedEmail = Static<typeof BatchedEmail>;
 
-/** Checks the rules that span members, and returns the request ready for the command. */
+/**
+ * Checks the rules that span members, and returns the request ready for the command. Whoever sends the same files to
+ * several recipients gives their digests.
+ */
 export function sendRequest(
   body: SendEmailBody,
+  digested?: DigestedAttachments,
 ): Omit<ValidatedSend, "workspaceId" | "idempotencyKey" | "context"> {
   const from = parseAddress(body.from);
   const to = parseAddress(body.to);
@@ -192,7 +196,7 @@ export function sendRequest(
   const isAddressed = !("invalid" in from || "invalid" in to || (replyTo !== null && "invalid" in replyTo));
   if (!isAddressed || memberFaults(body).length > 0) throw refusedFor("INVALID_REQUEST", sendFaults(body));
   return {
-    request: comparable(body),
+    request: comparable(body, digested ?? digestedAttachments(body)),
     from,
     to,
     content: {
@@ -243,25 +247,30 @@ function requestedAttachment(attachment: Attachment): RequestedAttachment {
   return { kind: "direct", filename, contentType, content, ...named };
 }
 
-/** What a retry is compared with: the request as sent, with direct files replaced by digests of their text. */
-function comparable({
+/** Attachments as retries are compared: direct files with the digests of their text. */
+type DigestedAttachments = readonly Attachment[];
+
+/** The attachments of a send with the files' text replaced by its digest. */
+export function digestedAttachments({
   attachments = [],
-  headers,
-  auto_text: autoText,
-  tags,
-  ...rest
-}: SendEmailBody): JsonObject {
+}: Pick<SendEmailBody, "attachments">): DigestedAttachments {
+  return attachments.map((attachment) =>
+    typeof attachment === "string"
+      ? attachment
+      : { ...attachment, content: new Bun.CryptoHasher("sha256").update(attachment.content).digest("hex") },
+  );
+}
+
+/** What a retry is compared with: the request as sent, with direct files replaced by digests of their text. */
+function comparable(
+  { attachments: _, headers, auto_text: autoText, tags, ...rest }: SendEmailBody,
+  digested: DigestedAttachments,
+): JsonObject {
   const body = {
     ...rest,
     ...(hasMembers(headers) ? { headers } : {}),
     ...(hasMembers(tags) ? { tags } : {}),
     ...(autoText ? { auto_text: true } : {}),
   };
-  if (attachments.length === 0) return body as unknown as JsonObject;
-  const digested = attachments.map((attachment) =>
-    typeof attachment === "string"
-      ? attachment
-      : { ...attachment, content: new Bun.CryptoHasher("sha256").update(attachment.content).digest("hex") },
-  );
-  return { ...body, attachments: digested } as unknown as JsonObject;
+  return (digested.length === 0 ? body : { ...body, attachments: digested }) as unknown as JsonObject;
 }
