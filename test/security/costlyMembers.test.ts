@@ -12,7 +12,13 @@ const ITEMS = 90_000;
 const names = Array.from({ length: ITEMS }, (_, index) => `w${index}`);
 const files = names.map((content_id) => ({ content_id }));
 
-/** What is refused, and the places of its first faults. Checks that compare all pairs would take minutes. */
+/** The parts of the longest text that a body has room for. */
+const repeated = (part: string) => part.repeat(15_000_000 / part.length);
+
+/**
+ * What is refused, and the places of its first faults. Checks that compare all pairs would take minutes, and patterns for
+ * short texts many seconds.
+ */
 const cases: readonly (readonly [
   what: string,
   members: Record<string, unknown>,
@@ -21,6 +27,15 @@ const cases: readonly (readonly [
   ["90,000 tags", { tags: names }, ["/tags"]],
   ["90,000 tags, the last one twice", { tags: [...names, names.at(-1)] }, ["/tags", `/tags/${ITEMS}`]],
   ["90,000 files", { attachments: files }, ["/attachments/0/filename"]],
+  ["a local part of 15 MB", { from: `${repeated("a.")}a@example.com` }, ["/from"]],
+  ["a domain of 15 MB", { to: `a@${repeated("1.")}com` }, ["/to"]],
+  ["a List-Id of 15 MB", { headers: { "List-Id": `<${repeated("a.")}` } }, ["/headers/List-Id"]],
+  ["References of 15 MB", { headers: { References: repeated("<a@b> ") } }, ["/headers/References"]],
+  [
+    "a List-Unsubscribe of 15 MB",
+    { headers: { "List-Unsubscribe": repeated("<a:b>, ") } },
+    ["/headers/List-Unsubscribe"],
+  ],
 ];
 
 describe.each(sqlite)("a send that would take long to check on $name", (store) => {

@@ -1,3 +1,5 @@
+import { codePoints } from "../../kernel/text/textLength.ts";
+
 /** How many headers of the caller's own a message can carry. */
 export const HEADERS_MAX = 20;
 export const HEADER_VALUE_CHARACTERS_MAX = 998;
@@ -96,6 +98,9 @@ function nameFault(name: string): string | null {
 }
 
 function valueFault(name: string, value: string): string | null {
+  // First, because the patterns below would take seconds for megabytes.
+  if (codePoints(value) > HEADER_VALUE_CHARACTERS_MAX)
+    return `must have at most ${HEADER_VALUE_CHARACTERS_MAX} characters`;
   if (/\p{Cc}/u.test(value)) return "must hold no line break and no other control character";
   if (value.trim() === "") return "must have visible characters";
   const { tags } = NAMES_OF_MESSAGES;
@@ -121,7 +126,7 @@ interface HeaderFault {
   readonly message: string;
 }
 
-/** What is wrong with the headers of a send. The caller has checked the length of each value. */
+/** What is wrong with the headers of a send. */
 export function headerFaults(headers: Readonly<Record<string, string>>): readonly HeaderFault[] {
   const entries = Object.entries(headers);
   if (entries.length > HEADERS_MAX)
