@@ -1,6 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { writeDurably } from "../adapters/directory/durableFile.ts";
+import { urlOf } from "../http/server/requestTarget.ts";
 import { equalInConstantTime } from "../kernel/crypto/equalInConstantTime.ts";
 
 /** Tells a command where the service on this data directory is. Only the directory's owner can read it. */
@@ -52,7 +53,7 @@ export async function openLocalControl(dataDir: string, answers: LocalAnswers): 
     async fetch(request) {
       const authorization = request.headers.get("authorization") ?? "";
       if (!equalInConstantTime(authorization, `Bearer ${token}`)) return new Response(null, { status: 401 });
-      const { pathname, searchParams } = new URL(request.url);
+      const { pathname, searchParams } = urlOf(request);
       switch (pathname) {
         case "/status":
           return Response.json(await answers.status());

@@ -154,6 +154,32 @@ describe.each(sqlite)("ambiguously framed requests on $name", (store) => {
     }
   });
 
+  test.each([["["], ["a%zz"], ["x:99999"], ["a?b=c"]])(
+    "with a Host of %j, which is part of no URL, are answered as others",
+    async (host) => {
+      const answerTo = async (target: string, ...headers: readonly string[]) => {
+        const lines = [`GET ${target} HTTP/1.1`, `Host: ${host}`, "Connection: close", ...headers, "", ""];
+        return parseAnswer(await rawRequest(service.url, lines));
+      };
+      const authorization = `Authorization: Bearer ${tenant.apiKey}`;
+      const listed = await answerTo("/api/v1/emails?status=queued&status=sent", authorization);
+      expect(listed.status).toBe(200);
+      const refused = await answerTo("/api/v1/emails?status=wrong&status=sent", authorization);
+      expect({ status: refused.status, pointer: JSON.parse(refused.text).errors[0].pointer }).toEqual({
+        status: 400,
+        pointer: "/status",
+      });
+      const page = await answerTo("/dashboard/messages?q=ana");
+      expect(page.status).toBe(303);
+      expect(page.headers.get("location")).toBe(
+        `/dashboard/log-in?next=${encodeURIComponent("/dashboard/messages?q=ana")}`,
+      );
+      const logIn = await answerTo("/dashboard/log-in?ended");
+      expect(logIn.status).toBe(200);
+      expect(logIn.text).toContain("Your session has ended");
+    },
+  );
+
   test("with a fragment in the target name no path", async () => {
     for (const [method, path] of [
       ["GET", "/webhooks#one"],

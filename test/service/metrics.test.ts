@@ -9,6 +9,7 @@ import { createHistogram } from "../../src/service/metrics/histogram.ts";
 import { openMetricsListener } from "../../src/service/metrics/metricsListener.ts";
 import { histogram, prometheusText } from "../../src/service/metrics/prometheusText.ts";
 import { newEvent } from "../contract/eventStore.ts";
+import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { message, newKey } from "../support/tenants.ts";
@@ -48,6 +49,17 @@ test("metrics count what was accepted, what became of it, and what was answered"
   expect(await metricValue('postledger_http_responses_total{status="400"}')).toBe(1);
   // The read models follow.
   await until(async () => (await metricValue("postledger_messages_due")) === 0, "no message to be due");
+});
+
+test("metrics are answered whatever the Host header says, and without one", async () => {
+  const metrics = app.app.metrics?.href ?? "none:";
+  for (const lines of [
+    ["GET /metrics HTTP/1.1", "Host: [", "Connection: close"],
+    ["GET /metrics HTTP/1.0"],
+  ]) {
+    const answer = parseAnswer(await rawRequest(metrics, [...lines, "", ""]));
+    expect({ lines, status: answer.status }).toEqual({ lines, status: 200 });
+  }
 });
 
 test("metrics count how long mail took from when it was due until the relay had accepted it", async () => {

@@ -8,6 +8,7 @@ import { cursorsOfList } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead, authorizeUnread } from "./authorization.ts";
 import { type Operation, type Operations, paramsOf } from "./operation.ts";
 import { principalOf } from "./requestContext.ts";
+import { urlOf } from "./requestTarget.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
 
 /** A request as Elysia passes it on its way to the handler. */
@@ -55,7 +56,7 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation): Hook {
 
 /** Joins the values of list parameters that are given several times; Elysia took the last one. */
 function joinRepeated({ request, query }: Incoming, lists: readonly string[]): void {
-  const given = new URL(request.url).searchParams;
+  const given = urlOf(request).searchParams;
   for (const name of lists) if (given.has(name)) query[name] = given.getAll(name).join(",");
 }
 

@@ -13,6 +13,15 @@ export function pathOf(request: Request): string {
   return targetOf(request).split("?", 1)[0] ?? "";
 }
 
+function localUrl(request: Request): string {
+  return `http://localhost${targetOf(request)}`;
+}
+
+/** The path and the query, parsed. The host stands in for the one that was asked for, which may be no part of a URL. */
+export function urlOf(request: Request): URL {
+  return new URL(localUrl(request));
+}
+
 /** Whether the percent-encoding in the path decodes to text (RFC 3986 §2.1); the router throws otherwise. */
 export function hasReadablePath(request: Request): boolean {
   if (!request.url.includes("%")) return true;
@@ -28,7 +37,7 @@ export function hasReadablePath(request: Request): boolean {
 export function routable(request: Request, context: RequestContext): Request {
   const isHead = request.method === "HEAD";
   if (!isHead && !request.url.startsWith("/")) return request;
-  const url = `http://localhost${targetOf(request)}`;
+  const url = localUrl(request);
   const whole = isHead ? new Request(url, { headers: request.headers }) : new Request(url, request);
   shareRequestContext(whole, context);
   return whole;

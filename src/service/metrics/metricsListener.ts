@@ -1,3 +1,4 @@
+import { pathOf } from "../../http/server/requestTarget.ts";
 import type { MetricsConfig } from "../config/metricsConfig.ts";
 import { listenError } from "../startupErrors.ts";
 import { PROMETHEUS_TYPE } from "./prometheusText.ts";
@@ -13,8 +14,9 @@ export interface MetricsListener {
 /** Opens METRICS_PORT, a port of its own that no proxy in front of the API leads to. Throws why it cannot be opened. */
 export function openMetricsListener(place: MetricsConfig): MetricsListener {
   let answering: (() => Promise<string>) | null = null;
-  const serve = async ({ method, url }: Request) => {
-    if (new URL(url).pathname !== "/metrics") return new Response("see /metrics\n", { status: 404 });
+  const serve = async (request: Request) => {
+    const { method } = request;
+    if (pathOf(request) !== "/metrics") return new Response("see /metrics\n", { status: 404 });
     if (method !== "GET" && method !== "HEAD")
       return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
     if (answering === null)

@@ -13,6 +13,7 @@ import {
   commandContextOf,
   requestContextOf,
 } from "../../server/requestContext.ts";
+import { urlOf } from "../../server/requestTarget.ts";
 import { TOKEN_FIELD } from "../components/form.tsx";
 import { Layout } from "../components/layout.tsx";
 import { createLiveStreams } from "../live/liveStreams.ts";
@@ -100,7 +101,7 @@ function frameRoutes({ deps }: DashboardOptions, sessions: Frame["sessions"]): r
 }
 
 async function answerRequest(frame: Frame, request: Request): Promise<Response> {
-  const url = new URL(request.url, "http://localhost");
+  const url = urlOf(request);
   const path = url.pathname.slice(frame.home.length).replace(/\/$/, "") || "/";
   const requestContext = requestContextOf(request);
   requestContext.route = `${DASHBOARD_PATH}/…`;

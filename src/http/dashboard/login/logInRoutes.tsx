@@ -8,6 +8,7 @@ import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { healthStatus } from "../../health/healthController.ts";
 import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";
+import { urlOf } from "../../server/requestTarget.ts";
 import type { Assets } from "../frame/assets.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { DASHBOARD_PATH } from "../frame/dashboardRoute.ts";
@@ -86,7 +87,7 @@ export function createLogIn(options: LogInOptions): LogIn {
   };
   return {
     async show(request) {
-      const query = new URL(request.url, "http://localhost").searchParams;
+      const query = urlOf(request).searchParams;
       const notice = query.has("ended")
         ? { notice: "Your session has ended. Log in again to continue." }
         : {};
