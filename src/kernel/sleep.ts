@@ -1,3 +1,5 @@
+import { startTimeout } from "./timeout.ts";
+
 /**
  * Waits `ms`, or until `signal` aborts. While it lasts, `sleepers` contains a function that ends it.
  */
@@ -16,24 +18,27 @@ export function sleep(ms: number, signal?: AbortSignal, sleepers?: Set<() => voi
   });
 }
 
-/** The result of `work`, or what `late` returns or throws if `work` takes longer than `ms`. */
+/**
+ * The result of `work`, or what `late` returns or throws if `work` takes longer than `ms`. Input that has arrived by then
+ * is read before.
+ */
 export async function settleWithin<Result>(
   ms: number,
   work: Result | Promise<Result>,
   late: () => Result,
 ): Promise<Result> {
   const { promise, resolve, reject } = Promise.withResolvers<Result>();
-  const timer = setTimeout(() => {
+  const stopTimeout = startTimeout(ms, () => {
     try {
       resolve(late());
     } catch (error) {
       reject(error);
     }
-  }, ms);
+  });
   try {
     return await Promise.race([work, promise]);
   } finally {
-    clearTimeout(timer);
+    stopTimeout();
   }
 }
 

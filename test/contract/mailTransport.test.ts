@@ -54,6 +54,22 @@ function at(stage: keyof SinkHooks, hook: SinkHook): SinkHooks {
   return { [stage]: hook };
 }
 
+/** A relay that takes a message, and whose answer waits in the socket until the busy thread `isOver`. */
+function relayWithStall(isOver: () => boolean): Promise<{ port: number }> {
+  let inContent = false;
+  return scriptedRelay((line, socket) => {
+    if (line === ".") {
+      inContent = false;
+      socket.write("250 taken\r\n");
+      while (!isOver());
+      return undefined;
+    }
+    if (inContent) return undefined;
+    inContent = line === "DATA";
+    return inContent ? "354 go" : "250 ok";
+  });
+}
+
 async function sinkWith(hooks: SinkHooks = {}, options: SMTPServerOptions = {}): Promise<Sink> {
   const sink = await startSmtpSink(hooks, { disabledCommands: ["AUTH", "STARTTLS"], ...options });
   cleanups.push(() => sink.close());
@@ -390,6 +406,12 @@ describe("the deadline", () => {
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
   });
 
+  test("that passes with the answer in the socket, unread, loses none", async () => {
+    const deadline = Date.now() + 1_000;
+    const relay = await relayWithStall(() => Date.now() > deadline);
+    expect(await deliver(transportTo(relay), mail(), deadline)).toMatchObject({ kind: "accepted" });
+  });
+
   test("that passes while the relay does not read the content is broken at data", async () => {
     const relay = await scriptedRelay((line, socket) => {
       if (line !== "DATA") return "250 ok";
@@ -414,6 +436,16 @@ describe("the deadline", () => {
     expect(await first).toMatchObject({ kind: "accepted" });
     expect(await deliver(transport)).toMatchObject({ kind: "unknown" });
   });
+});
+
+test("silence is over with an answer in the socket, read or not", async () => {
+  let stallEnd = Number.POSITIVE_INFINITY;
+  const relay = await relayWithStall(() => {
+    stallEnd = Math.min(stallEnd, Date.now() + 500);
+    return Date.now() > stallEnd;
+  });
+  const outcome = await deliver(transportTo(relay, { finalReplyTimeoutMs: 300 }));
+  expect(outcome).toMatchObject({ kind: "accepted" });
 });
 
 describe("an idle connection", () => {

@@ -4,6 +4,7 @@ import type { LookupFunction } from "node:net";
 import { type ConnectionOptions, createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import type { WebhookFailure, WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { settleWithin } from "../../kernel/sleep.ts";
+import { startTimeout } from "../../kernel/timeout.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
 import {
   type DestinationAddress,
@@ -78,16 +79,17 @@ class Exchange {
     private readonly secureContext: SecureContext,
   ) {}
 
-  /** Ends within `timeoutMs`, whatever the other side does. */
+  /** Ends within `timeoutMs`, whatever the other side does. An answer that is here by then counts. */
   run(timeoutMs: number, signal: AbortSignal): Promise<WebhookOutcome> {
     return new Promise((resolve) => {
       const sent = this.begin();
-      const timers = [
-        setTimeout(() => this.timeOut(sent, settle), timeoutMs),
-        setTimeout(() => !this.isOpen && this.timeOut(sent, settle), Math.min(timeoutMs, CONNECT_TIMEOUT_MS)),
+      const connectMs = Math.min(timeoutMs, CONNECT_TIMEOUT_MS);
+      const stopTimeouts = [
+        startTimeout(timeoutMs, () => this.timeOut(sent, settle)),
+        startTimeout(connectMs, () => !this.isOpen && this.timeOut(sent, settle)),
       ];
       const settle = (outcome: WebhookOutcome) => {
-        for (const timer of timers) clearTimeout(timer);
+        for (const stop of stopTimeouts) stop();
         signal.removeEventListener("abort", abort);
         sent.destroy();
         resolve(outcome);

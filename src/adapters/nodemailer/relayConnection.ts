@@ -1,6 +1,7 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
+import { afterArrivedInput } from "../../kernel/timeout.ts";
 import type { SmtpLimits } from "./smtpLimits.ts";
 import type { SmtpOptions } from "./smtpOptions.ts";
 
@@ -75,6 +76,7 @@ export async function openRelayConnection(
     smtp.close();
     return failure;
   }
+  readBeforeTimeout(smtp);
   const connection: RelayConnection = {
     smtp,
     transcript,
@@ -176,6 +178,22 @@ export function troubleOf(reason: string): RelayTrouble {
   if (/STARTTLS|SSL|TLS|certificate|self.signed/i.test(reason)) return "tls_failed";
   // A greeting that turns us away, such as 421 or 554 (RFC 5321 §3.1).
   return reason.startsWith(BAD_GREETING) ? "unavailable" : "unreachable";
+}
+
+/**
+ * Makes the time-out of silence read the socket once more: nodemailer would give up a reply that has arrived during a
+ * stall, and the message would be sent again.
+ */
+function readBeforeTimeout({ _socket: socket }: SMTPConnection): void {
+  if (!socket) return;
+  const giveUp = socket.listeners("timeout") as (() => void)[];
+  socket.removeAllListeners("timeout");
+  socket.on("timeout", () => {
+    const { bytesRead } = socket;
+    afterArrivedInput(() => {
+      if (socket.bytesRead === bytesRead) for (const listener of giveUp) listener();
+    });
+  });
 }
 
 /** How long the relay may be silent from now on; 0 = for ever. */

@@ -2,6 +2,7 @@ import { Duplex, Readable } from "node:stream";
 import type { MailOutcome, MailStage } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import type { EpochMs } from "../../kernel/time.ts";
+import { startTimeout } from "../../kernel/timeout.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type RelayConnection, reasonOf, type SmtpError, setSilenceMax } from "./relayConnection.ts";
 
@@ -22,7 +23,7 @@ export interface OutgoingMail {
 /** How long one transmission may take, and by which clock. */
 interface TransmissionTimeouts {
   readonly clock: Clock;
-  /** At this time the connection is destroyed, and from then on no content is begun. */
+  /** At this time the connection is destroyed unless the reply is here, and from then on no content is begun. */
   readonly deadline: EpochMs;
   readonly commandTimeoutMs: number;
   readonly finalReplyTimeoutMs: number;
@@ -80,7 +81,7 @@ export function transmit(
   const { clock, deadline } = timeouts;
   return new Promise((resolve) => {
     const settle = (outcome: MailOutcome): void => {
-      clearTimeout(timer);
+      stopTimeout();
       smtp.off("end", onEnd);
       conclude(connection, outcome, content.begun && !content.dotMayBeOut);
       resolve(outcome);
@@ -96,7 +97,7 @@ export function transmit(
     });
     // nodemailer ends the connection before it reports why, so wait for the report.
     const onEnd = (): unknown => setImmediate(lost, "the connection ended");
-    const timer = setTimeout(outOfTime, timerMs(deadline - clock.now()));
+    const stopTimeout = startTimeout(timerMs(deadline - clock.now()), outOfTime);
     transcript.replies = 0;
     connection.messages += 1;
     smtp.once("end", onEnd);

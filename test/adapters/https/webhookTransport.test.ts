@@ -37,11 +37,17 @@ describe("a webhook call", () => {
   let dns: NameServer;
   let transport: WebhookTransport;
   const drips = new Set<Timer>();
+  let stallEnd = 0;
   const handlers: Record<string, (response: ServerResponse) => void> = {
     "/redirect": (response) => response.writeHead(302, { location: "https://receiver.example.org/" }).end(),
     "/later": (response) => response.writeHead(429, { "retry-after": "17" }).end("slow down"),
     "/date": (response) =>
       response.writeHead(503, { "retry-after": new Date(Date.now() + 60_000).toUTCString() }).end(),
+    "/stall": (response) => {
+      response.end("thank you");
+      // The answer waits in the socket while the thread is busy.
+      while (performance.now() < stallEnd);
+    },
     "/nonsense": (response) => response.writeHead(503, { "retry-after": "soon" }).end(),
     "/cut": (response) => {
       response.writeHead(200, { "content-length": "100" });
@@ -110,14 +116,23 @@ describe("a webhook call", () => {
     expect(await callTo(transport, url("/cut"))).toMatchObject({ kind: "failed", reason: "broken_answer" });
   });
 
-  test("fails when no answer comes in time", async () => {
-    const withShortTimeout = webhookTransport({
+  const withTimeout = (callTimeoutMs: number) =>
+    webhookTransport({
       dnsServers: [dns.address],
       allowedPrivateHosts: new Set([`receiver.example.org:${receiver.port}`]),
       certificateAuthorities: RECEIVER_CERTIFICATE,
-      callTimeoutMs: 300,
+      callTimeoutMs,
     });
-    expect(await callTo(withShortTimeout, url("/hang"))).toMatchObject({ kind: "failed", reason: "timeout" });
+
+  test("fails when no answer comes in time", async () => {
+    expect(await callTo(withTimeout(300), url("/hang"))).toMatchObject({ kind: "failed", reason: "timeout" });
+  });
+
+  test("is answered by what is in the socket, unread, when its time is over", async () => {
+    const timeoutMs = 1_000;
+    stallEnd = performance.now() + 2 * timeoutMs;
+    const outcome = await callTo(withTimeout(timeoutMs), url("/stall"));
+    expect(outcome).toMatchObject({ kind: "answered", statusCode: 200, body: "thank you" });
   });
 
   test("fails when the service stops before an answer comes", async () => {
