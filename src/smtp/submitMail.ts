@@ -1,11 +1,10 @@
-import { createHash } from "node:crypto";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { sendEmail } from "../commands/email/send/sendEmail.ts";
-import type { ValidatedSend } from "../commands/email/send/validatedSend.ts";
+import { ownerOf, type ValidatedSend } from "../commands/email/send/validatedSend.ts";
+import { emailId } from "../domain/email/idempotency.ts";
 import { limitsOf } from "../domain/workspace/workspaceLimits.ts";
 import { checkBy } from "../http/body/validation.ts";
-import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
 import { digestedAttachments, SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";
 import { sendProblem } from "../http/email/sendProblem.ts";
 import type { RateLimits } from "../http/limits/rateLimits.ts";
@@ -14,11 +13,12 @@ import { invalid, Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import { contextOfKey } from "../http/server/requestContext.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
+import type { InFlightMap } from "../kernel/shortLivedSetAndMap.ts";
 import { nextTurn } from "../kernel/sleep.ts";
-import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
-import { fieldOf, recipientNames, sendRequestFromMail } from "./sendRequestFromMail.ts";
+import { givenKeyOf, recipientKeys } from "./recipientKeys.ts";
+import { recipientNames, sendRequestFromMail } from "./sendRequestFromMail.ts";
 
 /** Recipients of one mail. A client sends another mail to the others (RFC 5321 §4.5.3.1.10). */
 export const RECIPIENTS_MAX = 100;
@@ -29,6 +29,8 @@ export interface Submitting {
   /** Shared with HTTP. */
   readonly rateLimits: RateLimits;
   readonly parser: MailParser;
+  /** By the id of the message that their key names. */
+  readonly mailsInFlight: InFlightMap<Promise<unknown>>;
 }
 
 /** A mail that was received completely, with the recipients of its envelope. */
@@ -47,7 +49,7 @@ const checkBody = checkBy(SendEmailBody);
  * mail counts as one request, however many recipients it has.
  */
 export async function submitMail(
-  { deps, rateLimits, parser }: Submitting,
+  { deps, rateLimits, parser, mailsInFlight }: Submitting,
   { principal, recipients, bytes, requestId }: Submitted,
 ): Promise<readonly string[]> {
   await countRequest(deps, rateLimits, principal);
@@ -55,7 +57,36 @@ export async function submitMail(
   const parsed = await parser.parse(bytes, principal.workspaceId);
   if (parsed.kind === "refused") throw invalid("", parsed.reason);
   const context = contextOfKey(deps, principal, requestId);
-  const sends = await sendsOf({ deps, principal, recipients, context }, parsed.mail);
+  const sending = { deps, principal, recipients, context };
+  const key = givenKeyOf(parsed.mail);
+  if (key === null) return sendToAll(sending, parsed.mail);
+  const owner = ownerOf({ workspaceId: principal.workspaceId, context });
+  return inTurn(mailsInFlight, emailId(owner, key), () => sendToAll(sending, parsed.mail));
+}
+
+/**
+ * Runs `work` when no other mail with its key is in flight: which key a recipient's message has depends on what the
+ * others have sent.
+ */
+async function inTurn<Result>(
+  inFlight: InFlightMap<Promise<unknown>>,
+  id: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  for (let other = inFlight.get(id); other !== undefined; other = inFlight.get(id))
+    await other.catch(() => {});
+  const running = work();
+  inFlight.set(id, running);
+  try {
+    return await running;
+  } finally {
+    inFlight.delete(id);
+  }
+}
+
+async function sendToAll(sending: Sending, mail: ParsedMail): Promise<readonly string[]> {
+  const { deps, context } = sending;
+  const sends = await sendsOf(sending, mail);
   const ids: string[] = [];
   for (const send of sends) {
     try {
@@ -97,18 +128,21 @@ async function sendsOf(
     const name = nameOf(to);
     const one = { ...body, to, ...(name === "" ? {} : { to_name: name }) };
     checkBody(one);
-    requests.push(sendRequest(one, digested));
+    const request = sendRequest(one, digested);
+    requireSender(principal, request.from.sent);
+    requests.push(request);
     // Checking a large mail for a hundred recipients in one go would hold up everybody else.
     await nextTurn();
   }
-  const keys = recipientIdempotencyKeys(
-    mail,
-    requests.map(({ to }) => to),
-  );
-  return requests.map((request, index) => {
-    requireSender(principal, request.from.sent);
-    return { ...request, idempotencyKey: keys[index] ?? "", workspaceId: principal.workspaceId, context };
-  });
+  const { workspaceId } = principal;
+  const addresses = requests.map(({ to }) => to);
+  const keys = await recipientKeys(deps, ownerOf({ workspaceId, context }), mail, addresses);
+  return requests.map((request, index) => ({
+    ...request,
+    idempotencyKey: keys[index] ?? "",
+    workspaceId,
+    context,
+  }));
 }
 
 /** The problem of a recipient after the first one: it has to say that earlier recipients were accepted. */
@@ -117,26 +151,4 @@ function partly(error: unknown, accepted: number, all: number): unknown {
   if (problem === null) return error;
   const detail = `${problem.message}; ${accepted} of ${all} recipients were accepted before`;
   return new Problem(problem.code, { ...problem.options, detail });
-}
-
-/**
- * The Idempotency-Key of each recipient's message. With one recipient, a key in the mail is used as it is, so it can be
- * looked up. Otherwise the key, or else the Message-ID, is hashed together with the recipient. A mail with neither is a
- * new one each time. Throws if the key in the mail is invalid.
- */
-function recipientIdempotencyKeys(mail: ParsedMail, recipients: readonly Address[]): readonly string[] {
-  const given = fieldOf(mail, "x-idempotency-key");
-  if (given !== null) {
-    const key = checkedIdempotencyKey(given, "/X-Idempotency-Key");
-    return recipients.length === 1 ? [key] : recipients.map(keyFrom("key", key));
-  }
-  const messageId = fieldOf(mail, "message-id")?.trim() ?? "";
-  return recipients.map(messageId === "" ? () => `smtp-${crypto.randomUUID()}` : keyFrom("id", messageId));
-}
-
-function keyFrom(kind: "key" | "id", value: string) {
-  return ({ canonical }: Address) => {
-    const digest = createHash("sha256").update(`${kind}\0${value}\0${canonical}`).digest("hex");
-    return `smtp-${digest}`;
-  };
 }

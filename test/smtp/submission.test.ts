@@ -395,6 +395,43 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(await idsOf(own)).toHaveLength(2);
     });
 
+    test.each([
+      [["ana@example.com", "bob@example.com"], ["ana@example.com"]],
+      [
+        ["ana@example.com", "bob@example.com"],
+        ["bob@example.com", "bob@example.com"],
+      ],
+      [["bob@example.com"], ["ana@example.com", "bob@example.com"]],
+    ])("to %p, then to %p, with one X-Idempotency-Key is one message to each", async (first, second) => {
+      const own = await service.tenant();
+      const fields = { "X-Idempotency-Key": newKey() };
+      for (const recipients of [first, second, first, second]) {
+        expect(await replyTo(mail(fields), recipients, own.apiKey)).toStartWith("250 ");
+      }
+      await until(async () => (await idsOf(own)).length >= 2, "two messages in the list");
+      expect(await idsOf(own)).toHaveLength(2);
+    });
+
+    test("for some of its recipients while it is being accepted finds their messages too", async () => {
+      const own = await service.tenant();
+      const fields = { "X-Idempotency-Key": newKey() };
+      const recipients = ["ana@example.com", "bob@example.com"];
+      const mails = [recipients, ...recipients.map((one) => [one]), recipients];
+      const replies = await Promise.all(mails.map((to) => replyTo(mail(fields), to, own.apiKey)));
+      // With one key, only one of two mails that each have one recipient can be first: the other one is a conflict.
+      expect(replies.filter((reply) => reply.startsWith("250 ")).length).toBeGreaterThanOrEqual(3);
+      await until(async () => (await idsOf(own)).length >= 2, "two messages in the list");
+      expect(await idsOf(own)).toHaveLength(2);
+    });
+
+    test("with other content for one of its recipients is refused", async () => {
+      const fields = { "X-Idempotency-Key": newKey() };
+      const recipients = ["ana@example.com", "bob@example.com"];
+      expect(await replyTo(mail(fields), recipients)).toStartWith("250 ");
+      const changed = mail({ ...fields, Subject: "Other" });
+      expect(await replyTo(changed, ["bob@example.com"])).toContain("(IDEMPOTENCY_CONFLICT)");
+    });
+
     test("without either is a new message", async () => {
       expect(idFromReply(await replyTo(mail()))).not.toBe(idFromReply(await replyTo(mail())));
     });

@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import type { Dependencies } from "../commands/dependencies.ts";
+import { readEmailState } from "../commands/email/readEmail.ts";
+import { emailId } from "../domain/email/idempotency.ts";
+import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
+import type { MailOwner } from "../kernel/mail/mailOwnerId.ts";
+import type { Address } from "../kernel/text/emailAddress.ts";
+import type { ParsedMail } from "../ports/submission/mailParser.ts";
+import { fieldOf } from "./sendRequestFromMail.ts";
+
+/** The key in a mail; null if it has none. Throws if it is invalid. */
+export function givenKeyOf(mail: ParsedMail): string | null {
+  const given = fieldOf(mail, "x-idempotency-key");
+  return given === null ? null : checkedIdempotencyKey(given, "/X-Idempotency-Key");
+}
+
+/**
+ * The Idempotency-Key of each recipient's message. With one recipient, a key in the mail is used as it is, so it can be
+ * looked up. Otherwise the key, or else the Message-ID, is hashed together with the recipient. A mail with neither is a
+ * new one each time. A recipient who has a message under the other form of the given key keeps that: a client may repeat
+ * a mail for some of its recipients, or for more. Throws `StoreError`.
+ */
+export async function recipientKeys(
+  deps: Pick<Dependencies, "store" | "keys">,
+  owner: MailOwner,
+  mail: ParsedMail,
+  recipients: readonly Address[],
+): Promise<readonly string[]> {
+  const given = givenKeyOf(mail);
+  if (given === null) {
+    const messageId = fieldOf(mail, "message-id")?.trim() ?? "";
+    return recipients.map(messageId === "" ? () => `smtp-${crypto.randomUUID()}` : keyFrom("id", messageId));
+  }
+  const read = (key: string) => readEmailState(deps.store, emailId(owner, key));
+  const ofRecipient = keyFrom("key", given);
+  const [only] = recipients;
+  if (only !== undefined && recipients.length === 1) {
+    return [(await read(ofRecipient(only))) === null ? given : ofRecipient(only)];
+  }
+  const usedFor = (await read(given))?.recipientHash;
+  const hashOf = ({ canonical }: Address) => deps.keys.hashAddress(owner.workspaceId, canonical);
+  return recipients.map((recipient) => (hashOf(recipient) === usedFor ? given : ofRecipient(recipient)));
+}
+
+function keyFrom(kind: "key" | "id", value: string) {
+  return ({ canonical }: Address) => {
+    const digest = createHash("sha256").update(`${kind}\0${value}\0${canonical}`).digest("hex");
+    return `smtp-${digest}`;
+  };
+}
