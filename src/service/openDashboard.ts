@@ -95,7 +95,7 @@ function upkeepOf(
   return () => {
     if (known !== null && clock.monotonicMs() < until) return known;
     until = clock.monotonicMs() + UPKEEP_MS;
-    const looked = lastSealCheck(store).then((seal) => [
+    const looked = lastSealCheck(store, config).then((seal) => [
       seal,
       ...verificationChecks(config),
       ...bootstrapKeyChecks(config),

@@ -87,7 +87,9 @@ export class AuditedLog {
     signingKey: SigningKey | null = null,
   ) {
     const clock = { now: () => this.now, monotonicMs: () => this.now };
-    this.sealers = [0, 1].map((id) => new AuditSealer({ store, clock, signingKey, actor: `worker:${id}` }));
+    // Tests may begin to sign, and stop again.
+    const signing = { signingKey, mayStopSigning: true };
+    this.sealers = [0, 1].map((id) => new AuditSealer({ store, clock, ...signing, actor: `worker:${id}` }));
   }
 
   async play(history: readonly LogAction[]): Promise<void> {

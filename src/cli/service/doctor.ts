@@ -52,7 +52,7 @@ async function readModelChecks(
 async function logFindings(config: Config): Promise<LogFindings> {
   const look = async ({ deps, storage, logId, format }: OpenForCommand) => {
     return {
-      log: await logChecks(deps, { logId, storeUrl: config.storeUrl, format }),
+      log: await logChecks(deps, { logId, config, format }),
       readModels: await readModelChecks(deps.store, storage),
       disk: [diskCheck(deps.disk.freeBytes(), config)],
     };

@@ -30,6 +30,8 @@ interface AuditSealerOptions {
   readonly clock: Clock;
   /** Null: seals are not signed. */
   readonly signingKey: SigningKey | null;
+  /** Whether an unsigned seal may follow a signed one. Verification with the public key reports it for good. */
+  readonly mayStopSigning?: boolean;
   /** Names this sealer in the seals' metadata. */
   readonly actor: string;
 }
@@ -55,6 +57,14 @@ export class TamperedLogError extends Error {
   constructor(faults: readonly StoreFault[]) {
     const faultText = faults.map((fault) => `${locationOfFault(fault)}: ${fault.detail}`);
     super(`the log is not sealed, because it is not as it was written: ${faultText.join("; ")}`);
+  }
+}
+
+/** The last seal is signed, and this process has no key: its seal would look like a forged one for good. */
+export class SigningKeyMissingError extends Error {
+  override readonly name = "SigningKeyMissingError";
+  constructor() {
+    super("the last seal is signed, and AUDIT_SIGNING_KEY (or AUDIT_SIGNING_KEY_FILE) is not set");
   }
 }
 
@@ -89,7 +99,8 @@ export class AuditSealer {
 
   /**
    * Reads on to the current head of the log, and seals whenever there is enough for a full seal. Awaits `onBatch` after
-   * each batch, with its position and its last event, so the caller can yield to other work. Throws `StoreError`.
+   * each batch, with its position and its last event, so the caller can yield to other work. Throws `StoreError`,
+   * {@link TamperedLogError}, {@link SigningKeyMissingError}.
    */
   async readOn(onBatch: OnBatch): Promise<void> {
     while (!(await this.readToHead(onBatch))) this.isResumed = false;
@@ -130,6 +141,14 @@ export class AuditSealer {
     throw new TamperedLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
   }
 
+  /** Looks at the last seal again next time, because somebody else may have sealed by then. */
+  private requireSigning(): void {
+    const { signingKey, mayStopSigning = false } = this.options;
+    if (!this.end.isSigned || signingKey !== null || mayStopSigning) return;
+    this.isResumed = false;
+    throw new SigningKeyMissingError();
+  }
+
   private async requireSound(): Promise<void> {
     const faults = await this.options.store.faults("quick");
     if (faults.length > 0) throw new TamperedLogError(faults);
@@ -138,6 +157,7 @@ export class AuditSealer {
   /** False if another instance has sealed what we were reading. */
   private async readToHead(onBatch: OnBatch): Promise<boolean> {
     if (!this.isResumed) await this.resume();
+    this.requireSigning();
     for await (const { events, position } of this.options.store.readAll(this.position, {})) {
       if (events.some((event) => this.isNewSeal(event))) return false;
       events.forEach((event, index) => {
@@ -196,8 +216,8 @@ function hashAsAccepted(event: RecordedEvent, next: RecordedEvent | undefined): 
   return (isAcceptance ? contentEventHash(next) : null) ?? eventHash(event);
 }
 
-function endAfter(event: Omit<RecordedEvent, "position">, { covered }: Seal): ChainEnd {
-  return { revision: event.revision, leaf: eventHash(event), covered };
+function endAfter(event: Omit<RecordedEvent, "position">, { covered, signature }: Seal): ChainEnd {
+  return { revision: event.revision, leaf: eventHash(event), covered, isSigned: signature !== undefined };
 }
 
 /** Reads the last seal without checking it. Throws `StoreError`, `UnreadableEventError`. */

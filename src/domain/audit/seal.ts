@@ -23,9 +23,11 @@ export interface ChainEnd {
   /** The event hash of the last seal. Somebody who keeps it elsewhere can recognize a forged chain. */
   readonly leaf: string | null;
   readonly covered: number;
+  /** Whether the last seal is signed. */
+  readonly isSigned: boolean;
 }
 
-export const NO_SEAL: ChainEnd = { revision: null, leaf: null, covered: 0 };
+export const NO_SEAL: ChainEnd = { revision: null, leaf: null, covered: 0, isSigned: false };
 
 /**
  * How many events one seal covers at most. Their hashes, names and order compress to some 40 bytes an event.

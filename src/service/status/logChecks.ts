@@ -6,6 +6,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrapWorkspace.ts";
+import type { Config } from "../config/config.ts";
 import { ageText } from "./ageText.ts";
 import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
@@ -18,17 +19,24 @@ function formatCheck(format: number): Check {
   return failed("log format", trouble, null);
 }
 
-/** Always ok: how old a seal may be depends on what was written since. Reporting it is enough. */
-export async function lastSealCheck(store: EventStore): Promise<Check> {
+const MISSING_KEY_REMEDY = `set AUDIT_SIGNING_KEY (or AUDIT_SIGNING_KEY_FILE) to the key, and start the service again; \`${POSTLEDGER} audit seal --unsigned\` stops signing for good`;
+
+type SealConfig = Pick<Config, "auditSealIntervalMs" | "auditSigningKey">;
+
+/**
+ * Its age is only reported: how old a seal may be depends on what was written since. Failed if the service has stopped
+ * sealing because it lacks the key.
+ */
+export async function lastSealCheck(store: EventStore, config: SealConfig): Promise<Check> {
   const name = "last seal";
   const last = await readLastSeal(store);
   if (last === null) return ok(name, "none yet");
   const { seal, end } = last;
-  const signed = seal.signature === undefined ? "not signed" : "signed";
-  return ok(
-    name,
-    `${ageText(Date.now() - epochMs(seal.at))} ago, ${signed}, ${end.covered} events sealed in all`,
-  );
+  const signed = end.isSigned ? "signed" : "not signed";
+  const detail = `${ageText(Date.now() - epochMs(seal.at))} ago, ${signed}, ${end.covered} events sealed in all`;
+  const { auditSealIntervalMs, auditSigningKey } = config;
+  if (!end.isSigned || auditSigningKey !== null || auditSealIntervalMs === 0) return ok(name, detail);
+  return failed(name, `${detail}; without the key nothing more is sealed`, MISSING_KEY_REMEDY);
 }
 
 /** Only if there is something to say: most logs were never frozen or restored. `held` says itself what to do. */
@@ -61,7 +69,7 @@ export function unreadableLog(error: Error, otherwise: string): Check {
 /** A log that answers. */
 interface AnsweringLog {
   readonly logId: string;
-  readonly storeUrl: string;
+  readonly config: SealConfig & Pick<Config, "storeUrl">;
   /** How long the store took to answer; left out if nobody measured it. */
   readonly answeredMs?: number;
   readonly format: number;
@@ -70,17 +78,17 @@ interface AnsweringLog {
 /** The checks of a log that answers. Throws `StoreError`. */
 export async function logChecks(
   { store, instanceStatus }: Pick<Dependencies, "store" | "instanceStatus">,
-  { logId, storeUrl, answeredMs, format }: AnsweringLog,
+  { logId, config, answeredMs, format }: AnsweringLog,
 ): Promise<readonly Check[]> {
   const answering = answeredMs === undefined ? "" : `, answering in ${answeredMs} ms`;
   const { instance } = await instanceStatus.get();
   return [
-    ok("log", `${logId} on ${storeUrl.split(":", 1)[0]}${answering}`),
+    ok("log", `${logId} on ${config.storeUrl.split(":", 1)[0]}${answering}`),
     formatCheck(format),
     ok("master key", "opens the log"),
     ...instanceChecks(instance),
     ...(await workspaceChecks(store)),
-    await lastSealCheck(store),
-    ...backupChecks({ storeUrl }, instance),
+    await lastSealCheck(store, config),
+    ...backupChecks(config, instance),
   ];
 }

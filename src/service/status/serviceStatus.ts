@@ -121,10 +121,7 @@ async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<read
     // Bypass the cache: after `delivery resume` the operator must not hear that mail is held.
     const instanceStatus = instanceStatusCache(deps.store);
     const format = (await instanceStatus.get()).instance?.format ?? 1;
-    return await logChecks(
-      { store: deps.store, instanceStatus },
-      { logId, storeUrl: config.storeUrl, answeredMs, format },
-    );
+    return await logChecks({ store: deps.store, instanceStatus }, { logId, config, answeredMs, format });
   } catch (error) {
     return [unreadableLog(error as Error, "start the store, or check STORE_URL of the service")];
   }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
-import { AuditSealer } from "../../commands/audit/auditSealer.ts";
+import { AuditSealer, SigningKeyMissingError } from "../../commands/audit/auditSealer.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { workerActor } from "../../kernel/event/actor.ts";
@@ -54,13 +54,20 @@ const relay = followRelay(post);
 function auditSealingOf(store: EventStore, { auditSealIntervalMs, auditSigningKey }: ThreadStart) {
   const signingKey = auditSigningKey === null ? null : parseSigningKey(auditSigningKey);
   const actor = workerActor(newId());
+  let isMissingKeyTold = false;
   return auditSealing({
     sealer: new AuditSealer({ store, clock: systemClock, signingKey, actor }),
     instanceStatus: instanceStatusCache(store),
     clock: systemClock,
     intervalMs: auditSealIntervalMs,
     random: Math.random,
-    onTrouble: (error) => post({ sealTrouble: reasonOf(error) }),
+    onTrouble(error) {
+      // It lasts until an operator acts, and `doctor` shows it, so one line is enough.
+      const isKeyMissing = error instanceof SigningKeyMissingError;
+      if (isKeyMissing && isMissingKeyTold) return;
+      isMissingKeyTold = isKeyMissing;
+      post({ sealTrouble: reasonOf(error) });
+    },
   });
 }
 

@@ -7,8 +7,10 @@ import { readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { parsePublicKeys } from "../../../src/kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../../src/kernel/ids.ts";
+import { withLogAt } from "../../support/auditedLog.ts";
 import { runCalls } from "../../support/process/runCalls.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
+import { startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -107,6 +109,83 @@ describe("on the command line", () => {
         0,
         expect.objectContaining({ seal: 0 }),
       ]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a seal without the key is refused after a signed one, unless it is asked for",
+    async () => {
+      const dataDir = join(folder, "keyless");
+      const key = join(folder, "keyless.key");
+      const withKey = { DATA_DIR: dataDir, AUDIT_SIGNING_KEY_FILE: key };
+      const withoutKey = { DATA_DIR: dataDir };
+      const verify = { words: ["audit", "verify", "--public-key", `${key}.pub`], env: withoutKey };
+      const doctor = ["doctor", "--json"];
+      const create = { words: ["workspace", "create", "Acme"], env: withoutKey };
+      const [, , sealed, nothingNew, , refused, sound, keyless, keyed, bySchedule, stopped, unsound, after] =
+        await runCalls([
+          { words: ["audit", "keygen", key], env: withoutKey },
+          create,
+          { words: ["audit", "seal"], env: withKey },
+          { words: ["audit", "seal", "--unsigned"], env: withKey },
+          create,
+          { words: ["audit", "seal"], env: withoutKey },
+          verify,
+          { words: doctor, env: withoutKey },
+          { words: doctor, env: withKey },
+          { words: doctor, env: { ...withoutKey, AUDIT_SEAL_INTERVAL_MS: "0" } },
+          { words: ["audit", "seal", "--unsigned"], env: withKey },
+          verify,
+          { words: ["audit", "seal"], env: withoutKey },
+        ]);
+      expect(sealed?.status).toBe(0);
+      expect([nothingNew?.status, nothingNew?.err]).toEqual([1, expect.stringContaining("no events since")]);
+      expect([refused?.status, refused?.err]).toEqual([
+        1,
+        expect.stringMatching(/the last seal is signed, and AUDIT_SIGNING_KEY .* is not set\n.*--unsigned/),
+      ]);
+      expect(sound?.status).toBe(0);
+      const lastSeal = (result: typeof keyless) =>
+        JSON.parse(result?.out ?? "[]").find(({ name }: { name: string }) => name === "last seal");
+      expect(lastSeal(keyless)).toMatchObject({
+        status: "failed",
+        detail: expect.stringContaining("nothing more is sealed"),
+        action: expect.stringContaining("AUDIT_SIGNING_KEY"),
+      });
+      expect([lastSeal(keyed), lastSeal(bySchedule)]).toMatchObject([{ status: "ok" }, { status: "ok" }]);
+      expect(stopped?.status).toBe(0);
+      expect([unsound?.status, unsound?.out]).toEqual([1, expect.stringContaining("unsigned  audit@1")]);
+      expect(after?.status).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a service without the key seals nothing after a signed seal, and says so once",
+    async () => {
+      const dataDir = join(folder, "keyless-service");
+      const key = join(folder, "keyless-service.key");
+      await runCalls([
+        { words: ["audit", "keygen", key], env: { DATA_DIR: dataDir } },
+        { words: ["workspace", "create", "Acme"], env: { DATA_DIR: dataDir } },
+        { words: ["audit", "seal"], env: { DATA_DIR: dataDir, AUDIT_SIGNING_KEY_FILE: key } },
+      ]);
+      const env = { AUDIT_SEAL_INTERVAL_MS: "20" };
+      const service = await startTestProcess({ dataDir, env });
+      const warnings = () =>
+        service
+          .log()
+          .split("\n")
+          .filter((line) => line.includes("could not be sealed"));
+      await until(() => warnings().length > 0, "a warning", TEST_MS_MAX);
+      const doctor = await runCommand(["doctor", "--json"], dataDir);
+      expect(doctor.json).toContainEqual(expect.objectContaining({ name: "last seal", status: "failed" }));
+      await service.kill("SIGTERM");
+      expect(warnings()).toEqual([expect.stringContaining("AUDIT_SIGNING_KEY")]);
+      await withLogAt(join(dataDir, "events.db"), async (store) =>
+        expect(await store.lastRevision(AUDIT_STREAM)).toBe(0),
+      );
     },
     TEST_MS_MAX,
   );

@@ -238,6 +238,34 @@ describe("a chain that is hashed again", async () => {
     expect((await withLogAt(copy, (store) => verify(store))).findings).toBe(0);
   });
 
+  test("is sound again with a new key, whose first seal covers those that were not signed", async () => {
+    const copy = fresh();
+    copyFileSync(signedLog.path, copy);
+    const newKey = newSigningKey();
+    await withLogAt(copy, async (store) => {
+      const key = { kind: "key", at: 0 } as const;
+      for (const signingKey of [null, parseSigningKey(newKey.pem)])
+        await new AuditedLog(store, signingKey).play([key, { kind: "seal", sealer: 0 }]);
+      const withOldKey = await verify(store, { trusted: [...trusted, newKey.publicKey] });
+      expect(withOldKey.shown).toMatchObject([{ kind: "unsigned" }]);
+      const { findings, chain } = await verify(store, { trusted: [newKey.publicKey] });
+      expect([findings, chain.signed]).toEqual([0, 1]);
+    });
+    // A seal by a stranger after it is found, and so is a change before it.
+    await withLogAt(copy, (store) => {
+      const log = new AuditedLog(store, parseSigningKey(otherKey.pem));
+      return log.play([
+        { kind: "key", at: 0 },
+        { kind: "seal", sealer: 0 },
+      ]);
+    });
+    const db = new DatabaseSync(copy);
+    db.exec("UPDATE events SET data = replace(data, 'a key', 'A key') WHERE type = 'ApiKeyIssued'");
+    db.close();
+    const { kinds } = await withLogAt(copy, (store) => verify(store, { trusted: [newKey.publicKey] }));
+    expect(kinds.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["changed", "unsigned"]));
+  });
+
   test("is found in the last seal too, whose signature covers it", async () => {
     const isLast = ({ position }: Row) => position === signedLog.sealed;
     for (const { planted, found } of await plantAndVerify(

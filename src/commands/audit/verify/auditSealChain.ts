@@ -96,7 +96,10 @@ export class AuditSealChain {
     this.lastAt = seal.at;
   }
 
-  /** The first signed seal covers unsigned ones before it. If keys are required, every seal after it must be signed. */
+  /**
+   * The first seal signed by a required key covers those before it, unsigned or signed by other keys. Every seal after it
+   * must be signed by one too.
+   */
   private checkSignature(seal: Seal, revision: number): void {
     const signer = signerOf(seal);
     const isTrusted = signer !== null && (this.trusted.length === 0 || this.trusted.includes(signer));
@@ -105,10 +108,12 @@ export class AuditSealChain {
       this.signed += 1;
       this.signedSince ??= seal.at;
       this.signers.add(signer);
-    } else if (signer !== null)
-      this.report("unsigned", revision, `the seal is signed by another key, ${signer}`);
-    else if (this.trusted.length > 0 && this.signed > 0) {
-      this.report("unsigned", revision, "the seal is not signed, and seals before it are");
+    } else if (this.trusted.length > 0 && this.signed > 0) {
+      const detail =
+        signer === null
+          ? "the seal is not signed, and seals before it are"
+          : `the seal is signed by another key, ${signer}`;
+      this.report("unsigned", revision, detail);
     }
   }
 
