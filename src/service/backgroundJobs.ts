@@ -30,6 +30,7 @@ import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
+import { diskWatch } from "./diskWatch.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 import { workerErrorLog } from "./workerErrorLog.ts";
@@ -105,6 +106,7 @@ export function createBackgroundJobs(
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
     ...workOnAttachments(logger, { deps, readers }),
+    diskWatch(logger, deps),
     contentSweeperOf(config, logger, deps),
     domainRecheckOf(config, logger, { deps, readers }),
     apiKeyLastUseWriter({

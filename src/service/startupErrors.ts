@@ -1,17 +1,25 @@
 import { isIP } from "node:net";
+import { DiskFullError } from "../commands/storage/diskFullError.ts";
 import { messageOf } from "../kernel/text/errorReason.ts";
 import { systemErrorCode, systemErrorText } from "../kernel/text/systemErrorText.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
+import { isDiskFull, MAKE_ROOM } from "./diskFull.ts";
 
 /** The fault in a few words: what the operating system's code means, else what the error says. */
 function faultOf(error: unknown): string {
   return systemErrorText(error) ?? messageOf(error);
 }
 
-/** Why a directory that a setting names cannot hold data. */
-export function directoryError(variable: string, directory: string, error: unknown): ConfigError {
+/** A full disk is no fault of the setting, and may have room at the next start. */
+function diskFullError(setting: string): DiskFullError {
+  return new DiskFullError(`${setting} cannot be used: its disk is full. To do: ${MAKE_ROOM}`);
+}
+
+/** Why a directory that a setting names, by its path or as a `file:` URL, cannot hold data. */
+export function directoryError(variable: string, directory: string, error: unknown): Error {
+  if (isDiskFull(error, directory.replace(/^file:/, ""))) return diskFullError(`${variable} ${directory}`);
   const fault = faultOf(error);
   return new ConfigError([
     `${variable} ${directory} cannot be used: ${fault}. Set ${variable} to a directory that this user can write to`,
@@ -147,10 +155,12 @@ function storeHosts(url: string): string {
 /** Why the content store cannot be used. */
 export function contentError({ contentUrl }: Pick<Config, "contentUrl">, error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
+  const setting = `CONTENT_URL ${contentUrl}`;
+  if (isDiskFull(error, contentUrl.replace(/^file:/, ""))) return diskFullError(setting);
   const remedy = contentUrl.startsWith("s3:")
     ? "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key"
     : "Set CONTENT_URL to a directory that this user can write to";
-  const text = `CONTENT_URL ${contentUrl} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`;
+  const text = `${setting} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`;
   // A bucket may come back in a moment; a directory depends on the setting.
   return contentUrl.startsWith("s3:")
     ? new StoreError(error.failure, text, { cause: error })

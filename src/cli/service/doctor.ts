@@ -5,9 +5,9 @@ import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
 import type { Config } from "../../service/config/config.ts";
+import { isDiskFull, MAKE_ROOM } from "../../service/diskFull.ts";
 import { allChecks, type LogFindings } from "../../service/status/allChecks.ts";
 import { type Check, failed, ok, warning } from "../../service/status/check.ts";
-import { diskCheck } from "../../service/status/dependencyChecks.ts";
 import { logChecks, unreadableLog } from "../../service/status/logChecks.ts";
 import {
   DAMAGED_CATALOG_REMEDY,
@@ -25,9 +25,9 @@ import { askRunningService } from "./askRunningService.ts";
 /** The service checks everything before it answers; the relay alone may take 15 s. */
 const ASK_MS_MAX = 30_000;
 
-async function readModelCheck(store: EventStore, listing: ReadModelListing): Promise<Check> {
+async function readModelCheck(config: Config, store: EventStore, listing: ReadModelListing): Promise<Check> {
   const { name, status, checkpoint, isAtHead, failure } = listing;
-  if (failure !== null) return stoppedReadModel(name, failure);
+  if (failure !== null) return stoppedReadModel(name, failure, config);
   if (status === "absent") return ok(`read model ${name}`, "not built yet");
   if (isAtHead) return readModelLag(name, null, false);
   const since = checkpoint === null ? "unknown" : await behindSince(store, projectionNamed(name), checkpoint);
@@ -35,17 +35,18 @@ async function readModelCheck(store: EventStore, listing: ReadModelListing): Pro
 }
 
 async function readModelChecks(
+  config: Config,
   store: EventStore,
   storage: OpenForCommand["storage"],
 ): Promise<readonly Check[]> {
   try {
     const listing = await listReadModels({ ...storage, store, projections });
     const inUse = listing.filter(({ status }) => status !== "retired" && status !== "building");
-    return await Promise.all(inUse.map((one) => readModelCheck(store, one)));
+    return await Promise.all(inUse.map((one) => readModelCheck(config, store, one)));
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) throw error;
-    const action = error.failure === "damaged" ? DAMAGED_CATALOG_REMEDY : "ask again in a moment";
-    return [failed("read models", error.message, action)];
+    const otherwise = error.failure === "damaged" ? DAMAGED_CATALOG_REMEDY : "ask again in a moment";
+    return [failed("read models", error.message, isDiskFull(error, config.dataDir) ? MAKE_ROOM : otherwise)];
   }
 }
 
@@ -53,8 +54,7 @@ async function logFindings(config: Config): Promise<LogFindings> {
   const look = async ({ deps, storage, logId, format }: OpenForCommand) => {
     return {
       log: await logChecks(deps, { logId, config, format }),
-      readModels: await readModelChecks(deps.store, storage),
-      disk: [diskCheck(deps.disk.freeBytes(), config)],
+      readModels: await readModelChecks(config, deps.store, storage),
     };
   };
   try {
@@ -62,8 +62,8 @@ async function logFindings(config: Config): Promise<LogFindings> {
   } catch (error) {
     // Without a log there is nothing to check.
     if (error instanceof CommandFailure) throw error;
-    const log = [unreadableLog(error as Error, "check STORE_URL and MASTER_KEY")];
-    return { log, readModels: [], disk: [] };
+    const log = [unreadableLog(error as Error, config, "check STORE_URL and MASTER_KEY")];
+    return { log, readModels: [] };
   }
 }
 

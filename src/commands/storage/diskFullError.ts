@@ -1,10 +1,10 @@
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** The disk has less free space than the service reserves for itself. Nothing was written. */
+/** The disk is full, or has less free space than the service reserves for itself. Nothing was written. */
 export class DiskFullError extends StoreError {
-  constructor() {
-    super("unavailable", "the data directory's disk is nearly full");
+  constructor(message = "the data directory's disk is nearly full") {
+    super("unavailable", message);
   }
 }
 

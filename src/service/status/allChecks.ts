@@ -1,15 +1,15 @@
+import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
 import type { Config } from "../config/config.ts";
 import { bootstrapKeyChecks } from "./bootstrapKeyChecks.ts";
 import { certificateChecks } from "./certificateChecks.ts";
 import type { Check } from "./check.ts";
-import { contentCheck, relayChecks, scannerChecks, webhookChecks } from "./dependencyChecks.ts";
+import { contentCheck, diskCheck, relayChecks, scannerChecks, webhookChecks } from "./dependencyChecks.ts";
 import { verificationChecks } from "./readModelVerificationChecks.ts";
 
 /** Findings about the log, and others that need the log open. */
 export interface LogFindings {
   readonly log: readonly Check[];
   readonly readModels: readonly Check[];
-  readonly disk: readonly Check[];
 }
 
 /** The checks that depend on who looks: a running service, or a command that opens the log itself. */
@@ -31,11 +31,12 @@ export async function allChecks({ config, service, log, workers }: CheckSource):
   ]);
   return [
     ...service,
+    // First, because a full disk is why others fail.
+    diskCheck(diskSpaceOf(config.dataDir).freeBytes(), config),
     ...found.log,
     ...found.readModels,
     ...verificationChecks(config),
     content,
-    ...found.disk,
     ...scanner,
     ...relays,
     ...certificateChecks(config),

@@ -1,12 +1,15 @@
 import { readLastSeal } from "../../commands/audit/auditSealer.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { formatTrouble } from "../../commands/instance/requireLogFormat.ts";
+import { DiskFullError } from "../../commands/storage/diskFullError.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
+import { isEmbedded } from "../adapters/openStore.ts";
 import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrapWorkspace.ts";
 import type { Config } from "../config/config.ts";
+import { isDiskFull, MAKE_ROOM } from "../diskFull.ts";
 import { ageText } from "./ageText.ts";
 import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
@@ -61,9 +64,13 @@ async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
   return [warning("workspaces", "there is none, so nobody can use the service", WORKSPACE_REMEDY)];
 }
 
-/** A log that cannot be read; `otherwise` says what to do if its store does not call it damaged. */
-export function unreadableLog(error: Error, otherwise: string): Check {
-  return failed("log", error.message, error instanceof DamagedLogError ? DAMAGED_LOG_REMEDY : otherwise);
+/** A log that cannot be read; `otherwise` says what to do if neither its store calls it damaged nor its disk is full. */
+export function unreadableLog(error: Error, config: Pick<Config, "storeUrl">, otherwise: string): Check {
+  // The text itself says what to do.
+  if (error instanceof DiskFullError) return failed("log", error.message, null);
+  const isFull = isEmbedded(config) && isDiskFull(error, config.storeUrl.slice("file:".length));
+  const remedy = isFull ? MAKE_ROOM : otherwise;
+  return failed("log", error.message, error instanceof DamagedLogError ? DAMAGED_LOG_REMEDY : remedy);
 }
 
 /** A log that answers. */

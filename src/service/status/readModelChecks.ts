@@ -1,18 +1,35 @@
+import { join } from "node:path";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { BehindSince } from "../../readModels/behindSince.ts";
+import type { Config } from "../config/config.ts";
+import { isOutOfRoom, MAKE_ROOM } from "../diskFull.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
 /** What to do about a damaged catalog of the read models; the log itself is fine. */
 export const DAMAGED_CATALOG_REMEDY = `start the service (again), or run \`${POSTLEDGER} projection rebuild\` while none runs: the read models are rebuilt from the log, which is not damaged`;
 
+const UNREADABLE_REMEDY =
+  "if no newer version has written it, the log is damaged: restore it from a backup. Then start the service again, and the read model goes on from there";
+
+/** How SQLite and the operating system say that a disk is full. Where it stopped is told as text, without a code. */
+const DISK_FULL = /disk is full|ENOSPC|EDQUOT/;
+/** What they also say while it is. */
+const DISK_FAULT = /disk I\/O error|unable to open database file/;
+
+function isStoppedByFullDisk(failure: string, dataDir: string): boolean {
+  return DISK_FULL.test(failure) || (DISK_FAULT.test(failure) && isOutOfRoom(join(dataDir, "projections")));
+}
+
 /** A read model that stopped. */
-export function stoppedReadModel(name: string, failure: string): Check {
-  const action = failure.includes(UnreadableEventError.name)
-    ? "if no newer version has written it, the log is damaged: restore it from a backup. Then start the service again, and the read model goes on from there"
-    : `start the service again; if that does not help, \`${POSTLEDGER} projection rebuild ${name}\``;
-  return failed(`read model ${name}`, failure, action);
+export function stoppedReadModel(name: string, failure: string, { dataDir }: Pick<Config, "dataDir">): Check {
+  const check = (action: string) => failed(`read model ${name}`, failure, action);
+  if (failure.includes(UnreadableEventError.name)) return check(UNREADABLE_REMEDY);
+  if (isStoppedByFullDisk(failure, dataDir)) return check(`${MAKE_ROOM}: then it goes on by itself`);
+  return check(
+    `start the service again; if that does not help, \`${POSTLEDGER} projection rebuild ${name}\``,
+  );
 }
 
 /** `doctor` warns of this lag and more. A busy service may lag by less at any moment. */

@@ -19,7 +19,6 @@ import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
 import { ageText } from "./ageText.ts";
 import { allChecks } from "./allChecks.ts";
 import { type Check, ok, warning } from "./check.ts";
-import { diskCheck } from "./dependencyChecks.ts";
 import { logChecks, unreadableLog } from "./logChecks.ts";
 import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
 import { webhookEndpointChecks } from "./webhookEndpointChecks.ts";
@@ -66,7 +65,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
       ],
       log: async () => {
         const [log, readModels] = await Promise.all([logChecksOf(options), readModelChecks(options)]);
-        return { log, readModels, disk: [diskCheck(deps.disk.freeBytes(), config)] };
+        return { log, readModels };
       },
       workers: () => [
         workersCheck(options),
@@ -123,13 +122,13 @@ async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<read
     const format = (await instanceStatus.get()).instance?.format ?? 1;
     return await logChecks({ store: deps.store, instanceStatus }, { logId, config, answeredMs, format });
   } catch (error) {
-    return [unreadableLog(error as Error, "start the store, or check STORE_URL of the service")];
+    return [unreadableLog(error as Error, config, "start the store, or check STORE_URL of the service")];
   }
 }
 
-async function readModelChecks({ readers, deps }: StatusOptions): Promise<readonly Check[]> {
+async function readModelChecks({ config, readers, deps }: StatusOptions): Promise<readonly Check[]> {
   const checks = readers.status().map(async ({ name, state, position, isCaughtUp, failure }) => {
-    if (failure !== null) return stoppedReadModel(name, failure);
+    if (failure !== null) return stoppedReadModel(name, failure, config);
     if (isCaughtUp) return readModelLag(name, null, true);
     const projection = projections.find((one) => one.name === name);
     invariant(projection, "what is read is one of ours");

@@ -1,0 +1,110 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runCommand } from "../support/process/runCommand.ts";
+import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS_MAX = 120_000;
+const MIB = 1_048_576;
+
+/** Mounts a file system of that size in memory; false where this user may not. */
+function mount(directory: string, size: string): boolean {
+  return Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${size}`, "tmpfs", directory]).success;
+}
+
+function unmount(directory: string): void {
+  Bun.spawnSync(["umount", "-l", directory]);
+}
+
+const disk = mkdtempSync(join(tmpdir(), "postledger-disk-"));
+const isMounted = mount(disk, "48m");
+afterAll(() => {
+  if (isMounted) unmount(disk);
+  rmSync(disk, { recursive: true });
+});
+
+/** Fills the disk until only `bytes` are free. */
+function leave(bytes: number): void {
+  const filler = join(disk, "filler");
+  writeFileSync(filler, "");
+  const { bavail, bsize } = statfsSync(disk);
+  const size = bavail * bsize - bytes;
+  if (size > 0) writeFileSync(filler, Buffer.alloc(size));
+}
+
+function linesOf(service: TestProcess, text: string): readonly string[] {
+  return service
+    .log()
+    .split("\n")
+    .filter((line) => line.includes(text));
+}
+
+const LOW = "less free space than DISK_FREE_BYTES_MIN";
+const ENOUGH = "has enough free space again";
+
+describe.skipIf(!isMounted)("on a disk that fills up", () => {
+  const dataDir = join(disk, "data");
+
+  test(
+    "a service says when there is too little room, also at its start, and when that is over",
+    async () => {
+      const env = { DISK_FREE_BYTES_MIN: String(8 * MIB) };
+      leave(4 * MIB);
+      const service = await startTestProcess({ dataDir, env });
+      await until(() => linesOf(service, LOW).length === 1, "a warning at the start");
+      leave(16 * MIB);
+      await until(() => linesOf(service, ENOUGH).length === 1, "the end of the warning", TEST_MS_MAX);
+      leave(4 * MIB);
+      await until(() => linesOf(service, LOW).length === 2, "another warning", TEST_MS_MAX);
+      leave(32 * MIB);
+      await service.kill("SIGTERM");
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "what is said of a full disk is to make room, by a start, and by doctor without a service",
+    async () => {
+      const env = { DISK_FREE_BYTES_MIN: String(8 * MIB) };
+      leave(0);
+      const started = await runCommand(["serve"], dataDir, { ...env, PORT: "0", LOG_LEVEL: "warn" });
+      expect([started.exitCode, started.err]).toEqual([1, expect.stringMatching(/disk is full.*make room/)]);
+      expect(started.err).not.toContain("Set DATA_DIR");
+
+      const alone = await runCommand(["doctor", "--json"], dataDir, env);
+      const checks = alone.json as readonly Record<string, string | null>[];
+      expect(checks[1]).toMatchObject({ name: "disk", status: "failed" });
+      expect(JSON.stringify(checks)).not.toMatch(/Set STORE_URL|check STORE_URL/);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "read models that have no room need some, and go on by themselves when there is",
+    async () => {
+      const data = mkdtempSync(join(tmpdir(), "postledger-test-"));
+      const projections = join(data, "projections");
+      mkdirSync(projections);
+      mount(projections, "100k");
+      const service = await startTestProcess({ dataDir: data, env: { STORE_TIMEOUT_MS: "500" } });
+      const readModels = async () => {
+        const { json } = await runCommand(["doctor", "--json"], data);
+        return (json as readonly Record<string, string>[]).filter(({ name }) =>
+          name?.startsWith("read model "),
+        );
+      };
+      const stopped = (await readModels()).filter(({ status }) => status === "failed");
+      expect(stopped).not.toEqual([]);
+      for (const { action } of stopped) expect(action).toContain("make room");
+      Bun.spawnSync(["mount", "-o", "remount,size=32m", projections]);
+      const haveGoneOn = async () => (await readModels()).every(({ status }) => status === "ok");
+      await until(haveGoneOn, "the read models to go on", TEST_MS_MAX);
+      await service.kill("SIGTERM");
+      unmount(projections);
+      rmSync(data, { recursive: true });
+    },
+    TEST_MS_MAX,
+  );
+});
