@@ -1,4 +1,7 @@
 import { type DkimKey, type DkimRecord, dkimRecord } from "../../kernel/crypto/dkimKeys.ts";
+import { dkimKeyFault } from "../../kernel/mail/dkimKeyFault.ts";
+import { dmarcFault } from "../../kernel/mail/dmarcFault.ts";
+import { spfFault } from "../../kernel/mail/spfFault.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 
 const LOOKUP_MS_MAX = 5_000;
@@ -80,13 +83,25 @@ async function spfFinding(dns: DnsResolver, name: string): Promise<MailRecordFin
   }
   if (records.length > 1)
     return { ...base, status: "wrong", detail: "there are several, which count as none (RFC 7208 §4.5)" };
-  return { ...base, status: "ok", detail: record };
+  return judged(base, record, spfFault(record));
+}
+
+/** A record that is there: what it says, or why it does not do what it is for. */
+function judged(
+  base: Pick<MailRecordFinding, "kind" | "name">,
+  record: string,
+  fault: string | null,
+): MailRecordFinding {
+  return fault === null
+    ? { ...base, status: "ok", detail: record }
+    : { ...base, status: "wrong", detail: fault };
 }
 
 async function ownKeyFinding(dns: DnsResolver, key: DkimKey): Promise<MailRecordFinding> {
   const { name, value } = dkimRecord(key);
   const finding = await relayKeyFinding(dns, name);
   if (finding.status === "missing") return { ...finding, detail: `publish ${value}` };
+  if (finding.status === "wrong") return { ...finding, detail: `${finding.detail}: publish ${value}` };
   if (finding.status !== "ok") return finding;
   const isOurs = publicKeyIn(finding.detail) === publicKeyIn(value);
   return isOurs
@@ -94,7 +109,7 @@ async function ownKeyFinding(dns: DnsResolver, key: DkimKey): Promise<MailRecord
     : { ...finding, status: "wrong", detail: `has another key: publish ${value}` };
 }
 
-/** A key that somebody else signs with: we can only check that there is one. */
+/** A key that somebody else signs with: we can only check that it is one. */
 async function relayKeyFinding(dns: DnsResolver, name: string): Promise<MailRecordFinding> {
   const found = await lookUp(dns, name);
   const base = { kind: "DKIM", name } as const;
@@ -105,8 +120,7 @@ async function relayKeyFinding(dns: DnsResolver, name: string): Promise<MailReco
   if (key === null) return { ...base, status: "missing", detail: "there is no key" };
   if (/v=DKIM1.*v=DKIM1/i.test(record))
     return { ...base, status: "wrong", detail: "there are several records" };
-  if (key === "") return { ...base, status: "wrong", detail: "the key was revoked: p= is empty" };
-  return { ...base, status: "ok", detail: record };
+  return judged(base, record, dkimKeyFault(record));
 }
 
 /** The value of p=, without white space (RFC 6376 §3.6.1); null if there is none. */
@@ -127,7 +141,7 @@ async function dmarcFinding(dns: DnsResolver, domain: string): Promise<MailRecor
       const detail = "there are several, which count as none (RFC 7489 §6.6.3)";
       return { ...base, name: at, status: "wrong", detail };
     }
-    if (record !== undefined) return { ...base, name: at, status: "ok", detail: record };
+    if (record !== undefined) return judged({ ...base, name: at }, record, dmarcFault(record));
   }
   return { ...base, status: "missing", detail: "publish v=DMARC1; p=none, and a stricter policy later" };
 }
