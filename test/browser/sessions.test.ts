@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, setSystemTime, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { revokeKey } from "../../src/commands/apiKey/revokeApiKey.ts";
+import { renameExistingWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SESSION_IDLE_MS_MAX } from "../../src/http/dashboard/frame/sessions.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { type Samples, sendSamples } from "../support/sampleMessages.ts";
@@ -7,7 +8,13 @@ import { startTestApp } from "../support/service.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey, logInByLink } from "./browserFixture.ts";
+import {
+  describeInBrowser,
+  expectGoodLooks,
+  keepScreenshot,
+  logInByKey,
+  logInByLink,
+} from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -147,6 +154,79 @@ describeInBrowser("sessions", (browser) => {
     await second.bringToFront();
     await second.getByRole("link", { name: "Pause sending" }).click();
     await second.waitForURL(/log-in/);
+  });
+
+  describe("a tab whose browser has logged in to another workspace since", () => {
+    /** A tab on a page of the tenant's workspace, whose browser is logged in to another one by then. */
+    const oldTab = async (path: string) => {
+      const other = await service.tenant();
+      const context = { ...systemCommandContext("test"), workspaceId: other.workspaceId };
+      await renameExistingWorkspace(service.log, other.workspaceId, "Other Shop", context);
+      const { page, context: window } = await browser.open();
+      await logInByKey(page, service.url, tenant.apiKey);
+      await page.goto(at(path));
+      await page.locator("html.scripted").waitFor();
+      const second = await window.newPage();
+      await logInByKey(second, service.url, other.apiKey);
+      await page.bringToFront();
+      const notice = page.getByRole("alert").filter({ hasText: "switched to Other Shop" });
+      return { page, second, other, notice };
+    };
+    const isPaused = async ({ workspaceId }: Tenant) =>
+      (await service.log.workspaces.get(workspaceId))?.paused;
+
+    test("asks nothing and changes nothing there, but says so and leads to where the browser is", async () => {
+      const { page, other, notice } = await oldTab("/workspace");
+      await page.getByRole("link", { name: "Pause sending" }).click();
+      await notice.waitFor();
+      expect(await page.locator("dialog[open]").count()).toBe(0);
+      expect(new URL(page.url()).pathname).toBe("/dashboard/workspace");
+      expect(await notice.textContent()).toContain("It shows test,");
+      expect(await isPaused(other)).toBe(false);
+      await keepScreenshot(page, "other-workspace");
+      await notice.getByRole("link", { name: "Reload" }).click();
+      await page.locator(".workspace", { hasText: "Other Shop" }).waitFor();
+      expect(await notice.isVisible()).toBe(false);
+      await page.getByRole("link", { name: "Pause sending" }).click();
+      await page.getByRole("dialog").getByText("In workspace Other Shop").waitFor();
+      await keepScreenshot(page, "other-workspace-dialog");
+    });
+
+    test.each([
+      ["/messages?q=status%3Abounced", "#message-rows"],
+      ["/", "#overview"],
+    ])("keeps what it shows: %s", async (path, part) => {
+      const { page, notice } = await oldTab(path);
+      const before = await page.locator(part).textContent();
+      // What reloads these parts now and then, without the wait.
+      await page.evaluate("htmx.trigger('#live', 'changed')");
+      await notice.waitFor();
+      expect(await page.locator("#live").textContent()).toBe("out of date");
+      expect(await page.locator(part).textContent()).toBe(before);
+    });
+
+    test("says so when its stream reconnects", async () => {
+      const { page, notice } = await oldTab("/messages");
+      await page.evaluate("document.querySelector('#live')._htmx.sse.reader.cancel()");
+      await notice.waitFor();
+      expect(await page.locator("#live").textContent()).toBe("out of date");
+    });
+
+    test(
+      "looks well",
+      () =>
+        expectGoodLooks(
+          browser,
+          "other-workspace",
+          async (page) => {
+            await page.goto(at("/suppressions"));
+            await page.locator("html.scripted").waitFor();
+            await page.evaluate("document.querySelector('#other-workspace').hidden = false");
+          },
+          (page) => logInByKey(page, service.url, tenant.apiKey),
+        ),
+      TEST_MS_MAX,
+    );
   });
 
   test("two tabs may both change something, and each sees what the other did", async () => {

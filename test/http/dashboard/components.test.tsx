@@ -14,6 +14,8 @@ const CONTEXT = {
   to: (path: string) => path,
   formToken: HOSTILE,
   workspaceId: HOSTILE,
+  workspaceName: HOSTILE,
+  mail: "live" as const,
   query: new URLSearchParams({ cursor: HOSTILE }),
 };
 

@@ -73,6 +73,29 @@ describe("every page of the dashboard", () => {
     },
   );
 
+  test.each(routes)(
+    "$method $path refuses a script of a page that shows another workspace, or test mail",
+    async ({ method, path }) => {
+      const { visitor, tenant } = fixture;
+      const other = await fixture.service.tenant();
+      const ask = (shown: string) => {
+        const headers = { "hx-request": "true", "postledger-shown": shown };
+        return method === "GET"
+          ? visitor.get(pathOf(path), headers)
+          : visitor.post(pathOf(path), {}, headers);
+      };
+      for (const shown of [other.workspaceId, `test-${tenant.workspaceId}`]) {
+        const { status, headers, html } = await ask(shown);
+        expect(status).toBe(409);
+        expect(headers.get("postledger-shown-now")).toBe("test");
+        expect(html).toBe("");
+      }
+      // Streams that are allowed go on until somebody ends them.
+      if (!path.startsWith("/live"))
+        expect((await ask(tenant.workspaceId)).headers.get("postledger-shown-now")).toBeNull();
+    },
+  );
+
   test("that does not exist is a page that says so", async () => {
     const { status, html } = await fixture.visitor.get("/no-such-page");
     expect(status).toBe(404);

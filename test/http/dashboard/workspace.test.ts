@@ -53,7 +53,9 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
   });
 
   test("sending is paused after one question, and resumed, by the key that asked", async () => {
-    expect((await fixture.visitor.get("/workspace/pause")).html).toContain("Pause sending?");
+    const question = (await fixture.visitor.get("/workspace/pause")).html.split('class="confirmation"')[1];
+    expect(question).toContain("Pause sending?");
+    expect(question).toContain("In workspace <strong>test</strong>");
     expect((await fixture.visitor.post("/workspace/pause")).location).toBe("/dashboard/workspace");
     expect((await fixture.visitor.get("/workspace")).html).toContain("sending is paused");
     expect((await fixture.tenant.send(newKey(), message())).json.code).toBe("SENDING_PAUSED");

@@ -72,9 +72,13 @@ async function copy(button) {
   }, 1500);
 }
 
+// Whose mail this page shows. Each request of a script says so, because the session may show another's by now.
+const shown = document.querySelector("[data-shown]")?.dataset.shown;
+
 /** Shows a confirmation page as a dialog above the current page. */
 async function openDialog(link) {
-  const response = await fetch(link.href, { headers: { "HX-Request": "true" } });
+  const response = await fetch(link.href, { headers: { "HX-Request": "true", "Postledger-Shown": shown } });
+  if (leaveToOther(response)) return;
   if (!response.ok) {
     location.assign(link.href);
     return;
@@ -190,12 +194,22 @@ window.addEventListener("pageshow", () => {
   returnToRow();
 });
 
-// A page whose session has ended says so and stops polling; typed input stays visible.
-let hasEnded = false;
-function endSession() {
-  hasEnded = true;
-  document.querySelector("#session-ended").hidden = false;
+// A page whose session has ended, or shows other mail by now, says so and stops polling; typed input stays visible.
+let end = null;
+function endPage(notice, why) {
+  end = why;
+  document.querySelector(notice).hidden = false;
   showLive(false);
+}
+const endSession = () => endPage("#session-ended", "session ended");
+
+/** Whether a request was refused because its session shows other mail than this page does. */
+function leaveToOther({ headers }) {
+  const now = headers.get("Postledger-Shown-Now");
+  if (now === null) return false;
+  document.querySelector("[data-shown-now]").textContent = decodeURIComponent(now);
+  endPage("#other-workspace", "out of date");
+  return true;
 }
 
 // Shows whether the page is live. A broken stream reconnects by itself, and a hidden tab needs none.
@@ -203,21 +217,26 @@ function showLive(isLive) {
   const mark = document.querySelector("#live");
   if (mark === null) return;
   mark.hidden = false;
-  mark.textContent = isLive ? "live" : hasEnded ? "session ended" : "paused";
+  mark.textContent = isLive ? "live" : (end ?? "paused");
   mark.classList.toggle("on", isLive);
 }
 document.addEventListener("htmx:sse:after:connection", () => showLive(true));
 document.addEventListener("htmx:sse:error", (event) => {
   if (event.detail.status === 401) endSession();
+  // The event lacks the headers of the answer, which say why.
+  if (event.detail.status === 409) htmx.trigger("#session-ended", "check");
   showLive(false);
 });
 document.addEventListener("htmx:sse:close", () => showLive(false));
 document.addEventListener("htmx:sse:before:connection", (event) => {
-  if (hasEnded) event.preventDefault();
+  if (end !== null) event.preventDefault();
   if (event.detail.connection.attempt > 0) showLive(false);
 });
+document.addEventListener("htmx:config:request", (event) => {
+  event.detail.ctx.request.headers["Postledger-Shown"] = shown;
+});
 document.addEventListener("htmx:before:request", (event) => {
-  if (hasEnded) event.preventDefault();
+  if (end !== null) event.preventDefault();
 });
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) showLive(false);
@@ -226,7 +245,10 @@ document.addEventListener("visibilitychange", () => {
 // Parts loaded later, and sessions that have ended meanwhile.
 document.addEventListener("htmx:after:swap", (event) => prepare(event.target));
 document.addEventListener("htmx:after:request", (event) => {
-  if (event.detail?.ctx?.response?.status === 401) endSession();
+  const response = event.detail?.ctx?.response;
+  if (response === undefined) return;
+  if (response.status === 401) endSession();
+  else leaveToOther(response);
 });
 
 prepare(document);

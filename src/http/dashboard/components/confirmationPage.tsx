@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
+import { shownMail } from "../frame/shownMail.ts";
 import { PostForm } from "./form.tsx";
 
 /** A confirmation before an action; its form is sent to the page's own path. */
@@ -22,7 +23,7 @@ export interface Confirmation {
  * dialog: link to it with `<a href=… data-dialog>`.
  */
 export function confirmationPage(
-  context: Pick<PageContext, "to" | "path" | "formToken">,
+  context: Pick<PageContext, "to" | "path" | "formToken" | "workspaceName" | "mail">,
   confirmation: Confirmation,
 ): Page {
   const { title, question = `${title}?`, above, verb, isDangerous, text } = confirmation;
@@ -32,6 +33,9 @@ export function confirmationPage(
     body: (
       <section class="confirmation">
         <h1>{question}</h1>
+        <p class="soft">
+          In workspace <strong>{shownMail(context)}</strong>
+        </p>
         <PostForm context={context} action={context.path}>
           {text}
           <p class="actions">

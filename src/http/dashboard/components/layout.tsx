@@ -1,10 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
+import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import type { Assets } from "../frame/assets.ts";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.ts";
 import { ActionButton } from "./button.tsx";
 import { Icon, Mark } from "./icon.tsx";
+import { OtherWorkspace } from "./otherWorkspace.tsx";
 import { ReadModelBuildNotice } from "./readModelBuildNotice.tsx";
 import { SessionEnded } from "./sessionEnded.tsx";
 
@@ -71,10 +73,11 @@ export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
     <a class="skip" href="#content">
       Skip to the content
     </a>
-    <div class="frame">
+    <div class="frame" data-shown={mailOwnerId(context.principal)}>
       <SideBar context={context} />
       <main id="content" class={page.isWide ? "wide" : ""} tabindex={-1}>
         <SessionEnded to={context.to} href={addressOf(context)} />
+        <OtherWorkspace context={context} href={addressOf(context)} />
         <Above context={context} page={page} />
         {context.mail === "live" ? null : (
           <p class="notice test-mail">

@@ -15,10 +15,10 @@ interface SessionEndedProps {
 export const SessionEnded: FC<SessionEndedProps> = ({ to, href }) => (
   <section
     id="session-ended"
-    class="standing bad"
+    class="standing bad page-over"
     role="alert"
     hx-get={to(SESSION_PATH)}
-    hx-trigger="focus from:window, visibilitychange from:document"
+    hx-trigger="focus from:window, visibilitychange from:document, check"
     hx-swap="none"
     hidden
   >

@@ -37,6 +37,7 @@ import { htmlResponse } from "./pageHeaders.ts";
 import { NotBuiltYet, ProblemBody, problemTitle } from "./problemPage.tsx";
 import { isFromOwnPage } from "./sameOrigin.ts";
 import { createSessions, type LoggedIn } from "./sessions.ts";
+import { refusedScript } from "./shownMail.ts";
 
 /** What pages are rendered with. */
 interface Frame extends DashboardOptions {
@@ -117,6 +118,8 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   const asked = { ...loggedIn, path, params, query: url.searchParams };
   const context = await pageContextOf(frame, request, asked);
   requestContext.problemPage = (problem) => problemPage(frame, request, problem, context);
+  const refused = refusedScript(context);
+  if (refused !== null) return refused;
   if (!("route" in found)) throw noSuchPage(request, found.methods);
   await admit(frame, request, context, found.route);
   return answerPage(frame, context, found.route);
