@@ -36,7 +36,10 @@ function AnyOf(values: readonly string[], description: string) {
 
 const filters = {
   idempotency_key: Type.Optional(
-    FreeText("The one message accepted under this key, where the other filters want it too."),
+    Type.String({
+      minLength: 1,
+      description: "The one message accepted under this key, where the other filters want it too.",
+    }),
   ),
   status: Type.Optional(
     AnyOf(EMAIL_STATUSES, "Messages with this status, or with one of several: `bounced,failed`."),

@@ -3,6 +3,7 @@ import { markVerified } from "../../../src/commands/sender/manageSender.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/email/emailSearch.ts";
+import { escapeHtml } from "../../../src/http/server/escapeHtml.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
@@ -247,11 +248,62 @@ describe.each(await testStores())("messages on $name", (store) => {
     ["hello", "does not say what to look for: give a whole address"],
     ["bounced", "did you mean status:bounced?"],
     ["Supressed", "did you mean status:suppressed?"],
-  ])("a search for %s is answered with what is wrong", async (text, expectedText) => {
+    ...SEARCH_WORDS.map((word) => [`${word}:`, `${word}: needs a value.`] as const),
+    ["status:bounced to:", "to: needs a value."],
+    ["to: status:bounced", "to: needs a value."],
+    ["tag: status:bounced", "tag: needs a value."],
+    ['to:""', "to: needs a value."],
+    ["tag:a tag:b", "tag: can be given once."],
+    ["to:ana@example.com to:bo@example.com", "to: can be given once."],
+    ["ana@example.com bo@example.com", "to: can be given once."],
+    ["key:order-4711 status:bounced", "takes no other word beside it"],
+    [`status:bounced ${crypto.randomUUID()}`, "search for it alone"],
+    ['tag:"welcome', "takes no quotation mark"],
+  ])("a search for %s is answered with what is wrong, and with nothing to do", async (text, expectedText) => {
     const { status, html } = await search(text);
     expect(status).toBe(422);
     expect(html).toContain(expectedText);
-    expect(html).toContain(`value="${text}"`);
+    expect(html).toContain(`value="${escapeHtml(text)}"`);
+    expect(rowsIn(html)).toEqual([]);
+    for (const path of ["/messages.csv", "/messages/send-again", "/messages/rows"])
+      expect(html).not.toContain(`/dashboard${path}`);
+    const q = new URLSearchParams({ q: text });
+    for (const path of ["/messages.csv", "/messages/send-again"])
+      expect((await visitor.get(`${path}?${q}`)).status).toBe(400);
+    const rows = await visitor.get(`/messages/rows?${q}&first=`, { "hx-request": "true" });
+    expect(rows.html).not.toMatch(/\d\+? new/);
+  });
+
+  test.each([
+    ["status: bounced", "status:bounced"],
+    ["status:bounced status:failed", "status:bounced,failed"],
+    ['status: "bounced" reason:no_route reason: mailbox_full', "status:bounced reason:no_route,mailbox_full"],
+    ["from: sender@example.com", "from:sender@example.com"],
+  ])("a search for %s is one for %s", async (text, meant) => {
+    const { status, html } = await search(text);
+    expect(status).toBe(200);
+    expect(html).toContain(`value="${meant}"`);
+    expect(rowsIn(html)).toEqual(rowsIn((await search(meant)).html));
+  });
+
+  test("a search that is too long is not cut, but answered with what is wrong", async () => {
+    const { status, html } = await search(`status:bounced ${" ".repeat(1_000)}to:ana@example.com`);
+    expect(status).toBe(422);
+    expect(html).toContain("at most 1000 characters");
+    expect(rowsIn(html)).toEqual([]);
+  });
+
+  test("all can only be sent again where a search says which", async () => {
+    expect((await search("key:sample-00001")).html).not.toMatch(/messages\/send-again|messages\.csv/);
+    expect((await search("status:bounced")).html).toContain(
+      "/dashboard/messages/send-again?q=status%3Abounced",
+    );
+    expect((await visitor.get("/messages")).html).not.toContain("/dashboard/messages/send-again");
+    expect((await visitor.get("/messages/send-again")).status).toBe(400);
+    const now = { until: new Date().toISOString(), nonce: crypto.randomUUID() };
+    const refused = await visitor.post("/messages/send-again", { q: "", ...now });
+    expect(refused.status).toBe(400);
+    expect(refused.html).toContain("only what matches a search");
   });
 
   test("say why, with the words of the relay, and what happened when", async () => {
@@ -470,12 +522,9 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(await pages()).toEqual([false, false]);
   });
 
-  test("to send all again without a search is asked about in a sentence", async () => {
+  test("to send all again is asked about in a sentence", async () => {
     const words = async (path: string) =>
       (await visitor.get(path)).html.replace(/<[^>]*>/g, "").replace(/\s+/g, " ");
-    expect(await words("/messages/send-again")).toContain(
-      "Every message of the workspace that was accepted before now is sent once more",
-    );
     expect(await words("/messages/send-again?q=status%3Asent")).toContain(
       "Every message that matches status:sent and was accepted before now is sent once more",
     );
@@ -588,7 +637,7 @@ describe("the words of a search", () => {
     ["to:ana@example.com status:sent", { to: "ana@example.com", status: "sent" }],
     ['key:"my key 1" TO:ana@example.com', { to: "ana@example.com", key: "my key 1" }],
     ["ana@example.com", { to: "ana@example.com" }],
-    ["to:", {}],
+    ["status:sent status:failed", { status: "sent,failed" }],
     ["", {}],
   ])("%p are read, and written as they were", (text, words) => {
     const read = parseSearch(text);

@@ -121,6 +121,12 @@ test("the id of a template may be given in upper case", async () => {
   expect(await listed({ template_id: templateId.toUpperCase() })).toEqual([id]);
 });
 
+test.each(Object.keys(FILTERS))("an empty %s is refused, and not left out", async (name) => {
+  const { status, json } = await tenant.call("GET", `/api/v1/emails?${name}=`);
+  expect(status).toBe(400);
+  expect(json.errors[0].pointer).toBe(`/${name}`);
+});
+
 test("spaces around an Idempotency-Key do not count, and a no-break space does, as in the header", async () => {
   expect(await listed({ idempotency_key: `  ${KEY} ` })).toEqual([id]);
   expect(await listed({ idempotency_key: `\u00a0${KEY}` })).toEqual([]);

@@ -43,14 +43,17 @@ export function listAddress(context: PageContext, text: string): string {
 export const EmailList: FC<EmailListProps> = (props) => {
   const { context, search, rows, faults } = props;
   const text = searchText(search.words);
+  const isList = faults.length === 0 && search.words.key === undefined;
   return (
     <>
       <Heading title="Messages" beside={<LiveMark stream={props.stream} />}>
         {context.may("email:send") ? (
           <LinkButton href={context.to("/messages/new")} label="New message" kind="primary" />
         ) : null}
-        <LinkButton href={context.to(withFilter("/messages.csv", { q: text }))} label="Download CSV" />
-        {context.may("email:send") && rows.length > 0 ? (
+        {isList ? (
+          <LinkButton href={context.to(withFilter("/messages.csv", { q: text }))} label="Download CSV" />
+        ) : null}
+        {context.may("email:send") && isList && text !== "" && rows.length > 0 ? (
           <LinkButton
             href={`${context.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}
             label="Send all again…"
@@ -59,7 +62,7 @@ export const EmailList: FC<EmailListProps> = (props) => {
         ) : null}
       </Heading>
       <SearchBox context={context} search={search} faults={faults} />
-      <MessageRows {...props} newer={0} />
+      {faults.length > 0 ? null : <MessageRows {...props} newer={0} />}
       {rows.length > 0 || faults.length > 0 ? null : (
         <NoRows
           isBuilding={context.readModelBuild !== null}

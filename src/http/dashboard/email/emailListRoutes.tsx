@@ -96,23 +96,17 @@ interface FoundMessages extends RowPage<MessageRow> {
   readonly faults: readonly string[];
 }
 
-async function find(
-  source: ListSource,
-  context: PageContext,
-  { words, faults }: Search,
-): Promise<FoundMessages> {
+async function find(source: ListSource, context: PageContext, search: Search): Promise<FoundMessages> {
   const { principal: owner } = context;
-  const nothing = { shown: [], nextCursor: null };
-  if (faults.length > 0) return { ...nothing, faults };
-  // Read from its own stream: a key identifies one message, whatever the other words say.
-  if (words.key !== undefined) {
-    return { ...nothing, faults, shown: await messageOfKey(source.deps, owner, words.key) };
-  }
-  const parsed = emailQueryOf(source.deps, owner, words);
+  const nothing = { shown: [], nextCursor: null, faults: [] };
+  const parsed = emailQueryOf(source.deps, owner, search);
   if ("faults" in parsed) return { ...nothing, faults: parsed.faults };
+  const { key } = search.words;
+  // Read from its own stream, so it is found at once.
+  if (key !== undefined) return { ...nothing, shown: await messageOfKey(source.deps, owner, key) };
   if (!context.query.has("cursor")) await catchUp(source.readModel("emails"));
   const asked = pageAsked(context, { limit: ROWS_PER_PAGE });
-  return { ...(await loadEmailRows(source, { ...parsed.query, ...asked })), faults };
+  return { ...nothing, ...(await loadEmailRows(source, { ...parsed.query, ...asked })) };
 }
 
 async function showRows(source: ListSource, context: PageContext): Promise<Page> {
@@ -121,7 +115,7 @@ async function showRows(source: ListSource, context: PageContext): Promise<Page>
   const ids = (query.get("ids") ?? "").split(",").filter(isUuid).slice(0, ROWS_PER_PAGE);
   const rows = await messagesOf(source, principal, ids);
   const isFirstPage = query.has("first");
-  const parsed = emailQueryOf(source.deps, principal, search.words);
+  const parsed = emailQueryOf(source.deps, principal, search);
   const isCounted = isFirstPage && "query" in parsed && search.words.key === undefined;
   const newer = isCounted ? await countNewer(source, parsed.query, ids[0] ?? null, NEW_SHOWN_MAX) : 0;
   return {
@@ -142,15 +136,22 @@ async function showRows(source: ListSource, context: PageContext): Promise<Page>
 /** The query of a search from our own forms and links, which must be valid. */
 function queryOf(source: ListSource, context: PageContext, text: string) {
   const search = parseSearch(text);
-  const parsed = emailQueryOf(source.deps, context.principal, search.words);
-  const faults = [...search.faults, ...("faults" in parsed ? parsed.faults : [])];
-  if ("query" in parsed && faults.length === 0 && search.words.key === undefined) return parsed.query;
-  throw new Problem("INVALID_REQUEST", { detail: faults[0] ?? "key: names one message, open that" });
+  const parsed = emailQueryOf(source.deps, context.principal, search);
+  if ("faults" in parsed) throw new Problem("INVALID_REQUEST", { detail: parsed.faults[0] ?? "" });
+  if (search.id === null && search.words.key === undefined) return parsed.query;
+  throw new Problem("INVALID_REQUEST", { detail: "the search names one message: open that" });
+}
+
+/** The query of what is to be sent again: never everything there is, for want of a filter. */
+function queryToSendAgain(source: ListSource, context: PageContext, text: string) {
+  const query = queryOf(source, context, text);
+  if (text.trim() !== "") return query;
+  throw new Problem("INVALID_REQUEST", { detail: "search first: only what matches a search is sent again" });
 }
 
 function confirmSendAgain(source: ListSource, context: PageContext): Page {
   const text = context.query.get("q") ?? "";
-  queryOf(source, context, text);
+  queryToSendAgain(source, context, text);
   return confirmationPage(context, {
     title: "Send all again",
     question: "Send all that match again?",
@@ -161,17 +162,9 @@ function confirmSendAgain(source: ListSource, context: PageContext): Page {
       <>
         {" "}
         <p>
-          Every message{" "}
-          {text === "" ? (
-            "of the workspace that"
-          ) : (
-            <>
-              that matches <code>{text}</code> and
-            </>
-          )}{" "}
-          was accepted before now is sent once more, whatever became of it, as a new message that names the
-          old one. At most {BATCH_MAX} go at once. A recipient who already has one gets it again: mail that
-          has left cannot be taken back.
+          Every message that matches <code>{text}</code> and was accepted before now is sent once more,
+          whatever became of it, as a new message that names the old one. At most {BATCH_MAX} go at once. A
+          recipient who already has one gets it again: mail that has left cannot be taken back.
         </p>
         <HiddenFields
           values={{ q: text, until: rfc3339(source.deps.clock.now()), nonce: crypto.randomUUID() }}
@@ -187,7 +180,7 @@ async function sendAllAgain(source: ListSource, context: PageContext): Promise<P
   const until = form.get("until") ?? "";
   const nonce = form.get("nonce") ?? "";
   if (Number.isNaN(epochMs(until)) || !isUuid(nonce)) throw refusedFor("INVALID_REQUEST", []);
-  const query = queryOf(source, context, text);
+  const query = queryToSendAgain(source, context, text);
   // The messages this sends are newer than `until`, so they are not found and sent again.
   const before = [query.createdBefore, until].filter((time) => time !== undefined).sort()[0] ?? until;
   const result = await sendBatchAgain(source, context, {

@@ -42,28 +42,43 @@ export interface Search {
   readonly faults: readonly string[];
 }
 
-/** `name:value`, `name:"a value"`, or a single word. */
-const TOKEN = /([a-z]+):"([^"]*)"|([a-z]+):(\S*)|(\S+)/gi;
+/** The words that take several values, separated by commas or as the same word again, as in the API. */
+const LIST_WORDS: readonly SearchWord[] = ["status", "reason"];
 
-/** Parses the text of the search box: `to:ana@example.com status:bounced`. */
+/** `name:value`, `name: value`, `name:"a value"`, or something alone. After a space, the next word is no value. */
+const TOKEN = new RegExp(
+  String.raw`([a-z]+):(?:\s*"([^"]*)"|(\S+)|\s+(?!(?:${SEARCH_WORDS.join("|")}):)(\S+))?|(\S+)`,
+  "gi",
+);
+
+/** Parses the text of the search box: `to:ana@example.com status:bounced`. What it cannot use is a fault. */
 export function parseSearch(text: string): Search {
   const words: Partial<Record<SearchWord, string>> = {};
-  const faults: string[] = [];
-  for (const [, quotedName, quoted, plainName, plain, alone] of text
-    .slice(0, SEARCH_CHARACTERS_MAX)
-    .matchAll(TOKEN)) {
-    if (alone !== undefined) {
-      if (isUuid(alone)) return { text, words: {}, id: alone.toLowerCase(), faults: [] };
-      if (alone.includes("@")) words.to = alone;
-      else faults.push(aloneFault(alone));
-      continue;
-    }
-    const name = (quotedName ?? plainName ?? "").toLowerCase();
-    const value = (quoted ?? plain ?? "").trim();
-    if (!isOneOf(SEARCH_WORDS, name)) faults.push(unknownWord(name));
-    else if (value !== "") words[name] = value;
+  if (text.length > SEARCH_CHARACTERS_MAX) {
+    return { text, words, id: null, faults: [`A search has at most ${SEARCH_CHARACTERS_MAX} characters.`] };
   }
+  if (isUuid(text.trim())) return { text, words, id: text.trim().toLowerCase(), faults: [] };
+  const faults: string[] = [];
+  for (const [, rawName, quoted, joined, apart, alone] of text.matchAll(TOKEN)) {
+    const name = alone?.includes("@") ? "to" : rawName?.toLowerCase();
+    const value = (quoted ?? joined ?? apart ?? alone ?? "").trim();
+    const fault = name === undefined ? aloneFault(value) : addWord(words, name, value);
+    if (fault !== null) faults.push(fault);
+  }
+  if (words.key !== undefined && Object.keys(words).length > 1)
+    faults.push("key: names one message, so it takes no other word beside it.");
   return { text, words, id: null, faults };
+}
+
+/** Adds a word of a search to those before it, or returns what is wrong with it. */
+function addWord(words: Partial<Record<SearchWord, string>>, name: string, value: string): string | null {
+  if (!isOneOf(SEARCH_WORDS, name)) return unknownWord(name);
+  if (value === "") return `${name}: needs a value.`;
+  if (value.includes('"')) return `${name}: takes no quotation mark within its value.`;
+  const earlier = words[name];
+  if (earlier !== undefined && !LIST_WORDS.includes(name)) return `${name}: can be given once.`;
+  words[name] = earlier === undefined ? value : `${earlier},${value}`;
+  return null;
 }
 
 function isOneOf<Name extends string>(names: readonly Name[], text: string): text is Name {
@@ -77,6 +92,7 @@ function valuesOf(list: string | undefined): readonly string[] | undefined {
 
 /** Addresses are kept as hashes, so a name or part of one finds nothing: the hint must not lead to `to:`. */
 function aloneFault(text: string): string {
+  if (isUuid(text)) return `“${text}” is the id of a message: search for it alone.`;
   const unclear = `“${text}” alone does not say what to look for`;
   const status = nearestName(text, EMAIL_STATUSES);
   if (status !== null) return `${unclear}: did you mean status:${status}?`;
@@ -102,19 +118,20 @@ function listFaults(word: SearchWord, known: readonly string[], values: readonly
 /** The search box text for these terms. */
 export function searchText(words: SearchTerms): string {
   return SEARCH_WORDS.flatMap((name) => {
-    const value = words[name]?.replaceAll('"', "").trim() ?? "";
+    const value = words[name]?.trim() ?? "";
     if (value === "") return [];
     return [/\s/.test(value) ? `${name}:"${value}"` : `${name}:${value}`];
   }).join(" ");
 }
 
-/** The query for a search, or the faults of its values, a sentence each. */
+/** The query for a search, or its faults, a sentence each. */
 export function emailQueryOf(
   deps: Pick<Dependencies, "keys">,
   owner: MailOwner,
-  words: SearchTerms,
+  search: Pick<Search, "words" | "faults">,
 ): { readonly query: Omit<EmailQuery, "limit"> } | { readonly faults: readonly string[] } {
-  const faults: string[] = [];
+  const { words } = search;
+  const faults = [...search.faults];
   const addressOf = (name: "to" | "from") => {
     const text = words[name];
     if (text === undefined) return undefined;
