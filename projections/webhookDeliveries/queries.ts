@@ -149,20 +149,26 @@ interface WebhookDeliveryQuery extends CreatedRange, PageQuery {
   readonly endpointId: string;
   readonly status?: string;
   readonly eventType?: string;
+  /** Only these deliveries. They are looked up by their ids, however many the endpoint has. */
+  readonly ids?: readonly string[];
 }
+
+/** SQLite's own name for the index of the primary key. */
+const BY_ID = "sqlite_autoindex_deliveries_1";
 
 /** Deliveries of one endpoint, newest first. */
 export function listWebhookDeliveries(
   db: ReadDatabase,
   query: WebhookDeliveryQuery,
 ): RowPage<WebhookDeliveryRow> {
-  const { endpointId, status, eventType } = query;
+  const { endpointId, status, eventType, ids } = query;
   const isFailed = status !== undefined && FAILED_STATUSES.includes(status);
   return findRows(db, query, {
     ...listOf(endpointId),
     columns: COLUMNS,
-    index: isFailed ? "deliveries_failed" : "deliveries_by_time",
+    index: ids ? BY_ID : isFailed ? "deliveries_failed" : "deliveries_by_time",
     along: [
+      ...(ids ? [{ sql: "id IN (SELECT value FROM json_each(?))", values: [JSON.stringify(ids)] }] : []),
       ...equals("endpoint_id", endpointId),
       ...(isFailed ? [{ sql: IS_FAILED, values: [] }] : []),
       ...createdIn(query),

@@ -204,6 +204,21 @@ describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) 
   });
 });
 
+test("deliveries that are looked up by their ids are found at once, however many there are", () => {
+  withTables(webhookDeliveries, (db) => {
+    fillDeliveries(db, () => ["delivered", "email.sent"]);
+    const query = { endpointId: "p", ids: ["d0", "d1", "none"], limit: 1 };
+    const first = listWebhookDeliveries(db, query);
+    expect(first.rows.map(({ id }) => id)).toEqual(["d1"]);
+    const second = listWebhookDeliveries(db, { ...query, ...(first.next ? { after: first.next } : {}) });
+    expect(second).toEqual({ rows: [expect.objectContaining({ id: "d0" })], next: null });
+    expect(listWebhookDeliveries(db, { ...query, endpointId: "other" }).rows).toEqual([]);
+    const plans = queryPlans(db, (seen) => listWebhookDeliveries(seen, query));
+    expect(plans.join("\n")).toContain("SEARCH deliveries USING INDEX sqlite_autoindex_deliveries_1 (id=?)");
+    expect(plans.join("\n")).not.toMatch(/SCAN deliveries/);
+  });
+});
+
 test("suppressions of a reason are found by an index", () => {
   withTables(suppressions, (db) => {
     const after = { createdAt: rfc3339(START), id: "s" };

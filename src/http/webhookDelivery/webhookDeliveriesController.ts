@@ -11,6 +11,7 @@ import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { activeEndpoint, existingEndpoint } from "../webhook/webhookEndpointHandlers.ts";
 import type { EndpointCall, WebhooksOptions } from "../webhook/webhookEndpointsController.ts";
 import {
+  deliveryIdsOf,
   deliveryWithAttempts,
   existingDelivery,
   recoverSince,
@@ -33,8 +34,10 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
       const filters = omitUndefined({ status: query.status, eventType: query.event_type });
       const wanted = { ...pageRequest(query), ...filters, ...createdRange(query) };
       const { id: endpointId } = await endpointOf(call);
+      const { email_id: emailId } = query;
+      const ids = emailId === undefined ? {} : { ids: await deliveryIdsOf(deps, { emailId, endpointId }) };
       await whenCaughtUp(deliveries);
-      const page = await findPage(deliveries, { endpointId, ...wanted }, listWebhookDeliveries);
+      const page = await findPage(deliveries, { endpointId, ...wanted, ...ids }, listWebhookDeliveries);
       return pageJson(page, deliveryJson);
     },
     getWebhookDelivery: async ({ params, ...call }) => {

@@ -7,6 +7,7 @@ import {
   webhookDelivery,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { readWebhookHistory } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import {
   recoverFailedDeliveries,
@@ -14,6 +15,7 @@ import {
 } from "../../commands/webhookDelivery/redeliverWebhook.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
+import { webhookDeliveryId } from "../../kernel/ids.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import {
   caughtUpRows,
@@ -83,6 +85,15 @@ export async function deliveryWithAttempts(deps: Dependencies, row: WebhookDeliv
   const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));
   const told = webhookHistoryJson(history, isMissed(row), answerOpener(deps.keys, answer));
   return { ...deliveryJson(row), ...told, payload };
+}
+
+/** The ids that the deliveries of a message's events to an endpoint have, if there are such. Throws `StoreError`. */
+export async function deliveryIdsOf(
+  { store }: Pick<Dependencies, "store">,
+  { emailId, endpointId }: { readonly emailId: string; readonly endpointId: string },
+): Promise<readonly string[]> {
+  const { events } = await readEmailHistory(store, emailId.toLowerCase());
+  return events.map(({ id }) => webhookDeliveryId(id, endpointId));
 }
 
 /** A delivery to an endpoint. Throws NOT_FOUND. */

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Closed, Time } from "../body/commonSchemas.ts";
+import { Closed, Id, Time } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
@@ -13,6 +13,7 @@ import {
 const filters = {
   status: Type.Optional(DeliveryStatus),
   event_type: Type.Optional(WebhookEventName),
+  email_id: Type.Optional(Id("Deliveries of the events of this message.")),
   ...CREATED_RANGE,
 };
 

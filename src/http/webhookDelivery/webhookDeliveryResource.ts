@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookHistoryEvent } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { emailStream } from "../../domain/email/events.ts";
 import { LEASE_EXPIRED } from "../../domain/webhookDelivery/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
@@ -25,12 +26,17 @@ export const RECOVERED_MAX = 10_000;
 
 export const DeliveryStatus = OneOf(["pending", "attempting", "delivered", "exhausted", "skipped"]);
 
+const EMAIL_STREAM = emailStream("");
+
 const deliveryFields = {
   id: Id("The `webhook-id` of every attempt."),
   object: Type.Literal("webhook_delivery"),
   endpoint_id: Uuid,
   event_id: Uuid,
   event_type: WebhookEventName,
+  email_id: Nullable(
+    Id("The message that the event is about; null for events of suppressions and endpoints."),
+  ),
   status: DeliveryStatus,
   attempts: Count(),
   next_attempt_at: Nullable(DateTime),
@@ -45,9 +51,15 @@ export const WebhookDelivery = Closed(deliveryFields, {
 
 const wholeDeliveryJson = answerJson(WebhookDelivery);
 
+/** The message that a delivery's event is about; null if it is about none. */
+export function emailIdOf({ eventStream }: WebhookDeliveryRow): string | null {
+  return eventStream.startsWith(EMAIL_STREAM) ? eventStream.slice(EMAIL_STREAM.length) : null;
+}
+
 /** A delivery and its status. */
 export function deliveryJson(row: WebhookDeliveryRow) {
-  return wholeDeliveryJson({ ...row, nextAttemptAt: row.dueAt === null ? null : rfc3339(row.dueAt) });
+  const nextAttemptAt = row.dueAt === null ? null : rfc3339(row.dueAt);
+  return wholeDeliveryJson({ ...row, emailId: emailIdOf(row), nextAttemptAt });
 }
 
 const WebhookAttempt = Closed(

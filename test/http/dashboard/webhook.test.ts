@@ -207,6 +207,11 @@ describe("the pages of webhooks", () => {
       async () => (await visitor.get(`/webhooks/${id}?status=skipped`)).html.includes("email.queued"),
       "the missed deliveries",
     );
+    const list = async (query: string) => (await visitor.get(`/webhooks/${id}?${query}`)).html;
+    expect(await list("")).toContain(`<a href="/dashboard/messages/${sent.json.id}">`);
+    expect(await list(`email_id=+${sent.json.id}`)).toContain("/deliveries/");
+    for (const other of [crypto.randomUUID(), "not-an-id"])
+      expect(await list(`email_id=${other}`)).toContain("None like that");
     expect((await visitor.post(`/webhooks/${id}/recover`, { since_ms: "3600000" })).status).toBe(409);
     await visitor.post(`/webhooks/${id}/enable`);
     expect((await visitor.post(`/webhooks/${id}/recover`, { since_ms: "3600000" })).status).toBe(303);

@@ -52,7 +52,7 @@ async function publishedTemplate(tenant: Tenant) {
 
 async function startWorld(store: TestStore, relayPort: number, env: Readonly<Record<string, string>> = {}) {
   const relay = { SMTP_URL: `smtp://127.0.0.1:${relayPort}`, DELIVERY_RETRY_BASE_MS: "50" };
-  return startWebhookWorld(store, ["all", "other", "size", "template", "life"], {
+  return startWebhookWorld(store, ["all", "other", "size", "template", "life", "by-message"], {
     env: { ...relay, ...env },
   });
 }
@@ -200,11 +200,40 @@ describe.each(await testStores())("webhook events on $name", (store) => {
         const id = headers["webhook-id"] as string;
         const shown = await tenant.call("GET", `/webhooks/${endpointId}/deliveries/${id}`);
         expect(shown.json.payload).toEqual(JSON.parse(body));
+        expect(shown.json.email_id).toBe(data.object === "email" ? data.id : null);
         if (data.object !== "email") continue;
         const { json } = await tenant.call("GET", `/api/v1/emails/${data.id}`);
         const entry = json.timeline.find(({ sequence }: { sequence: number }) => sequence === data.sequence);
         expect(entry.at).toBe(JSON.parse(body).timestamp);
       }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "is found by its message in the list of deliveries, with the other filters too",
+    async () => {
+      const { tenant, endpointId, receivedEvent } = await subscriber(world, "by-message");
+      const [sent, other] = [await accept(tenant), await accept(tenant)];
+      for (const id of [sent, other]) await receivedEvent("email.sent", id);
+      const typesOf = async (query: string) => {
+        const path = `/webhooks/${endpointId}/deliveries?${query}`;
+        const { json } = await tenant.call("GET", path);
+        for (const { email_id } of json.data) expect(email_id).toBe(sent);
+        return json.data.map(({ event_type }: { event_type: string }) => event_type);
+      };
+      expect(await typesOf(`email_id=${sent}`)).toEqual(["email.sent", "email.queued"]);
+      expect(await typesOf(`email_id=${sent.toUpperCase()}&event_type=email.queued`)).toEqual([
+        "email.queued",
+      ]);
+      expect(await typesOf(`email_id=${sent}&status=exhausted`)).toEqual([]);
+      expect(await typesOf(`email_id=${sent}&created_from=2090-01-01T00:00:00Z`)).toEqual([]);
+      expect(await typesOf(`email_id=${crypto.randomUUID()}`)).toEqual([]);
+      const first = await tenant.call("GET", `/webhooks/${endpointId}/deliveries?email_id=${sent}&limit=1`);
+      const next = `limit=1&email_id=${sent}&cursor=${encodeURIComponent(first.json.next_cursor)}`;
+      expect(await typesOf(next)).toEqual(["email.queued"]);
+      const invalid = await tenant.call("GET", `/webhooks/${endpointId}/deliveries?email_id=`);
+      expect(invalid.status).toBe(400);
     },
     TEST_MS_MAX,
   );

@@ -3,9 +3,9 @@
 import type { FC } from "hono/jsx";
 import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
-import { emailStream } from "../../../domain/email/events.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import type { deliveryWithAttempts } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
+import { emailIdOf } from "../../webhookDelivery/webhookDeliveryResource.ts";
 import { ActionButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
@@ -19,8 +19,6 @@ type Attempt = WholeDelivery["attempt_log"][number];
 
 /** How many of the newest attempts to show; the API has the rest. */
 const ATTEMPTS_SHOWN_MAX = 50;
-
-const EMAIL_STREAM = emailStream("");
 
 /** What the states are called. */
 export const DELIVERY_STATES: Readonly<Record<WebhookDeliveryRow["status"], string>> = {
@@ -72,7 +70,7 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
         <Facts
           facts={[
             ["Happened", <Time at={row.createdAt} />],
-            ["Message", messageLink(context, row)],
+            ["Message", messageOf(context, row)],
             ["Goes to", <Copyable text={endpoint.url} label="the address" />],
             ["webhook-id", <Copyable text={row.id} label="the webhook-id" />],
             ["Event", <Copyable text={row.eventId} label="the event's id" />],
@@ -85,11 +83,10 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
   };
 }
 
-/** The message behind the event, if there is one and the key may see it. */
-function messageLink({ to, may }: PageContext, { eventStream }: WebhookDeliveryRow) {
-  if (!eventStream.startsWith(EMAIL_STREAM) || !may("email:read")) return null;
-  const id = eventStream.slice(EMAIL_STREAM.length);
-  return <a href={to(`/messages/${id}`)}>{id}</a>;
+/** The message that the event is about, as a link if the key may see it; nothing if it is about none. */
+export function messageOf({ to, may }: PageContext, row: WebhookDeliveryRow) {
+  const id = emailIdOf(row);
+  return id === null || !may("email:read") ? id : <a href={to(`/messages/${id}`)}>{id}</a>;
 }
 
 /** The command's own rule: a delivery in flight or due is left alone. */

@@ -7,12 +7,12 @@ import { capitalized } from "../../../kernel/text/capitalized.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { Page as ListPage } from "../../lists/cursorPaging.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
-import { FilterForm, Select } from "../components/form.tsx";
+import { Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, RowList } from "../components/list.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
-import { DELIVERY_STATES, DeliveryState } from "./deliveryPage.tsx";
+import { DELIVERY_STATES, DeliveryState, messageOf } from "./deliveryPage.tsx";
 import { disabledBecause, EndpointStatus, InARow, type ListedEndpoint } from "./endpointListPage.tsx";
 import { WEBHOOKS } from "./endpointOfPath.ts";
 
@@ -22,6 +22,8 @@ type DeliveryStatus = WebhookDeliveryRow["status"];
 export interface DeliveryFilters {
   readonly status?: DeliveryStatus;
   readonly eventType?: string;
+  /** As typed: what is no id finds nothing. */
+  readonly emailId?: string;
 }
 
 export function isDeliveryStatus(text: string): text is DeliveryStatus {
@@ -168,7 +170,7 @@ const Deliveries: FC<{ readonly context: PageContext; readonly shown: Shown }> =
         rowsBelow={`${here}/deliveries`}
         label="Deliveries, newest first"
         page={page}
-        filter={{ status: filters.status, event_type: filters.eventType }}
+        filter={{ status: filters.status, event_type: filters.eventType, email_id: filters.emailId }}
         empty={
           <Empty title={isFiltered ? "None like that" : "Nothing was sent here yet"}>
             <p>{isFiltered ? "Choose other filters to see the rest." : "Send a test, or a message."}</p>
@@ -177,6 +179,7 @@ const Deliveries: FC<{ readonly context: PageContext; readonly shown: Shown }> =
         columns={[
           { title: "Event", cell: ({ eventType }) => eventType },
           { title: "State", cell: (row) => <DeliveryState delivery={row} /> },
+          { title: "Message", cell: (row) => <span class="clip">{messageOf(context, row)}</span> },
           { title: "Attempts", cell: ({ attempts }) => attempts, isNumber: true, isMinor: true },
           {
             title: "Next attempt",
@@ -209,5 +212,6 @@ const Filters: FC<{ readonly action: string; readonly filters: DeliveryFilters }
       none="Any"
       options={WEBHOOK_EVENT_TYPES.map((type) => ({ value: type, label: type }))}
     />
+    <Field name="email_id" label="Message id" value={filters.emailId ?? ""} />
   </FilterForm>
 );

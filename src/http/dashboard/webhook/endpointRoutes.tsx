@@ -8,12 +8,12 @@ import {
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { updateWebhookEndpoint } from "../../../commands/webhook/changeWebhookEndpoint.ts";
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
-import { webhookDeliveryId } from "../../../kernel/ids.ts";
+import { isUuid, webhookDeliveryId } from "../../../kernel/ids.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { blockedReason, destinationOf } from "../../webhook/webhookUrlCheck.ts";
-import { deliveryWithAttempts } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
+import { deliveryIdsOf, deliveryWithAttempts } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
@@ -48,11 +48,13 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
   const { query } = context;
   const request = pageAsked(context, { limit: PAGE_ITEMS_DEFAULT });
   const filters = filtersOf(query);
+  const { emailId, ...ofRows } = filters;
+  const ids = emailId === undefined ? {} : { ids: await idsOf(options, emailId, endpoint.id) };
   const model = options.readModel("webhook-deliveries");
   await whenCaughtUp(model);
   const page = await findPage(
     model,
-    { endpointId: endpoint.id, ...request, ...filters },
+    { endpointId: endpoint.id, ...request, ...ofRows, ...ids },
     listWebhookDeliveries,
   );
   const standing = await scheduledRead(model, (db) => endpointHealthOf(db, endpoint.id));
@@ -82,13 +84,19 @@ async function lastFailureOf(
   return failed === undefined ? null : { deliveryId, why: failureText(failed) };
 }
 
-/** The filters in the address; unknown values are ignored. */
+async function idsOf({ deps }: DashboardOptions, emailId: string, endpointId: string) {
+  return isUuid(emailId) ? deliveryIdsOf(deps, { emailId, endpointId }) : [];
+}
+
+/** The filters in the address; unknown values of the lists to choose from are ignored. */
 function filtersOf(query: URLSearchParams): DeliveryFilters {
   const status = query.get("status") ?? "";
   const eventType = query.get("event_type") ?? "";
+  const emailId = (query.get("email_id") ?? "").trim();
   return {
     ...(isDeliveryStatus(status) ? { status } : {}),
     ...(isWebhookEventType(eventType) ? { eventType } : {}),
+    ...(emailId === "" ? {} : { emailId }),
   };
 }
 
