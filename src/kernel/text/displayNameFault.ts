@@ -11,7 +11,8 @@ export function displayNameFault(
 ): string | null {
   if (CONTROL_CHARACTER.test(name) || name.trim() === "")
     return "must have visible characters, and no control characters";
+  // Before the next check, which would take seconds for megabytes.
+  if (codePoints(name) > charactersMax) return `must have at most ${charactersMax} characters`;
   const unseen = invisibleCharacterIn(name);
-  if (unseen !== null) return `must not hold ${codePointName(unseen)}, which cannot be seen`;
-  return codePoints(name) <= charactersMax ? null : `must have at most ${charactersMax} characters`;
+  return unseen === null ? null : `must not hold ${codePointName(unseen)}, which cannot be seen`;
 }
