@@ -30,8 +30,8 @@ import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
-import { diskWatch } from "./diskWatch.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
+import { diskWatch } from "./status/diskWatch.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 import { workerErrorLog } from "./workerErrorLog.ts";
 

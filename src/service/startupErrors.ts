@@ -5,7 +5,7 @@ import { systemErrorCode, systemErrorText } from "../kernel/text/systemErrorText
 import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
-import { isDiskFull, MAKE_ROOM } from "./diskFull.ts";
+import { isDiskFull, MAKE_ROOM } from "./status/diskFull.ts";
 
 /** The fault in a few words: what the operating system's code means, else what the error says. */
 function faultOf(error: unknown): string {

@@ -5,9 +5,9 @@ import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
 import type { Config } from "../../service/config/config.ts";
-import { isDiskFull, MAKE_ROOM } from "../../service/diskFull.ts";
 import { allChecks, type LogFindings } from "../../service/status/allChecks.ts";
 import { type Check, failed, ok, warning } from "../../service/status/check.ts";
+import { isDiskFull, MAKE_ROOM } from "../../service/status/diskFull.ts";
 import { logChecks, unreadableLog } from "../../service/status/logChecks.ts";
 import {
   DAMAGED_CATALOG_REMEDY,

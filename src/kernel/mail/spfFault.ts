@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 
 const MACRO = String.raw`%(?:\{[slodiphcrtv]\d*r?[.\-+,/_=]*\}|[%_-])`;
 const MACRO_STRING = new RegExp(`^(?:${MACRO}|[!-$&-~])*$`, "i");
@@ -20,7 +20,8 @@ function isDomainAndPrefix(text: string): boolean {
 
 function isNetwork(text: string, family: 4 | 6): boolean {
   const [, address = "", prefix] = /^:([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  return isIP(address) === family && Number(prefix ?? 0) <= (family === 4 ? 32 : 128);
+  const isAddress = family === 4 ? ipaddr.IPv4.isValidFourPartDecimal(address) : ipaddr.IPv6.isValid(address);
+  return isAddress && Number(prefix ?? 0) <= (family === 4 ? 32 : 128);
 }
 
 const afterColon = (text: string) => text.startsWith(":") && isDomainSpec(text.slice(1));

@@ -9,10 +9,10 @@ import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrapWorkspace.ts";
 import type { Config } from "../config/config.ts";
-import { isDiskFull, MAKE_ROOM } from "../diskFull.ts";
 import { ageText } from "./ageText.ts";
 import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
+import { isDiskFull, MAKE_ROOM } from "./diskFull.ts";
 import { heldDetail } from "./readiness.ts";
 
 function formatCheck(format: number): Check {

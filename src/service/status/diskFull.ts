@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
-import { resultCodeOf } from "../adapters/sqlite/resultCode.ts";
-import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
-import { systemErrorCode } from "../kernel/text/systemErrorText.ts";
+import { resultCodeOf } from "../../adapters/sqlite/resultCode.ts";
+import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
+import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 
 /** What to do about a full disk. Nothing else helps: another directory would begin an empty log there. */
 export const MAKE_ROOM = "make room on the disk";

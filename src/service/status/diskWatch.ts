@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import type { Dependencies } from "../commands/dependencies.ts";
-import { hasDiskSpace } from "../commands/storage/diskFullError.ts";
-import { bytesText } from "../kernel/text/readableNumbers.ts";
-import { SECOND_MS } from "../kernel/time.ts";
-import { type PeriodicWorker, periodicWorker } from "../reactors/worker/periodicWorker.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { hasDiskSpace } from "../../commands/storage/diskFullError.ts";
+import { bytesText } from "../../kernel/text/readableNumbers.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { type PeriodicWorker, periodicWorker } from "../../reactors/worker/periodicWorker.ts";
 
 const LOOK_INTERVAL_MS = 5 * SECOND_MS;
 
