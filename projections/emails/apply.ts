@@ -15,9 +15,16 @@ import { type CountedMessage, countAccepted, countBounced, countEnded } from "..
 import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
 import { holdAll, releaseAll } from "./holdAfterRestore.ts";
 import { LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RESUMED } from "./mailQueueColumns.ts";
+import { applyErasure, ERASURE_EVENTS } from "./recipientErasure.ts";
 import { fingerprintKey } from "./tables.ts";
 
-export const EVENTS = [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS];
+export const EVENTS = [
+  ...EMAIL_STATUS_EVENTS,
+  "EmailRescheduled",
+  "EmailContentErased",
+  ...HOLD_EVENTS,
+  ...ERASURE_EVENTS,
+];
 
 const insertEmail = insertInto("emails", [
   ...["id", "workspace_id", "status", "accepted_as", "sender_id", "template_id", "recipient_hash", "reason"],
@@ -150,6 +157,7 @@ function eraseContent(id: string, db: ProjectedRows): void {
 export function apply(event: ProjectedEvent, db: ProjectedRows): void {
   if (event.type === "InstanceRestored") holdAll(db);
   else if (event.type === "InstanceResumed") releaseAll(db);
+  else if (ERASURE_EVENTS.includes(event.type)) applyErasure(event, db);
   else if (event.revision === ACCEPTANCE_REVISION) accept(event, db);
   else applyLater(event, db);
 }

@@ -9,7 +9,7 @@ import { TABLES } from "./tables.ts";
  */
 export const emails: Projection = {
   name: "emails",
-  version: 15,
+  version: 16,
   events: EVENTS,
   tables: TABLES,
   apply,

@@ -62,6 +62,12 @@ export const TABLES: readonly ProjectionTable[] = [
     indexes: ["CREATE INDEX email_tags_by_time ON email_tags (tag, created_at)"],
   },
   {
+    // Requests to erase a person that are not applied yet.
+    name: "recipient_erasures",
+    columns: "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, recipient_hash TEXT NOT NULL",
+    key: ["id"],
+  },
+  {
     // The sum over the messages' rows, because there may be millions of them.
     name: "content",
     columns: "workspace_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL",

@@ -38,6 +38,8 @@ export async function fillWorkspace(service: TestService, tenant: Tenant): Promi
   await sendMail(service, tenant, template.id);
   await sendUpload(tenant);
   await create(tenant, "/api/v1/erasures", { address: "forgotten@example.com" });
+  // It waits for the message that is being delivered.
+  await create(tenant, "/api/v1/erasures", { address: "leaving@example.com" });
   await failDelivery(service, tenant);
 }
 
@@ -57,7 +59,7 @@ async function sendMail(service: TestService, tenant: Tenant, templateId: string
   };
   const claim = { attempt: 1, worker: "test", leaseMs: 120_000, transport: "smtp" };
   const [processing, sent, bounced, deferred] = [
-    await send(),
+    await send({ to: "leaving@example.com" }),
     await send({ tags: ["receipt", "shop"] }),
     await send(),
     await send(),

@@ -22,6 +22,11 @@ const NOT_REACHED = [
     detail:
       "Messages to others that name the person: as reply_to, or in their names, subject, text, variables or metadata.",
   },
+  {
+    what: "hashes",
+    detail:
+      "A keyed hash of the address, in the log, with each message and with this request. Lists no longer find erased messages by the address.",
+  },
   { what: "senders", detail: "The address as a sending address of the workspace." },
   { what: "later_mail", detail: "Mail that was accepted for the address after the request." },
 ] as const;
@@ -29,7 +34,9 @@ const NOT_REACHED = [
 const Report = Closed({
   messages_erased: Count("Messages whose content this request has erased."),
   messages_canceled: Count("Those of them that waited, and were canceled."),
-  messages_erased_before: Count("Messages whose content was gone already."),
+  messages_erased_before: Count(
+    "Messages whose content was gone already, unless an earlier request had erased the person: nothing finds those by the address any more.",
+  ),
   messages_with_files: Count("Erased messages that had files: the bytes went with the content."),
   outbox_messages: Count("Erased messages that had been written to an outbox: the files were removed."),
   uploads_erased: Count("Uploads that nobody else was sent: deleted, their names erased."),

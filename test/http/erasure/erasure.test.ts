@@ -67,6 +67,10 @@ describe.each(await testStores())("erasure on $name", (store) => {
 
   const accept = (parts: Record<string, unknown> = {}, caller = tenant) => acceptedId(caller, message(parts));
   const get = async (id: string) => (await tenant.call("GET", `${EMAILS}/${id}`)).json;
+  const sentTo = async (address: string): Promise<readonly string[]> => {
+    const { json } = await tenant.call("GET", `${EMAILS}?to=${address}`);
+    return json.data.map(({ id }: { id: string }) => id);
+  };
   const erase = (id: string, caller = tenant) => caller.call("DELETE", `${EMAILS}/${id}/content`);
   const firstRevision = async (stream: string) => (await service.log.store.read(stream, 0, 1))[0]?.revision;
   const isCleared = async (id: string) => (await firstRevision(emailStream(id))) === 1;
@@ -311,6 +315,12 @@ describe.each(await testStores())("erasure on $name", (store) => {
         erasure_id: answer.json.id,
       });
       expect(await get(others)).toMatchObject({ content_erased: false, to: other, subject: "Kept" });
+      // Nobody finds them by the address any more: not a list, and not another request.
+      expect(await sentTo(person)).toEqual([]);
+      expect(await sentTo(other)).toEqual([others]);
+      const again = await completed((await request(person)).json.id);
+      expect(again.report).toMatchObject({ messages_erased: 0, messages_erased_before: 0 });
+      expect(report.not_reached.map(({ what }: { what: string }) => what)).toContain("hashes");
       expect((await tenant.send(key, waiting)).status).toBe(202);
       expectProblem(await tenant.send(key, { ...waiting, text: "other" }), 409, "IDEMPOTENCY_CONFLICT");
 
@@ -368,6 +378,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       const { report } = await completed(json.id);
       expect(report).toMatchObject({ messages_erased: 1, messages_canceled: 0, messages_erased_before: 0 });
       expect(await get(claimed)).toMatchObject({ status: "sent", content_erased: true });
+      expect(await sentTo(person)).toEqual([later]);
       expect(await get(later)).toMatchObject({
         status: "queued",
         content_erased: false,
