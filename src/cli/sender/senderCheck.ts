@@ -16,7 +16,8 @@ export const senderCheck: Command = {
   operands: [DOMAIN],
   summary: "Look up the SPF, DKIM and DMARC records of a domain",
   description:
-    "Asks the name servers (DNS_SERVERS). Looks for the DKIM keys that DKIM_KEYS and --selector name. " +
+    "Asks the name servers (DNS_SERVERS). Looks for the DKIM keys that DKIM_KEYS and --selector name, and for SPF at " +
+    "RETURN_PATH_DOMAIN if that is set: give it the settings of the service. " +
     "Exit status 1: something is missing or wrong, or could not be looked up.",
   examples: ["postledger sender check acme.example", "postledger sender check acme.example --selector s1,s2"],
   options: [SELECTOR],
@@ -32,11 +33,15 @@ export const senderCheck: Command = {
     const keys = dkimKeysFor(dkimKeys, domain);
     const asked = { domain, envelopeDomain: returnPathDomain ?? domain, keys, selectors };
     const records = await findMailRecords(createDnsResolver(dnsServers), asked);
+    const spfRemark =
+      returnPathDomain === null
+        ? `SPF was looked up for ${domain}, because RETURN_PATH_DOMAIN is not set here`
+        : `SPF was looked up for ${returnPathDomain}, the RETURN_PATH_DOMAIN of this call`;
     const isSignedUnseen = keys.length === 0 && selectors.length === 0;
     const remark = isSignedUnseen
       ? ["DKIM was not looked up: DKIM_KEYS has no key for the domain; --selector names one of your relay's"]
       : [];
-    invocation.print({ domain, records }, [...records.map(line), ...remark]);
+    invocation.print({ domain, records }, [...records.map(line), spfRemark, ...remark]);
     return records.every(({ status }) => status === "ok") ? 0 : 1;
   },
 };

@@ -52,11 +52,24 @@ export async function findMailRecords(
   { domain, envelopeDomain, keys, selectors }: MailDomain,
 ): Promise<readonly MailRecordFinding[]> {
   return Promise.all([
-    spfFinding(dns, envelopeDomain),
+    spfFinding(dns, envelopeDomain).then((finding) => ({
+      ...finding,
+      detail: `${finding.detail}${alignmentRemark(domain, envelopeDomain)}`,
+    })),
     ...keys.map((key) => ownKeyFinding(dns, key)),
     ...selectors.map((selector) => relayKeyFinding(dns, `${selector}._domainkey.${domain}`)),
     dmarcFinding(dns, domain),
   ]);
+}
+
+/**
+ * Added to what SPF says, because DMARC counts it only if both domains belong to one organisation (RFC 7489 §3.1.2). Only
+ * receivers' lists say which is the organisational domain, so two subdomains of one domain are a "may" too.
+ */
+function alignmentRemark(domain: string, envelopeDomain: string): string {
+  const isWithin = (one: string, other: string) => one === other || one.endsWith(`.${other}`);
+  if (isWithin(domain, envelopeDomain) || isWithin(envelopeDomain, domain)) return "";
+  return `; for DMARC ${envelopeDomain} may not align with ${domain}: a RETURN_PATH_DOMAIN below ${domain} does`;
 }
 
 type Found = readonly string[] | { readonly unknown: string };

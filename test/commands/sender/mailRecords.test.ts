@@ -45,6 +45,21 @@ describe("records of a domain", () => {
     const one = found.find((finding) => finding.name === name);
     return `${one?.status} ${one?.detail}`;
   };
+  test.each([
+    ["shop.acme.example", false],
+    ["bounce.shop.acme.example", false],
+    ["acme.example", false],
+    ["bounce.other.example", true],
+    ["pacme.example", true],
+  ])("with a return path at %s may not align for DMARC: %p", async (envelopeDomain, mayNot) => {
+    answers = { [envelopeDomain]: ["v=spf1 mx -all"] };
+    const { domain } = KEY;
+    const [spf] = await findMailRecords(dns, { domain, envelopeDomain, keys: [], selectors: [] });
+    expect(spf?.status).toBe("ok");
+    expect(spf?.detail).toStartWith("v=spf1 mx -all");
+    expect(spf?.detail.includes("may not align")).toBe(mayNot);
+  });
+
   const DKIM = "pl1._domainkey.shop.acme.example";
   const DMARC = "_dmarc.shop.acme.example";
 
