@@ -34,6 +34,18 @@ describe("a file of addresses is read", () => {
       { "ana@example.com": "asked", "bo@example.com": "bounce" },
     ],
     [
+      "in our own JSON list, where the reason manual is no note",
+      JSON.stringify({
+        data: [
+          { object: "suppression", address: "ana@example.com", reason: "manual", note: null },
+          { object: "suppression", address: "bo@example.com", reason: "manual", note: "asked" },
+          { object: "suppression", address: "cy@example.com", reason: "bounce", note: null },
+        ],
+        next_cursor: null,
+      }),
+      { "ana@example.com": null, "bo@example.com": "asked", "cy@example.com": "bounce" },
+    ],
+    [
       "in the dashboard's file, without the guards of formulas",
       "address,reason,note,email_id,created_at\n'+ana@example.com,manual,'=1;'+2,,\n''=bo@example.com,manual,'so',,\n",
       { "+ana@example.com": "=1;+2", "'=bo@example.com": "'so'" },

@@ -314,6 +314,15 @@ describe("settings", () => {
     expect(errorsOf(open)).toHaveLength(1);
   });
 
+  test("ports of ours with one number name each other, unless they are on different addresses", () => {
+    expect(errorsOf({ SUBMISSION_PORT: "3000" })).toEqual([
+      "SUBMISSION_PORT 3000 is PORT too: set one of them to another port",
+    ]);
+    expect(errorsOf({ PORT: "4000", METRICS_PORT: "4000", METRICS_HOST: "0.0.0.0" })).toHaveLength(1);
+    expect(errorsOf({ PORT: "4000", METRICS_PORT: "4000", METRICS_HOST: "127.0.0.2" })).toEqual([]);
+    expect(errorsOf({ PORT: "0", METRICS_PORT: "0", SUBMISSION_PORT: "0" })).toEqual([]);
+  });
+
   test("doctor shows WEBHOOK_ALLOW_PRIVATE_HOSTS for as long as it is set", async () => {
     const doctor = async (env: Environment) => {
       const dataDir = mkdtempSync(join(tmpdir(), "postledger-test-"));

@@ -38,6 +38,8 @@ const FAULTS_KEPT_MAX = 10;
 const ADDRESS_NAMES = ["email", "address", "emailaddress", "recipient"];
 /** Names of those that hold a reason. */
 const NOTE_NAMES = ["note", "reason", "suppressionreason", "error"];
+/** The reason of what is added by hand, as everything that is imported will be: as a note it says nothing. */
+const REASON_OF_IMPORTS = "manual";
 /**
  * The columns of the dashboard's own file, which puts an apostrophe before what a spreadsheet would take for a formula.
  * It is taken off only where all of them are: elsewhere it may belong to the address.
@@ -46,6 +48,10 @@ const OWN_COLUMNS = ["address", "reason", "note", "emailid", "createdat"];
 
 function comparableName(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, "");
+}
+
+function keptNote(note: string): string | null {
+  return note === REASON_OF_IMPORTS ? null : excerpt(note, NOTE_CHARACTERS_MAX) || null;
 }
 
 /**
@@ -70,7 +76,7 @@ export function importedAddresses(text: string): ImportedAddresses | null {
       invalid += 1;
       if (faults.length < FAULTS_KEPT_MAX) faults.push(`${place} ${address.invalid}`);
     } else if (!addresses.has(address.canonical))
-      addresses.set(address.canonical, { address, note: excerpt(note, NOTE_CHARACTERS_MAX) || null });
+      addresses.set(address.canonical, { address, note: keptNote(note) });
   }
   return { addresses: [...addresses.values()], erased, invalid, faults };
 }

@@ -68,12 +68,31 @@ export function readConfig(env: Environment): Config {
   return config;
 }
 
+const UNSPECIFIED = ["0.0.0.0", "::"];
+
+/** Ports of ours that would keep each other from opening. */
+function sharedPorts({ host, port, submission, inbound, metrics }: Config): readonly string[] {
+  const listeners = [
+    { variable: "PORT", at: { host, port } },
+    { variable: "SUBMISSION_PORT", at: submission },
+    { variable: "INBOUND_PORT", at: inbound },
+    { variable: "METRICS_PORT", at: metrics },
+  ].flatMap(({ variable, at }) => (at === null || at.port === 0 ? [] : [{ variable, ...at }]));
+  return listeners.flatMap((one, index) => {
+    const other = listeners.slice(0, index).find((earlier) => {
+      const areBothThere =
+        earlier.host === one.host || [earlier.host, one.host].some((name) => UNSPECIFIED.includes(name));
+      return earlier.port === one.port && areBothThere;
+    });
+    if (other === undefined) return [];
+    return [`${one.variable} ${one.port} is ${other.variable} too: set one of them to another port`];
+  });
+}
+
 /** Settings that contradict each other, unless one of them is already reported. */
-function contradictions(
-  { storeUrl, masterKey, webhooks, baseUrl }: Config,
-  said: readonly string[],
-): readonly string[] {
-  const found: string[] = [];
+function contradictions(config: Config, said: readonly string[]): readonly string[] {
+  const { storeUrl, masterKey, webhooks, baseUrl } = config;
+  const found = [...sharedPorts(config)];
   const isKeyWrong = said.some((error) => /^MASTER_KEY(_FILE)? /.test(error));
   if (storeUrl.startsWith("esdb") && masterKey === null && !isKeyWrong) {
     found.push(
