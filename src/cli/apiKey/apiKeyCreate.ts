@@ -1,5 +1,5 @@
 import { issueKey } from "../../commands/apiKey/issueApiKey.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
+import { missingSenders } from "../../commands/sender/missingSenders.ts";
 import { isScope, isTestScope, SCOPES, type Scope, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
@@ -42,20 +42,10 @@ function senderOf(text: string): string {
   return canonical;
 }
 
-/** The senders that the workspace lacks, with a line about each. They may be added later, so this is no error. */
-async function findMissingSenders(deps: Dependencies, workspaceId: string, senders: readonly string[]) {
-  const isAdded = async (name: string) =>
-    (await deps.senders.get(deps.keys.hashAddress(workspaceId, name))) !== null;
-  const missing: { readonly sender: string; readonly line: string }[] = [];
-  for (const sender of senders) {
-    const isAddress = sender.includes("@");
-    const domain = isAddress ? sender.slice(sender.lastIndexOf("@")) : `@${sender}`;
-    if ((isAddress && (await isAdded(sender))) || (await isAdded(domain))) continue;
-    const effect = isAddress ? "cannot send from it" : "can send only from addresses there that are";
-    const line = `${sender} is no sender of the workspace, so the key ${effect}; ${POSTLEDGER} sender add ${sender} --workspace ${workspaceId} adds it`;
-    missing.push({ sender, line });
-  }
-  return missing;
+/** What it means for a key that the workspace lacks a sender that it is bound to. */
+function missingSenderText(sender: string, workspaceId: string): string {
+  const effect = sender.includes("@") ? "cannot send from it" : "can send only from addresses there that are";
+  return `${sender} is no sender of the workspace, so the key ${effect}; ${POSTLEDGER} sender add ${sender} --workspace ${workspaceId} adds it`;
 }
 
 function clientRangeOf(text: string): string {
@@ -119,21 +109,21 @@ export const apiKeyCreate: Command = {
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
       expiresAt: expiryOf(invocation.option("expires")),
     };
-    const { issued, missing } = await withLog(invocation.config, async ({ deps }) => {
+    const { issued, missing, workspaceId } = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       return {
-        missing: await findMissingSenders(deps, workspaceId, issue.senders ?? []),
+        workspaceId,
+        missing: await missingSenders(deps, workspaceId, issue.senders ?? []),
         issued: await issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli")),
       };
     });
     invariant(issued, "a workspace is never removed");
-    const missingSenders = missing.map(({ sender }) => sender);
-    invocation.print({ ...issued, scopes: issue.scopes, test: isTest, missing_senders: missingSenders }, [
+    invocation.print({ ...issued, scopes: issue.scopes, test: isTest, missing_senders: missing }, [
       issued.key,
     ]);
     if (invocation.json) return;
     // On standard error, because scripts take the key from standard output.
-    for (const { line } of missing) process.stderr.write(`${line}\n`);
+    for (const sender of missing) process.stderr.write(`${missingSenderText(sender, workspaceId)}\n`);
     if (invocation.option("scopes") === undefined) {
       process.stderr.write(
         `it has ${isTest ? "every scope that a test key can hold" : "every scope"}, since --scopes was not given: ${issue.scopes.join(", ")}\n`,

@@ -46,6 +46,10 @@ export const IssuedApiKey = Closed(
       examples: [`pl_${"0".repeat(50)}`],
       description: "The key itself. Nothing but this answer ever shows it.",
     }),
+    missing_senders: Type.Array(Type.String(), {
+      description:
+        "Those of `senders` that the workspace lacks: the key cannot send from them, or from a domain only where its address is a sender.",
+    }),
   },
   { $id: "IssuedApiKey" },
 );

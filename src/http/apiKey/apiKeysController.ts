@@ -1,4 +1,5 @@
 import type { Context } from "elysia";
+import { missingSenders } from "../../commands/sender/missingSenders.ts";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { checkRules } from "../body/validation.ts";
@@ -22,7 +23,10 @@ export function apiKeysController(options: ControllerOptions) {
   const { deps, basePath } = options;
   const issued = async (request: Request, set: Context["set"], { id, key }: NewKey) => {
     set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
-    return { ...(await existingKey(options, principalOf(request).workspaceId, id)), key };
+    const { workspaceId } = principalOf(request);
+    const made = await existingKey(options, workspaceId, id);
+    const missing = await missingSenders(deps, workspaceId, made.senders ?? []);
+    return { ...made, key, missing_senders: [...missing] };
   };
 
   return operationController(deps, apiKeyOperations, {

@@ -55,7 +55,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
     test("answers 201 with the key, which opens what its scopes say", async () => {
       const answer = await issue(tenant, { scopes: ["email:read", "email:send"], expires_at: null });
       expect(answer.status).toBe(201);
-      const { key, ...json } = answer.json;
+      const { key, missing_senders: _missing, ...json } = answer.json;
       expect(json).toMatchObject({
         object: "api_key",
         name: "shop",
@@ -228,7 +228,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
 
     test("changes the name alone, wherever it shows", async () => {
       const { json } = await issue(tenant, { scopes: ["email:read"] });
-      const { key, ...shown } = json;
+      const { key, missing_senders: _missing, ...shown } = json;
       const renamed = await rename(tenant, json.id, { name: "Shop, production" });
       expect(renamed).toMatchObject({ status: 200, json: { ...shown, name: "Shop, production" } });
       expect((await get(tenant, json.id)).text).toBe(renamed.text);
@@ -297,7 +297,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect(await opens(json.key)).toBe(200);
       const revoked = await revoke(tenant, json.id);
       expect(revoked.status).toBe(200);
-      const { key: _key, last_used_at: _unused, ...shown } = json;
+      const { key: _key, last_used_at: _unused, missing_senders: _missing, ...shown } = json;
       expect(revoked.json).toEqual({ ...shown, status: "revoked", last_used_at: expect.any(String) });
       expect(await opens(json.key)).toBe(401);
       expect((await revoke(tenant, json.id)).text).toBe(revoked.text);
@@ -489,6 +489,19 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect((await bound.call("GET", `/api/v1/emails/${id}`)).json.status).toBe("queued");
       const free = callerOf(service.url, (await issue(own, { scopes })).json.key);
       expect((await free.call("POST", `/api/v1/emails/${id}/cancel`)).json.status).toBe("canceled");
+    });
+
+    test("names the senders that the workspace lacks, which is no error", async () => {
+      const own = await service.tenant({ sender: "shop@one.example" });
+      const senders = ["Shop@one.example", "ann@two.example", "one.example"];
+      const { status, json } = await issue(own, { scopes: ["email:send"], senders });
+      expect(status).toBe(201);
+      expect(json.missing_senders).toEqual(["ann@two.example", "one.example"]);
+      const rotated = await own.call("POST", `/api/v1/api-keys/${json.id}/rotate`);
+      expect(rotated.json.missing_senders).toEqual(json.missing_senders);
+      expect((await issue(own, { scopes: ["email:send"] })).json.missing_senders).toEqual([]);
+      // Only the answer with the key has it: senders come and go.
+      expect((await get(own, json.id)).json).not.toHaveProperty("missing_senders");
     });
 
     test("issues and rotates none that is bound to less", async () => {
