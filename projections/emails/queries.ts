@@ -23,6 +23,7 @@ import {
   RARE_STATUSES,
   REASONED_STATUSES,
   RECIPIENT_KEY,
+  RETAINED_SINCE,
   recipientKey,
 } from "./tables.ts";
 
@@ -192,7 +193,7 @@ function indexFor({ ownerId, statuses, recipientHash }: EmailQuery) {
   return { index: "emails_by_time", along: equals("workspace_id", ownerId) };
 }
 
-/** The mail owners with messages whose content can be erased, and when the first of these was accepted. */
+/** The mail owners with messages whose content can be erased, and from when the first one's retention counts. */
 export function workspacesRetaining(
   db: ReadDatabase,
 ): readonly { readonly ownerId: string; readonly since: string }[] {
@@ -202,20 +203,21 @@ export function workspacesRetaining(
       UNION ALL
       SELECT (SELECT min(workspace_id) FROM emails WHERE is_retained = 1 AND workspace_id > retaining.workspace)
         FROM retaining WHERE retaining.workspace IS NOT NULL)
-    SELECT workspace AS ownerId, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = workspace) AS since
+    SELECT workspace AS ownerId, (SELECT ${RETAINED_SINCE} FROM emails
+        WHERE is_retained = 1 AND workspace_id = workspace ORDER BY ${RETAINED_SINCE} LIMIT 1) AS since
       FROM retaining WHERE workspace IS NOT NULL`;
   return allRows(db, sql);
 }
 
-/** A mail owner's ended messages that were accepted at `before` or earlier and still have content. */
+/** A mail owner's ended messages that still have content, and whose retention counts from `before` or earlier. */
 export function oldContent(
   db: ReadDatabase,
   ownerId: string,
   before: string,
   limit: number,
 ): readonly string[] {
-  const sql = `SELECT id FROM emails WHERE is_retained = 1 AND workspace_id = ? AND created_at <= ?
-    ORDER BY created_at LIMIT ? + 0`;
+  const sql = `SELECT id FROM emails WHERE is_retained = 1 AND workspace_id = ? AND ${RETAINED_SINCE} <= ?
+    ORDER BY ${RETAINED_SINCE} LIMIT ? + 0`;
   return db.all(sql, ownerId, before, limit).map((row) => String(row.id));
 }
 

@@ -36,6 +36,9 @@ export function fingerprintKey(fingerprint: string): string {
   return fingerprint.slice(0, FINGERPRINT_KEY_CHARACTERS);
 }
 
+/** SQL: from when the retention of a message's content counts, as `retainedSince` of the domain. */
+export const RETAINED_SINCE = "max(created_at, ifnull(scheduled_at, created_at))";
+
 export const TABLES: readonly ProjectionTable[] = [
   {
     name: "emails",
@@ -49,7 +52,7 @@ export const TABLES: readonly ProjectionTable[] = [
       `CREATE INDEX emails_by_recipient ON emails (${RECIPIENT_KEY}, created_at)`,
       `CREATE INDEX emails_by_rare_status ON emails (workspace_id, status, created_at) WHERE ${IS_RARE}`,
       // Messages that have ended and whose content is not erased.
-      "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
+      `CREATE INDEX emails_retained ON emails (workspace_id, ${RETAINED_SINCE}) WHERE is_retained = 1`,
       ...QUEUE_INDEXES,
     ],
   },

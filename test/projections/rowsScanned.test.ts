@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { attachments, listAttachments } from "../../projections/attachments.ts";
 import { emails } from "../../projections/emails/emails.ts";
-import { emailsToRecipient, listEmails } from "../../projections/emails/queries.ts";
+import {
+  emailsToRecipient,
+  listEmails,
+  oldContent,
+  workspacesRetaining,
+} from "../../projections/emails/queries.ts";
 import { type KeysetCursor, ROWS_SCANNED_MAX, type RowPage } from "../../projections/keysetPagination.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { insertInto } from "../../projections/sqlHelpers.ts";
@@ -172,6 +177,23 @@ function queryPlans(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): r
   });
   return plans;
 }
+
+test("content to erase is found by its index, past messages that are not old enough", () => {
+  withTables(emails, (db) => {
+    const before = rfc3339(START);
+    fill(db, "emails", (n) => ({ is_retained: 1, scheduled_at: n === 0 ? null : rfc3339(START + 1_000) }));
+    expect(oldContent(db, "w", before, LIMIT)).toEqual(["row0"]);
+    expect(workspacesRetaining(db)).toEqual([{ ownerId: "w", since: before }]);
+    const plans = queryPlans(db, (watched) => {
+      oldContent(watched, "w", before, LIMIT);
+      workspacesRetaining(watched);
+    });
+    const reads = plans.filter((plan) => /\bemails\b/.test(plan));
+    expect(reads.length).toBeGreaterThan(1);
+    for (const plan of reads) expect(plan).toMatch(/^SEARCH emails USING (COVERING )?INDEX emails_retained/);
+    expect(plans.filter((plan) => plan.includes("TEMP B-TREE"))).toEqual([]);
+  });
+});
 
 describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) => {
   test("examines a bounded number of rows per query, and returns where to continue", () => {

@@ -24,14 +24,14 @@ export async function eraseEmail(
   return eraseAndClear(deps, id, (state) => eraseContent(reachedEmail(state, context), why), context);
 }
 
-/** Erases the content of a message that has ended, if it was accepted at `acceptedBefore` or earlier. */
+/** Erases the content of a message that has ended, if its retention counts from `before` or earlier. */
 export async function expireEmailContent(
   deps: Dependencies,
   id: string,
-  acceptedBefore: EpochMs,
+  before: EpochMs,
   context: CommandContext,
 ): Promise<void> {
-  await eraseAndClear(deps, id, (state) => expireContent(state, acceptedBefore), context);
+  await eraseAndClear(deps, id, (state) => expireContent(state, before), context);
 }
 
 async function eraseAndClear<Outcome>(

@@ -2,6 +2,7 @@ import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { EmailEvent } from "./events.ts";
 import {
+  deliverFrom,
   type Email,
   type EmailState,
   type ErasureReason,
@@ -40,12 +41,15 @@ export function withErasure(email: Email, events: readonly EmailEvent[]): readon
   return after.claim === null ? [...events, ...erasure(after, after.erasureRequested)] : events;
 }
 
-/** Erases the content of a message that has ended and was accepted at `acceptedBefore` or earlier. */
-export function expireContent(
-  state: EmailState,
-  acceptedBefore: EpochMs,
-): Decision<"erased" | "notDue", EmailEvent> {
-  if (state === null || state.contentErased || !isTerminal(state.status) || state.acceptedAt > acceptedBefore)
+/** From when the retention of the content counts: a scheduled message has to be kept until its time anyway. */
+function retainedSince(email: Email): EpochMs {
+  // A clock that was set back may have moved a message to a time before its acceptance.
+  return Math.max(email.acceptedAt, deliverFrom(email));
+}
+
+/** Erases the content of a message that has ended and whose retention counts from `before` or earlier. */
+export function expireContent(state: EmailState, before: EpochMs): Decision<"erased" | "notDue", EmailEvent> {
+  if (state === null || state.contentErased || !isTerminal(state.status) || retainedSince(state) > before)
     return decided("notDue");
   return decided("erased", ...erasure(state, { reason: "retention" }));
 }

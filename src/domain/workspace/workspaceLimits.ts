@@ -15,7 +15,7 @@ export interface WorkspaceLimits {
   readonly workspaceRequestsPerSecond: number;
   /** How long uploads are kept, and how long at least a message's files are kept after its acceptance. */
   readonly attachmentRetentionHours: number;
-  /** How long a message's content is kept after its acceptance, if the message has ended by then. */
+  /** How long a message's content is kept after its acceptance or scheduled time, if the message has ended by then. */
   readonly contentRetentionDays: number;
   /** Whether zip, eml, p7s and pkpass files are accepted. */
   readonly archiveAttachments: boolean;

@@ -35,7 +35,7 @@ const Limits = Closed(
     ),
     attachment_retention_hours: Count("Hours for which an uploaded file is kept."),
     content_retention_days: Count(
-      "Days after its acceptance for which the content of a message is kept; one that has not ended keeps it until then.",
+      "Days after its acceptance, or its scheduled time, for which the content of a message is kept; one that has not ended keeps it until then.",
     ),
     archive_attachments: Type.Boolean({ description: "Whether zip, eml, p7s and pkpass files are taken." }),
   },

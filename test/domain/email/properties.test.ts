@@ -180,8 +180,9 @@ describe("whenever content is erased (properties):", () => {
     forEveryHistory(({ state }) => {
       if (state === null) throw new Error("it was not accepted");
       const isDue = isTerminal(state.status) && !state.contentErased;
-      expect(expireContent(state, ACCEPTED_AT - 1)).toEqual({ outcome: "notDue", events: [] });
-      const { outcome, events } = expireContent(state, ACCEPTED_AT);
+      const since = state.scheduledAt ?? ACCEPTED_AT;
+      expect(expireContent(state, since - 1)).toEqual({ outcome: "notDue", events: [] });
+      const { outcome, events } = expireContent(state, since);
       expect(outcome).toBe(isDue ? "erased" : "notDue");
       expect(events).toEqual(isDue ? [{ type: "EmailContentErased", data: { reason: "retention" } }] : []);
     });

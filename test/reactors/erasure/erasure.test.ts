@@ -9,6 +9,7 @@ import { checkAttachment } from "../../../src/commands/attachment/checkAttachmen
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { recordEmailFeedback } from "../../../src/commands/email/feedback/recordEmailFeedback.ts";
 import { readEmailState } from "../../../src/commands/email/readEmail.ts";
+import { rescheduleEmail } from "../../../src/commands/email/rescheduleEmail.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { readErasure, requestPersonErasure } from "../../../src/commands/erasure/erasureRequests.ts";
 import {
@@ -68,7 +69,14 @@ async function startWorld() {
       };
       return { ...db, all };
     },
-    async send(to: string, parts: { readonly uploads?: readonly string[]; readonly files?: number } = {}) {
+    async send(
+      to: string,
+      parts: {
+        readonly uploads?: readonly string[];
+        readonly files?: number;
+        readonly scheduledAt?: number;
+      } = {},
+    ) {
       sends += 1;
       const { filename, content_type: contentType, content } = direct(txt(20));
       const result = await sendEmail(world.deps, {
@@ -79,6 +87,7 @@ async function startWorld() {
         to: addressOf(to),
         content: { from: SENDER, to, subject: "Hello", text: "Hello" },
         template: null,
+        ...(parts.scheduledAt === undefined ? {} : { scheduledAt: parts.scheduledAt }),
         attachments: [
           ...(parts.uploads ?? []).map((id) => ({ kind: "upload" as const, id })),
           ...Array.from({ length: parts.files ?? 0 }, () => {
@@ -519,6 +528,39 @@ describe("content retention", () => {
     // A message that ends late is erased once it has ended.
     await world.addEmailEvents(waiting, ...sent);
     await until(() => isErased(world, waiting), "the message that waited to be erased");
+    await retention.stop();
+    await world.end();
+  });
+
+  test("counts from the scheduled time, as last changed, and others do not wait for scheduled messages", async () => {
+    const world = await startWorld();
+    await setLimits(world.deps, world.workspaceId, { contentRetentionDays: 1 });
+    const scheduledAt = world.context().at + 2 * DAY_MS;
+    const scheduled: string[] = [];
+    // More than a page.
+    for (let count = 0; count < 520; count += 1) {
+      scheduled.push(await world.send("a@example.org", { scheduledAt }));
+    }
+    const [moved = ""] = scheduled;
+    const movedTo = world.context().at + 4 * DAY_MS;
+    expect(await rescheduleEmail(world.deps, moved, movedTo, world.context())).toBe("rescheduled");
+    world.pass(1);
+    const unscheduled = await world.send("b@example.org");
+    world.pass(2 * DAY_MS);
+    for (const id of [...scheduled, unscheduled]) await world.addEmailEvents(id, ...sent);
+    const retention = retaining(world);
+    await until(() => isErased(world, unscheduled), "the message without a scheduled time to be erased");
+    const before = world.reads;
+    await until(() => world.reads > before + 3, "a few checks");
+    const erasedOnes = await Promise.all(scheduled.map((id) => isErased(world, id)));
+    expect(erasedOnes.filter((one) => one)).toEqual([]);
+
+    world.pass(DAY_MS);
+    const [last = ""] = scheduled.slice(-1);
+    await until(() => isErased(world, last), "the scheduled messages to be erased");
+    expect(await isErased(world, moved)).toBe(false);
+    world.pass(2 * DAY_MS);
+    await until(() => isErased(world, moved), "the message that was moved to be erased");
     await retention.stop();
     await world.end();
   });
