@@ -9,7 +9,7 @@ test.each<[readonly (string | number | null | Uint8Array)[], string]>([
   [["a", 1, -0.5, null], "a,1,-0.5,"],
   [["", null, " "], '"",, '],
   [["a,b", 'say "no"', "two\nlines", "two\r\nlines"], '"a,b","say ""no""","two\nlines","two\r\nlines"'],
-  [["=1+1", "ü😀"], "=1+1,ü😀"],
+  [["=1+1", "-1+1", -1, "ü😀"], "'=1+1,'-1+1,-1,ü😀"],
   [[new Uint8Array([0, 255])], "AP8="],
   [[], ""],
 ])("%p is a record of RFC 4180", (values, record) => {

@@ -8,6 +8,7 @@ import { UsageError } from "../../src/cli/program/command.ts";
 import { createProgram, invocationOf } from "../../src/cli/program/commanderProgram.ts";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
+import { templateStream } from "../../src/domain/template/events.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
@@ -270,6 +271,28 @@ describe("as-of", () => {
     await expect(running()).rejects.toThrow(message);
   });
 });
+
+test(
+  "CSV guards what a spreadsheet would take for a formula",
+  async () => {
+    const templatesDir = join(directory, "templates");
+    const log = await openLog({ HOST: "127.0.0.1", DATA_DIR: templatesDir });
+    const at = rfc3339(NOON);
+    const data = { workspaceId: "workspace", name: '=HYPERLINK("https://example.net")', at };
+    const metadata = metadataOf({ at: NOON, correlationId: "test", actor: "test", workspaceId: "workspace" });
+    const event = { id: crypto.randomUUID(), type: "TemplateCreated", data, metadata };
+    await log.store.append(templateStream(first), [event], "noStream");
+    await log.store.close();
+    for (const words of [
+      ["as-of", at, "templates", "--table", "templates"],
+      ["diff", rfc3339(NOON - 1), at, "templates"],
+    ]) {
+      const { out } = await runCommand(["projection", ...words, "--format", "csv"], templatesDir);
+      expect(out).toContain(`"'=HYPERLINK(""https://example.net"")"`);
+    }
+  },
+  TEST_MS_MAX,
+);
 
 test(
   "diff shows what was added, removed and changed",

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { nameWhenComplete } from "../../adapters/directory/partialPath.ts";
+import { guardFormulas } from "../../kernel/text/guardFormulas.ts";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
 
 /** The size of pieces to write. Each is awaited, so memory holds only this much, however slow the reader. */
@@ -20,14 +21,17 @@ export function jsonRow(row: SqlRow): Readonly<Record<string, string | number | 
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, jsonValue(value)]));
 }
 
-/** One record (RFC 4180). Null is an empty field, the empty text is `""`; bytes are base64. */
+/**
+ * One record (RFC 4180). Null is an empty field, the empty text is `""`; bytes are base64. Formulas in texts are guarded,
+ * because anybody may have written a template's name.
+ */
 export function csvRecord(values: readonly SqlValue[]): string {
   return `${values.map(csvField).join(",")}\r\n`;
 }
 
 function csvField(value: SqlValue): string {
   if (value === null) return "";
-  const text = String(jsonValue(value));
+  const text = typeof value === "string" ? guardFormulas(value) : String(jsonValue(value));
   return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
