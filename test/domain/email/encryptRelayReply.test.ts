@@ -34,11 +34,37 @@ describe("the relay's own id", () => {
   });
 
   test.each([
+    ["Exim", "250 OK id=1abcde-000Ab1-2C", "1abcde-000Ab1-2C"],
+    ["Exim", "250 OK id=1rF3yE-00000001abC-2dEf", "1rF3yE-00000001abC-2dEf"],
+    ["Gmail", "250 2.0.0 OK 1700000000 abc123-20020a.45 - gsmtp", "abc123-20020a.45"],
+    [
+      "Gmail",
+      "250 2.0.0 OK  1700831533 q14-20020a05600c46ce00b0040b2b9c0b1esm5013wmo.25 - gsmtp",
+      "q14-20020a05600c46ce00b0040b2b9c0b1esm5013wmo.25",
+    ],
+    ["Sendmail", "250 2.0.0 v7HFQ9Zo012345 Message accepted for delivery", "v7HFQ9Zo012345"],
+    [
+      "Exchange",
+      "250 2.6.0 <6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d@example.com> [InternalId=24601230049286, Hostname=AM0PR01MB1.eurprd01.prod.outlook.com] 8317 bytes in 0.145, 56.014 KB/sec Queued mail for delivery",
+      "24601230049286",
+    ],
+    ["Exchange", "250 2.6.0 <a@example.com> [InternalId=7301444402] Queued mail for delivery", "7301444402"],
+    ["others", "250 2.0.0 Ok: queued as Q7", "Q7"],
+  ])("of %s is read from %p", (_, reply, id) => {
+    expect(relayIdOf(reply, ADDRESSES)).toBe(id);
+  });
+
+  test.each([
     ["a local part", "250 2.0.0 Ok: queued as ana.smithson"],
     ["an address", "250 2.0.0 queued 7f3a12c4d5@example.org"],
     ["a word", "250 2.0.0 Ok: queued as Smithson"],
     ["a number, which may be a telephone's", "250 2.0.0 Ok: queued as 491701234567"],
     ["hexadecimal for the local part", `250 queued as ${Buffer.from("ana.smithson").toString("hex")}1`],
+    ["a name behind id=", "250 OK id=Ann-Smithson-Jr"],
+    ["a name before Gmail's end", "250 2.0.0 OK 1700000000 ana-smithson.45 - gsmtp"],
+    ["a name in Sendmail's place", "250 2.0.0 smithson1990 Message accepted for delivery"],
+    ["a short name", "250 2.0.0 Ok: queued as Al"],
+    ["a short name with a number", "250 2.0.0 Ok: queued as ana7"],
     ["nothing", "250 2.0.0 Ok"],
   ])("is not taken from what may be %s", (_, reply) => {
     expect(relayIdOf(reply, ADDRESSES)).toBeUndefined();

@@ -147,12 +147,15 @@ describe.each(await testStores())("answers that name a person, on $name", (store
     expect(await named()).toEqual([]);
   });
 
-  test("leave what a relay calls the message, where that can be nobody's name", async () => {
+  test.each([
+    ["Ok ", "0102018c8f7e6d5c-1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d-000000"],
+    ["OK id=", "1qwert-000Qb1-2C"],
+  ])("leave what a relay calls the message, where that can be nobody's name: %s%s", async (said, relayId) => {
     rcpt = undefined;
-    final = { code: 250, text: "Ok 0102018c8f7e6d5c-1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d-000000" };
+    final = { code: 250, text: said + relayId };
     const { json } = await tenant.send(newKey(), message({ to: "bo@example.org" }));
-    const relayId = "0102018c8f7e6d5c-1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d-000000";
-    expect(await lastOf(json.id, "sent")).toMatchObject({ relay_id: relayId, reply: `250 Ok ${relayId}` });
+    const reply = `250 ${said}${relayId}`;
+    expect(await lastOf(json.id, "sent")).toMatchObject({ relay_id: relayId, reply });
     expect((await tenant.call("DELETE", `/api/v1/emails/${json.id}/content`)).status).toBe(200);
     const sent = (await get(json.id)).timeline.find((one: { type: string }) => one.type === "sent");
     expect(sent).toMatchObject({ relay_id: relayId, reply: "250" });
