@@ -15,7 +15,8 @@ export function processMetrics(): () => readonly Metric[] {
   lag.enable();
   return () => {
     const { user, system } = process.cpuUsage();
-    const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
+    // Not `heapTotal`: it leaves out large objects, so it is smaller than what is used.
+    const { rss, heapUsed, external } = process.memoryUsage();
     const metrics = [
       single("process_start_time_seconds", "Start time, in seconds since 1970.", startedAt / SECOND_MS),
       counter("process_cpu_seconds_total", "Processor time of the process.", [
@@ -23,8 +24,6 @@ export function processMetrics(): () => readonly Metric[] {
       ]),
       single("process_resident_memory_bytes", "Memory of the process.", rss),
       ...descriptorMetrics(),
-      // Bun's total can be smaller than what is used.
-      single("nodejs_heap_size_total_bytes", "Size of the JavaScript heap.", Math.max(heapTotal, heapUsed)),
       single("nodejs_heap_size_used_bytes", "Used part of the JavaScript heap.", heapUsed),
       single("nodejs_external_memory_bytes", "Memory of JavaScript objects outside of the heap.", external),
       ...lagMetrics(lag),
