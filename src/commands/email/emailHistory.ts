@@ -56,6 +56,18 @@ export function emailHistoryUntil<Entry extends HistoryEvent>(
   return { state, events: visible, revision: visible.at(-1)?.sequence ?? -1 };
 }
 
+/** When a message came to its status: an erasure, for instance, is later and leaves it. Null before its acceptance. */
+export function statusSince({ events }: Pick<EmailHistory, "events">): string | null {
+  let state: EmailState = emailDecider.initialState;
+  let since: string | null = null;
+  for (const { at, event } of events) {
+    const next = emailDecider.evolve(state, event);
+    if (next?.status !== state?.status) since = at;
+    state = next;
+  }
+  return since;
+}
+
 /** The salt that encrypts the texts about a message; null once its content is erased. */
 export function contentSaltOf({ state, events }: Pick<EmailHistory, "state" | "events">): string | null {
   const first = events[0]?.event;

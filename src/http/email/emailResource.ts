@@ -51,7 +51,7 @@ const summaryFields = {
     ),
   ),
   created_at: DateTime,
-  updated_at: DateTime,
+  updated_at: Time("When the last event of its timeline happened, such as the erasure of its content."),
   from: NullableText,
   to: NullableText,
   subject: NullableText,

@@ -16,7 +16,9 @@ export const Usage = Closed(
     ),
     accepted: Count("Messages accepted, suppressed ones as well."),
     sent: Count("Messages that the relay took."),
-    bounced: Count("Messages that the recipient's side permanently refused, even after the relay took them."),
+    bounced: Count(
+      "Messages that the recipient's side permanently refused. If the relay had taken them, they count as `sent` too.",
+    ),
     failed: Count("Messages that could not be delivered for another reason."),
     suppressed: Count("Messages that ended because their recipient is suppressed."),
     canceled: Count("Messages that were canceled."),

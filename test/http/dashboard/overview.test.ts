@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { logIn } from "../../support/dashboard.ts";
 import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
 import { sqliteStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
@@ -20,7 +21,14 @@ describe.each(await testStores())("the overview in the dashboard on $name", (sto
       const { status } = await tenant.send(newKey(), message({ to: `${name}@simulator.test` }));
       expect(status).toBe(202);
     }
-    const expected = { accepted: "3", sent: "2", delivered: "1", bounced: "1", complained: "1", failed: "0" };
+    const expected = {
+      accepted: "3",
+      "taken by the relay": "2",
+      delivered: "1",
+      bounced: "1",
+      complained: "1",
+      failed: "0",
+    };
     for (const range of ["hour", "day", "month"]) {
       let seen = {};
       const readFigures = async () => {
@@ -30,6 +38,34 @@ describe.each(await testStores())("the overview in the dashboard on $name", (sto
       };
       await until(readFigures, `the figures of a ${range}`).catch(() => expect(seen).toEqual(expected));
     }
+    const { html } = await visitor.get("/");
+    const [, query = ""] = /messages\?(q=status%3Asent%2Cdelivered%2Ccomplained[^"]*)"/.exec(html) ?? [];
+    expect((await visitor.get(`/messages?${query}`)).html.match(/data-row=/g)).toHaveLength(2);
+  });
+
+  test("the last problems have the time at which they happened, not that of an erasure since", async () => {
+    const tenant = await fixture.service.tenant();
+    const visitor = await logIn(fixture.service.url, tenant.apiKey);
+    const bouncedAt: string[] = [];
+    const ids: string[] = [];
+    for (let nth = 0; nth < 2; nth += 1) {
+      const { json } = await tenant.send(newKey(), message({ to: "bounced@simulator.test" }));
+      ids.push(json.id);
+      await until(async () => {
+        const { timeline } = (await tenant.call("GET", `/api/v1/emails/${json.id}`)).json;
+        const bounce = timeline.find(({ type }: { type: string }) => type === "bounced");
+        if (bounce !== undefined) bouncedAt.push(bounce.at);
+        return bounce !== undefined;
+      }, "the bounce");
+    }
+    expect((await tenant.call("DELETE", `/api/v1/emails/${ids[0]}/content`)).status).toBe(200);
+    let problems = "";
+    await until(async () => {
+      problems = (await visitor.get("/")).html.split('class="problems"')[1] ?? "";
+      return problems.includes(">erased<");
+    }, "the erasure");
+    const times = [...problems.matchAll(/<time datetime="([^"]+)"/g)].map(([, at]) => at);
+    expect(times.slice(0, 2)).toEqual(bouncedAt.toReversed());
   });
 });
 

@@ -1,5 +1,6 @@
 import { type EmailQuery, type EmailRow, listEmails } from "../../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { statusSince } from "../../../commands/email/emailHistory.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
 import type { MailOwner } from "../../../kernel/mail/mailOwnerId.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
@@ -10,6 +11,8 @@ import type { Page } from "../../lists/cursorPaging.ts";
 
 /** A message in a list. Its addresses are unknown once erased, or if its events cannot be read. */
 export interface MessageRow extends EmailRow {
+  /** When it came to its status, RFC 3339. */
+  readonly statusSince: string;
   /** When its delivery is scheduled; null if it is not, or that is unknown. */
   readonly scheduledAt: EpochMs | null;
   readonly from: string | null;
@@ -74,7 +77,7 @@ export async function messageOfKey(
 
 function rowAlone(row: EmailRow): MessageRow {
   const unknown = { scheduledAt: null, templateId: null, snippet: "", transport: null };
-  return { ...row, ...unknown, from: null, to: null, subject: null };
+  return { ...row, ...unknown, statusSince: row.updatedAt, from: null, to: null, subject: null };
 }
 
 function rowOfView(view: EmailView): MessageRow {
@@ -85,6 +88,7 @@ function rowOfView(view: EmailView): MessageRow {
     status: email.status,
     createdAt,
     updatedAt: events.at(-1)?.at ?? createdAt,
+    statusSince: statusSince(view) ?? createdAt,
     attempts: email.attempts,
     scheduledAt: email.scheduledAt,
     from: content?.from ?? null,

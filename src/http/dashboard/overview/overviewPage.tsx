@@ -107,6 +107,15 @@ const Ranges: FC<{ readonly context: PageContext; readonly range: Range }> = ({ 
   </nav>
 );
 
+/** What a figure is called if not by a status: a message that was sent may have another one since. */
+const LABELS: Readonly<Partial<Record<Counted, string>>> = { sent: "taken by the relay" };
+
+/** What finds the messages of a figure, if not its status alone. */
+const SEARCHED: Readonly<Partial<Record<Counted, string>>> = {
+  accepted: "",
+  sent: "status:sent,delivered,complained ",
+};
+
 function sumOf(buckets: readonly Bucket[], name: Counted): number {
   return buckets.reduce((sum, bucket) => sum + bucket[name], 0);
 }
@@ -124,8 +133,8 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
       <ul class="figures">
         {COUNTED.map((name) => (
           <li>
-            <a href={listAddress(context, `${name === "accepted" ? "" : `status:${name} `}after:${since}`)}>
-              <Status status={name} />
+            <a href={listAddress(context, `${SEARCHED[name] ?? `status:${name} `}after:${since}`)}>
+              <Status status={name} label={LABELS[name] ?? name} />
               <strong>{sumOf(buckets, name).toLocaleString("en")}</strong>
               <span class="soft">{shareOf(buckets, name)}</span>
             </a>
@@ -200,7 +209,7 @@ const Plot: FC<{ readonly range: Range; readonly buckets: readonly Bucket[] }> =
               <th scope="col">From</th>
               {COUNTED.map((name) => (
                 <th scope="col" class="number">
-                  {name}
+                  {LABELS[name] ?? name}
                 </th>
               ))}
             </tr>
@@ -316,13 +325,13 @@ const Problems: FC<{
       <p class="soft">No message has bounced, failed, been complained about or deferred.</p>
     ) : (
       <ul class="problems">
-        {problems.map(({ id, status, to, reason, updatedAt }) => (
+        {problems.map(({ id, status, to, reason, statusSince }) => (
           <li>
             <a href={context.to(`/messages/${id}`)}>
               <span class="mail-top">
                 <Status status={status} />
                 <span class="soft">
-                  <Ago at={Date.parse(updatedAt)} now={now} />
+                  <Ago at={Date.parse(statusSince)} now={now} />
                 </span>
               </span>
               <span class="clip">{to ?? "erased"}</span>

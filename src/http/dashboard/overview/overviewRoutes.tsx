@@ -70,7 +70,7 @@ function queueOf({ readModel }: DashboardOptions, ownerId: string, now: EpochMs)
   }));
 }
 
-/** The newest messages with a problem. */
+/** The newest messages with a problem, by the time at which they came to it. */
 async function lastProblems(options: DashboardOptions, ownerId: string): Promise<readonly MessageRow[]> {
   const found = await Promise.all(
     PROBLEM_STATUSES.map((status) =>
@@ -79,6 +79,6 @@ async function lastProblems(options: DashboardOptions, ownerId: string): Promise
   );
   return found
     .flatMap(({ shown }) => shown)
-    .sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1))
+    .sort((one, other) => (one.statusSince < other.statusSince ? 1 : -1))
     .slice(0, PROBLEMS_MAX);
 }
