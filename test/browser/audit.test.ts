@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Locator } from "playwright-core";
 import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOrExport.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { sendSamples } from "../support/sampleMessages.ts";
@@ -51,6 +52,32 @@ describeInBrowser("the audit", (browser) => {
     await page.waitForURL(/action=sending.paused/);
     expect(await page.locator("tbody tr").count()).toBe(1);
     expect(errors).toEqual([]);
+  });
+
+  test("a phone shows what an entry is about, every part of a message, and the way to the reference", async () => {
+    const { page } = await open("/audit");
+    await page.setViewportSize({ width: 390, height: 844 });
+    const boxOf = async (element: Locator) => {
+      const box = await element.boundingBox();
+      return {
+        top: box?.y ?? 0,
+        right: (box?.x ?? 0) + (box?.width ?? 0),
+        bottom: (box?.y ?? 0) + (box?.height ?? 0),
+      };
+    };
+    const targets = await page.locator(".target:has(a)").all();
+    expect(targets.length).toBeGreaterThan(2);
+    // A long name may be cut, but it begins within its cell, below the word for its kind.
+    for (const target of targets)
+      expect((await boxOf(target.locator("a"))).top).toBeLessThan((await boxOf(target)).bottom - 5);
+    const isWhole = async (name: string) => {
+      const { right } = await boxOf(page.getByRole("link", { name }));
+      return right > 0 && right <= 390;
+    };
+    expect(await isWhole("API reference")).toBe(true);
+    await page.goto(`${service.url}/dashboard/messages`);
+    await page.locator("a[data-row]").first().click();
+    expect(await isWhole("Download MIME")).toBe(true);
   });
 
   test(

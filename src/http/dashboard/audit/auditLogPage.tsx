@@ -155,7 +155,7 @@ const Target: FC<Pick<AuditLogProps, "context"> & Pick<AuditRow, "target">> = ({
   const page = PAGES[type];
   const text = label ?? (type === "workspace" ? "this workspace" : id);
   return (
-    <span class="clip">
+    <span class="clip target">
       <span class="soft">{asWords(type)}</span>{" "}
       {page === undefined || id === null || !context.may(page.scope) ? (
         text

@@ -253,7 +253,7 @@ document.addEventListener("htmx:after:request", (event) => {
 
 prepare(document);
 // Scrolls a sideways navigation to the current page.
-for (const nav of document.querySelectorAll(".side nav, .tabs")) {
+for (const nav of document.querySelectorAll(".side nav")) {
   const link = nav.querySelector("[aria-current]");
   if (link !== null)
     nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.clientWidth) / 2;
