@@ -1,7 +1,7 @@
-const POLL_MS = 5;
-/** Longer waits poll less often: polling a service takes processor time from the work waited for. */
-const LATER_POLL_MS = 20;
-const QUICK_POLLS = 40;
+/** Between two polls, at least and at most. */
+const POLL_MS = { min: 5, max: 100 } as const;
+/** Longer waits poll less often, since polling a service takes processor time from the work waited for: by this share. */
+const POLL_SHARE = 0.05;
 const TIMEOUT_MS = 40_000;
 const SETTLING_STEPS = 12;
 
@@ -12,10 +12,11 @@ export async function until(
   timeoutMs = TIMEOUT_MS,
 ): Promise<void> {
   // Not by the time of day, which may be set meanwhile, by a test or by the machine.
-  const deadline = performance.now() + timeoutMs;
-  for (let polls = 1; !(await condition()); polls += 1) {
-    if (performance.now() > deadline) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}`);
-    await Bun.sleep(polls <= QUICK_POLLS ? POLL_MS : LATER_POLL_MS);
+  const startedAt = performance.now();
+  while (!(await condition())) {
+    const waitedMs = performance.now() - startedAt;
+    if (waitedMs > timeoutMs) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}`);
+    await Bun.sleep(Math.min(Math.max(POLL_MS.min, waitedMs * POLL_SHARE), POLL_MS.max));
   }
 }
 
