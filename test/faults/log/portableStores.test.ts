@@ -180,7 +180,8 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
       expect(differences.filter(isExpectedDifference)).toEqual([]);
       expect(compareReadModels(here, secondExport).differences.filter(isExpectedDifference)).toEqual([]);
       const empty = [...rows].filter(([, count]) => count === 0).map(([name]) => name);
-      expect(empty).toEqual([]);
+      // It holds requests that are not applied, and the history has none.
+      expect(empty).toEqual(["emails recipient_erasures"]);
     },
     MS_MAX,
   );
