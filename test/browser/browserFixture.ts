@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import type { TestApp } from "../support/service.ts";
-import { hasChromium, START_MS_MAX, sharedChromium } from "./sharedChromium.ts";
+import { hasChromium, START_MS_MAX, sharedChromium, type TabKind } from "./sharedChromium.ts";
 
 /** Each page compiles it anew, and this is half of what the package's own `source` is. */
 const axeSource = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
@@ -16,11 +16,10 @@ export interface Window {
   readonly errors: readonly string[];
 }
 
-export interface WindowOptions {
+export interface WindowOptions extends Partial<TabKind> {
   readonly colorScheme?: "light" | "dark";
   readonly width?: number;
   readonly height?: number;
-  readonly javaScriptEnabled?: boolean;
 }
 
 /** The browser that tests share; each opens windows of its own, which know nothing of one another. */
@@ -52,8 +51,8 @@ export function describeInBrowser(name: string, tests: (browser: TestBrowser) =>
     }, START_MS_MAX);
     afterEach(() => chromium.release());
     tests({
-      async open({ colorScheme = "light", width = 1280, height = 860, javaScriptEnabled = true } = {}) {
-        const { context, page } = await chromium.take(javaScriptEnabled);
+      async open({ colorScheme = "light", width = 1280, height = 860, ...kind } = {}) {
+        const { context, page } = await chromium.take({ javaScriptEnabled: true, locale: "en-GB", ...kind });
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height });
         return { page, context, errors: errorsOf(page) };

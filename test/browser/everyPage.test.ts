@@ -83,7 +83,7 @@ describeInBrowser("every page with hostile content", (browser) => {
         body: { name: "Storefront in production ".repeat(4).trim(), scopes: SCOPES, expires_at: EXPIRES_AT },
       });
       await fetch(`${service.url}/api/v1/emails`, { headers: { authorization: `Bearer ${json.key}` } });
-      const { page } = await browser.open();
+      const { page } = await browser.open({ locale: "en-US" });
       await logInByKey(page, service.url, tenant.apiKey);
       for (const address of addresses.filter((one) => !one.slice(1).includes("/"))) {
         await page.goto(`${service.url}/dashboard${address}`);

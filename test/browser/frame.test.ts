@@ -17,10 +17,8 @@ interface PlotLabel {
   readonly right: number;
 }
 
-/** Records the labels of the time axis that a canvas drew last: the centred texts, in a locale of long times. */
+/** Records the labels of the time axis that a canvas drew last: the centred texts. */
 const LABEL_RECORDER = `
-  const Format = Intl.DateTimeFormat;
-  Intl.DateTimeFormat = function (_, options) { return new Format("en-US", options); };
   globalThis.plotLabels = new Map();
   const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (...rect) {
@@ -126,7 +124,7 @@ describeInBrowser("the frame of the dashboard", (browser) => {
   });
 
   test.each([1280, 768, 390])("labels of the plot do not touch on a window of %i pixels", async (width) => {
-    const { page } = await browser.open({ width });
+    const { page } = await browser.open({ width, locale: "en-US" });
     await page.addInitScript(LABEL_RECORDER);
     await logInByLink(page, app);
     await page.locator("[data-plot] canvas").waitFor();

@@ -42,11 +42,18 @@ const OFF_IN_PLAYWRIGHT = [
  */
 const OFF = ["SpareRendererForSitePerProcess", "WebUIOmniboxAimPopup", "WebUIOmniboxPopup"] as const;
 
-/** Where a window is, and whether its pages may have scripts. */
-export interface Tab {
+/** What differs between windows and stays the same while they last. */
+export interface TabKind {
+  /** Whether its pages may have scripts. */
+  readonly javaScriptEnabled: boolean;
+  /** The language of its user: times are longest in `en-US`. */
+  readonly locale: "en-GB" | "en-US";
+}
+
+/** Where a window is. */
+export interface Tab extends TabKind {
   readonly context: BrowserContext;
   readonly page: Page;
-  readonly javaScriptEnabled: boolean;
 }
 
 /**
@@ -64,9 +71,11 @@ class SharedChromium {
     return this.browser.isConnected();
   }
 
-  async take(javaScriptEnabled: boolean): Promise<Tab> {
-    const at = this.free.findIndex((tab) => tab.javaScriptEnabled === javaScriptEnabled);
-    const [tab = await openTab(this.browser, javaScriptEnabled)] = at < 0 ? [] : this.free.splice(at, 1);
+  async take(kind: TabKind): Promise<Tab> {
+    const at = this.free.findIndex(
+      (tab) => tab.javaScriptEnabled === kind.javaScriptEnabled && tab.locale === kind.locale,
+    );
+    const [tab = await openTab(this.browser, kind)] = at < 0 ? [] : this.free.splice(at, 1);
     this.taken.push(tab);
     return tab;
   }
@@ -107,14 +116,10 @@ export async function sharedChromium(): Promise<SharedChromium> {
   return current;
 }
 
-async function openTab(browser: Browser, javaScriptEnabled: boolean): Promise<Tab> {
-  const context = await browser.newContext({
-    javaScriptEnabled,
-    timezoneId: "Europe/Berlin",
-    locale: "en-GB",
-  });
+async function openTab(browser: Browser, kind: TabKind): Promise<Tab> {
+  const context = await browser.newContext({ ...kind, timezoneId: "Europe/Berlin" });
   context.setDefaultTimeout(WAIT_MS_MAX);
-  return { context, page: await context.newPage(), javaScriptEnabled };
+  return { ...kind, context, page: await context.newPage() };
 }
 
 /** Ends what its page does, and takes away cookies, rights, and what pages have stored. */
