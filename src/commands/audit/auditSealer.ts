@@ -158,15 +158,23 @@ export class AuditSealer {
   private async readToHead(onBatch: OnBatch): Promise<boolean> {
     if (!this.isResumed) await this.resume();
     this.requireSigning();
+    // Before more is read: a log that may not be sealed keeps them waiting, and grows.
+    if (!(await this.sealFull())) return false;
     for await (const { events, position } of this.options.store.readAll(this.position, {})) {
       if (events.some((event) => this.isNewSeal(event))) return false;
       events.forEach((event, index) => {
         this.take(event, events[index + 1]);
       });
       this.position = position;
-      while (this.unsealed.length >= SEAL_EVENTS_MAX) if (!(await this.seal())) return false;
+      if (!(await this.sealFull())) return false;
       await onBatch(position, events.at(-1));
     }
+    return true;
+  }
+
+  /** Seals while there is enough for a full seal. False if another instance was first. */
+  private async sealFull(): Promise<boolean> {
+    while (this.unsealed.length >= SEAL_EVENTS_MAX) if (!(await this.seal())) return false;
     return true;
   }
 

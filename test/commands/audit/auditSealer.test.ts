@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
-import { AuditSealer, readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
+import { AuditSealer, readLastSeal, TamperedLogError } from "../../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
@@ -138,6 +138,28 @@ describe("a sealer", () => {
       expect(seals.map(({ covered }) => covered)).toEqual([SEAL_EVENTS_MAX, 2 * SEAL_EVENTS_MAX, many]);
       for (const seal of seals) expect(JSON.stringify(seal).length).toBeLessThan(APPEND_BYTES_MAX);
       expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "of a log that it may not seal keeps no more events than a full seal has, however long that grows",
+    async () => {
+      const store = memoryEventStore();
+      const fault = {
+        kind: "changed",
+        stream: AUDIT_STREAM,
+        revision: 0,
+        object: null,
+        detail: "x",
+      } as const;
+      const sealer = sealerOn({ ...store, faults: async () => [fault] });
+      await appendEvents(store, SEAL_EVENTS_MAX);
+      for (let rounds = 0; rounds < 3; rounds += 1) {
+        await expect(sealer.readOn(async () => {})).rejects.toThrow(TamperedLogError);
+        await appendEvents(store, 1_000);
+      }
+      expect(sealer.waiting).toBe(SEAL_EVENTS_MAX);
     },
     TEST_MS_MAX,
   );
