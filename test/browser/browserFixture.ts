@@ -5,7 +5,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import type { TestApp } from "../support/service.ts";
 import { hasChromium, START_MS_MAX, sharedChromium, type TabKind } from "./sharedChromium.ts";
 
-/** Each page compiles it anew, and this is half of what the package's own `source` is. */
+/** Half of what the package's own `source` is. */
 const axeSource = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
 /** A window of the browser, and what went wrong in it. */
@@ -101,14 +101,30 @@ interface AxeFinding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
+interface Axe {
+  run(options: { resultTypes: readonly string[] }): Promise<{ readonly violations: readonly AxeFinding[] }>;
+}
+
+const withAxe = new WeakSet<Page>();
+
+/**
+ * Runs axe's script, by the debugger and not as a script of the page, whose policy would refuse it. The browser keeps it
+ * for later addresses in the page: to send it takes far longer than to run it.
+ */
+async function loadAxe(page: Page): Promise<void> {
+  if (!withAxe.has(page)) {
+    withAxe.add(page);
+    await page.addInitScript({ content: `globalThis.loadAxe = () => {${axeSource}}` });
+    await page.evaluate(axeSource);
+  } else await page.evaluate("loadAxe()");
+}
+
 /** Looks at a page as axe does; fails on what is serious or critical. */
 export async function expectAccessible(page: Page): Promise<void> {
-  // By the debugger and not as a script of the page, whose policy would refuse it.
-  await page.evaluate(axeSource);
+  await loadAxe(page);
   const findings = await page.evaluate(async () => {
-    const axe = (globalThis as unknown as { axe: { run(): Promise<{ violations: readonly AxeFinding[] }> } })
-      .axe;
-    return (await axe.run()).violations;
+    const { axe } = globalThis as unknown as { axe: Axe };
+    return (await axe.run({ resultTypes: ["violations"] })).violations;
   });
   const bad = findings.filter(({ impact }) => impact === "serious" || impact === "critical");
   expect(
@@ -136,6 +152,16 @@ export async function keepScreenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true });
 }
 
+/** Opens a page of the dashboard, whose heading is there as soon as the browser has loaded it. */
+export async function openPage(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  // Not by a locator: Playwright would send its own script first, which takes longer than the page does.
+  expect({ url, hasHeading: await page.evaluate("document.querySelector('main h1') !== null") }).toEqual({
+    url,
+    hasHeading: true,
+  });
+}
+
 /** {@link expectGoodLooks} of the page at an address, for whoever has logged in. */
 export function expectGoodPage(
   browser: TestBrowser,
@@ -144,8 +170,7 @@ export function expectGoodPage(
   logIn: (page: Page) => Promise<unknown>,
 ): Promise<void> {
   const visit = async (page: Page) => {
-    await page.goto(address);
-    await page.locator("main h1").waitFor();
+    await openPage(page, address);
   };
   return expectGoodLooks(browser, name, visit, logIn);
 }

@@ -15,6 +15,7 @@ import {
   expectNoSideScroll,
   keepScreenshot,
   logInByKey,
+  openPage,
 } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 240_000;
@@ -59,8 +60,7 @@ describeInBrowser("every page with hostile content", (browser) => {
       const { page, errors } = await browser.open(options);
       await logInByKey(page, service.url, tenant.apiKey);
       for (const address of addresses) {
-        await page.goto(`${service.url}/dashboard${address}`);
-        await page.locator("main h1").waitFor();
+        await openPage(page, `${service.url}/dashboard${address}`);
         await keepScreenshot(page, `every${address.replaceAll(/[^a-z]+/g, "-").slice(0, 60)}-${look}`);
         try {
           await expectAccessible(page);
@@ -86,8 +86,7 @@ describeInBrowser("every page with hostile content", (browser) => {
       const { page } = await browser.open({ locale: "en-US" });
       await logInByKey(page, service.url, tenant.apiKey);
       for (const address of addresses.filter((one) => !one.slice(1).includes("/"))) {
-        await page.goto(`${service.url}/dashboard${address}`);
-        await page.locator("main h1").waitFor();
+        await openPage(page, `${service.url}/dashboard${address}`);
         for (const width of [1280, 1180, 1024, 1000, 900, 840, 800, 390]) {
           await page.setViewportSize({ width, height: 860 });
           const wide = await page.evaluate(
