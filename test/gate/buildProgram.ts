@@ -49,6 +49,8 @@ export async function buildProgram(root: string, directory: string): Promise<str
     target: "bun",
     format: "esm",
     bytecode: true,
+    // What is imported only when it is needed (the client of EventStoreDB, say) is loaded only then.
+    splitting: true,
     sourcemap: "linked",
     // All of them in one folder, where each finds the threads by the same relative path as in the source.
     naming: { entry: "[name].[ext]" },
@@ -59,18 +61,18 @@ export async function buildProgram(root: string, directory: string): Promise<str
 }
 
 /**
- * Builds each thread of the program of `root` into one file in `directory`, with its byte code, and answers the path of
- * their list, for {@link THREADS_VARIABLE}. A thread from it takes half the processor time to load, and the services
- * that tests start in their own processes have one each. Throws an AggregateError when one cannot be built.
+ * Builds the threads of the program of `root` into files in `directory`, and answers the path of their list, for
+ * {@link THREADS_VARIABLE}. A thread from it takes half the processor time to load, and the services that tests start in
+ * their own processes have one each. Throws an AggregateError when one cannot be built.
  */
 export async function buildThreads(root: string, directory: string): Promise<string> {
   const modules = await threadModules(root);
   await Bun.build({
     entrypoints: [...modules],
     target: "bun",
-    // The only format that has its byte code beside it.
-    format: "cjs",
-    bytecode: true,
+    format: "esm",
+    // Byte code would gain nothing here; what is imported only when it is needed would be read with the rest.
+    splitting: true,
     sourcemap: "linked",
     naming: { entry: "[name].[ext]" },
     outdir: directory,
