@@ -2,6 +2,7 @@ import { openSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { COMMAND_LINE } from "../support/process/program.ts";
 import { ROOT } from "../support/root.ts";
 import { emptyNameServer } from "../support/servers/nameServer.ts";
 import { freePort } from "../support/stores/eventstoredb.ts";
@@ -45,12 +46,21 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** `bun start` goes on beside the page, and says how `curl` was answered. */
+/**
+ * `bun start` goes on beside the page, and says how `curl` was answered. The script `postledger` runs for a page's first
+ * command; where a whole run has built the program, the others start that, in a fifth of the processor time.
+ */
 async function writePrograms(directory: string): Promise<void> {
   const bun = quoted(process.execPath);
   const start = quoted(join(import.meta.dir, "startBeside.ts"));
+  const command = COMMAND_LINE.length === 1 ? COMMAND_LINE.map(quoted).join(" ") : null;
+  const further = `if [ -e "$PAGE_STATE/ran" ]; then shift 2; exec ${command} "$@"; fi; touch "$PAGE_STATE/ran"`;
   const programs = {
-    bun: `if [ "$1" = start ]; then exec ${bun} ${start} "$PAGE_STATE"; fi\nexec ${bun} "$@"`,
+    bun: [
+      `if [ "$1" = start ]; then exec ${bun} ${start} "$PAGE_STATE"; fi`,
+      ...(command === null ? [] : [`if [ "$1 $2" = "run postledger" ]; then ${further}; fi`]),
+      `exec ${bun} "$@"`,
+    ].join("\n"),
     curl: `exec ${quoted(Bun.which("curl") ?? "curl")} --no-progress-meter -w '%{stderr}\\nanswered %{http_code} %{url_effective}\\n' "$@"`,
   };
   await mkdir(directory);

@@ -17,12 +17,14 @@ const LANES_MORE_THAN_CORES = 2;
 
 /**
  * Settings of the .NET runtime for EventStoreDB servers, which live for seconds here: optimizing takes them more
- * processor time than it saves.
+ * processor time than it saves, and so does spinning before a thread sleeps.
  */
 const SHORT_LIVED_SERVERS = {
   DOTNET_TieredPGO: "0",
   DOTNET_gcConcurrent: "0",
   DOTNET_EnableDiagnostics: "0",
+  DOTNET_EnableWriteXorExecute: "0",
+  DOTNET_ThreadPool_UnfairSemaphoreSpinLimit: "0",
 } as const;
 
 /**
