@@ -11,6 +11,7 @@ import { readApiKey } from "../../commands/apiKey/readApiKey.ts";
 import { renameKey } from "../../commands/apiKey/renameApiKey.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import { rotateKey } from "../../commands/apiKey/rotateApiKey.ts";
+import { missingSenders } from "../../commands/sender/missingSenders.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
@@ -115,6 +116,13 @@ export async function existingKey(source: ListSource, workspaceId: string, id: s
     lastUsedAt: apiKeyOf(source.readModel("api-keys").db, id)?.lastUsedAt ?? null,
     createdAt,
   });
+}
+
+/** A new key as the one answer that shows it has it, with those of its senders that the workspace lacks. */
+export async function issuedKey(source: ListSource, workspaceId: string, { id, key }: NewKey) {
+  const made = await existingKey(source, workspaceId, id);
+  const missing = await missingSenders(source.deps, workspaceId, made.senders ?? []);
+  return { ...made, key, missing_senders: [...missing] };
 }
 
 function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {

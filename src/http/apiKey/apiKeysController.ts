@@ -1,5 +1,4 @@
 import type { Context } from "elysia";
-import { missingSenders } from "../../commands/sender/missingSenders.ts";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { checkRules } from "../body/validation.ts";
@@ -8,6 +7,7 @@ import { type ControllerOptions, operationController } from "../server/operation
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import {
   existingKey,
+  issuedKey,
   issueOnRequest,
   type NewKey,
   pageOfApiKeys,
@@ -21,12 +21,9 @@ import { apiKeyJson } from "./apiKeyResource.ts";
 /** Issuing, listing, renaming, rotating and revoking the keys of a workspace. */
 export function apiKeysController(options: ControllerOptions) {
   const { deps, basePath } = options;
-  const issued = async (request: Request, set: Context["set"], { id, key }: NewKey) => {
-    set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
-    const { workspaceId } = principalOf(request);
-    const made = await existingKey(options, workspaceId, id);
-    const missing = await missingSenders(deps, workspaceId, made.senders ?? []);
-    return { ...made, key, missing_senders: [...missing] };
+  const issued = (request: Request, set: Context["set"], made: NewKey) => {
+    set.headers.location = `${basePath}/api/v1/api-keys/${made.id}`;
+    return issuedKey(options, principalOf(request).workspaceId, made);
   };
 
   return operationController(deps, apiKeyOperations, {

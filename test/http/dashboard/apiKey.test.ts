@@ -5,6 +5,7 @@ import { logIn, type PageAnswer, type Visitor } from "../../support/dashboard.ts
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
+import { SENDER } from "../../support/tenants.ts";
 
 const SECRET = /data-copy="(pl_[0-9A-Za-z]{50})"/;
 const ID = /href="\/dashboard\/api-keys\/([0-9A-Za-z]{12})">\s*I have copied it/;
@@ -42,6 +43,19 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
       expect(html).toContain(text);
     expect(html).not.toContain(secret);
     expect((await fixture.visitor.get("/api-keys")).html).toContain("&lt;b&gt;Shop&lt;/b&gt;");
+  });
+
+  test("a new key that may send from what the workspace lacks says so", async () => {
+    const fields = { name: "Shop", scopes: "email:send" };
+    const lacking = { ...fields, senders: `${SENDER}\nnone.example\nada@none.example` };
+    const { html } = await fixture.visitor.post("/api-keys", lacking);
+    expect(html).toMatch(/<code>none\.example<\/code> is not a sender of this workspace yet/);
+    expect(html).toMatch(/<code>ada@none\.example<\/code> is not a sender of this workspace yet/);
+    expect(html).not.toContain(`<code>${SENDER}</code> is not a sender`);
+    const id = ID.exec(html)?.[1];
+    const rotated = await fixture.visitor.post(`/api-keys/${id}/rotate`);
+    expect(rotated.html).toContain("is not a sender of this workspace yet");
+    expect((await fixture.visitor.post("/api-keys", fields)).html).not.toContain("is not a sender");
   });
 
   test("a form with faults is shown again with what was typed, and no key is made", async () => {

@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
-import type { NewKey } from "../../apiKey/apiKeyHandlers.ts";
+import type { issuedKey } from "../../apiKey/apiKeyHandlers.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
@@ -15,6 +15,9 @@ import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 
 /** A key as the API shows it, without its secret. */
 export type ApiKeyJson = ReturnType<typeof apiKeyJson>;
+
+/** A new key as the API shows it once. */
+type IssuedKeyJson = Awaited<ReturnType<typeof issuedKey>>;
 
 /** What each scope is for, in words. */
 export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
@@ -151,7 +154,8 @@ export function apiKeyPage(
 }
 
 /** The only page that ever shows a key itself. The key is in no address and no cookie, so it cannot be shown again. */
-export function newKeyPage(context: PageContext, { id, key }: NewKey): Page {
+export function newKeyPage(context: PageContext, issued: IssuedKeyJson): Page {
+  const { id, key, missing_senders: missing } = issued;
   return {
     title: "The new key",
     above: API_KEYS,
@@ -165,6 +169,9 @@ export function newKeyPage(context: PageContext, { id, key }: NewKey): Page {
         <p>
           Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
         </p>
+        {missing.map((sender) => (
+          <MissingSender sender={sender} />
+        ))}
         <p class="actions">
           <LinkButton href={context.to(`/api-keys/${id}`)} label="I have copied it" kind="primary" />
         </p>
@@ -172,3 +179,13 @@ export function newKeyPage(context: PageContext, { id, key }: NewKey): Page {
     ),
   };
 }
+
+/** Says of a sender that a new key is limited to, and the workspace lacks, what the key cannot do until it is added. */
+const MissingSender: FC<{ readonly sender: string }> = ({ sender }) => (
+  <p class="notice">
+    <code>{sender}</code> is not a sender of this workspace yet:{" "}
+    {sender.includes("@")
+      ? "the key cannot send from it until it is added."
+      : "until it is added, the key can send only from addresses there that are senders."}
+  </p>
+);

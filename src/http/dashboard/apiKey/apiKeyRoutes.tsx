@@ -6,6 +6,7 @@ import { isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import {
   existingKey,
+  issuedKey,
   issueOnRequest,
   type NewKey,
   pageOfApiKeys,
@@ -84,7 +85,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
 
 async function shownNewKey(options: DashboardOptions, context: PageContext, made: NewKey): Promise<Page> {
   await catchUpIfInTime(options.readModel("api-keys"));
-  return newKeyPage(context, made);
+  return newKeyPage(context, await issuedKey(options, context.workspaceId, made));
 }
 
 function linesOf(form: URLSearchParams, name: string): readonly string[] {
