@@ -5,6 +5,7 @@ import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { setLimits } from "../../support/limits.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
 
 describe.each(await testStores())("the workspace in the dashboard on $name", (store) => {
   const fixture = dashboardFixture(store, { LIMIT_MESSAGES_PER_DAY: "12345" });
@@ -36,9 +37,13 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
   test("messages are counted by their tags, each of which leads to its messages", async () => {
     await fixture.tenant.send(newKey(), message({ tags: ["welcome", "spring & sale"] }));
     await fixture.tenant.send(newKey(), message({ tags: ["welcome"] }));
-    const { html } = await fixture.visitor.get("/workspace");
-    const [welcome, sale] =
-      html.split("Tags of the last 30 days")[1]?.split('<tr id="row-tag-').slice(1) ?? [];
+    const tagRows = async () => {
+      const { html } = await fixture.visitor.get("/workspace");
+      return html.split("Tags of the last 30 days")[1]?.split('<tr id="row-tag-').slice(1) ?? [];
+    };
+    // The page waits for its counts for a while only.
+    await until(async () => (await tagRows())[0]?.includes(">2<") === true, "both messages to be counted");
+    const [welcome, sale] = await tagRows();
     expect(welcome).toMatch(/q=tag%3Awelcome">welcome<\/a><\/td><td class="number">2</);
     expect(sale).toMatch(
       /q=tag%3A%22spring\+%26\+sale%22">spring &amp; sale<\/a><\/td><td class="number">1</,
