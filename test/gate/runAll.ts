@@ -1,5 +1,5 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { availableParallelism, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { ALLOCATOR_SETTINGS } from "../../src/service/config/engineSettings.ts";
 import { contractTable, coverageFaults, webhookFaults } from "./answerCoverage.ts";
@@ -14,6 +14,13 @@ import { sumUp, type TestReport } from "./testReport.ts";
 const ROOT = join(import.meta.dir, "../..");
 /** Most tests wait for timers, processes and disks, so there are more lanes than cores. */
 const LANES_MORE_THAN_CORES = 2;
+
+/**
+ * The niceness of a service's threads behind its requests. Where all cores are busy, threads that are less urgent than
+ * everything else wait for so long that tests time out, and the tests that wait for them keep the cores busy: here all
+ * are equal.
+ */
+const NICENESS = 10;
 
 /**
  * Settings of the .NET runtime for EventStoreDB servers, which live for seconds here: optimizing takes them more
@@ -70,6 +77,7 @@ function answerFaults(answers: readonly SeenLine[]): readonly string[] {
 /** The tests run in process groups of their own, which end with us. */
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(1));
 
+if (process.platform === "linux") setPriority(NICENESS);
 const steps = await runCheckSteps();
 const directory = await mkdtemp(join(tmpdir(), "test-answers-"));
 const answersFile = join(directory, "answers.jsonl");
