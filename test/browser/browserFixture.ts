@@ -108,15 +108,17 @@ interface Axe {
 const withAxe = new WeakSet<Page>();
 
 /**
- * Runs axe's script, by the debugger and not as a script of the page, whose policy would refuse it. The browser keeps it
- * for later addresses in the page: to send it takes far longer than to run it.
+ * Loads axe by the debugger: the page's policy would refuse it as a script of the page. It is sent once for each window,
+ * because sending it takes far longer than running it.
  */
 async function loadAxe(page: Page): Promise<void> {
   if (!withAxe.has(page)) {
     withAxe.add(page);
-    await page.addInitScript({ content: `globalThis.loadAxe = () => {${axeSource}}` });
-    await page.evaluate(axeSource);
-  } else await page.evaluate("loadAxe()");
+    const content = `globalThis.loadAxe = () => {${axeSource}}`;
+    await page.addInitScript({ content });
+    await page.evaluate(content);
+  }
+  await page.evaluate("loadAxe()");
 }
 
 /** Looks at a page as axe does; fails on what is serious or critical. */
@@ -155,7 +157,7 @@ export async function keepScreenshot(page: Page, name: string): Promise<void> {
 /** Opens a page of the dashboard, whose heading is there as soon as the browser has loaded it. */
 export async function openPage(page: Page, url: string): Promise<void> {
   await page.goto(url);
-  // Not by a locator: Playwright would send its own script first, which takes longer than the page does.
+  // Not by a locator, for which Playwright would first send a script of its own to each page.
   expect({ url, hasHeading: await page.evaluate("document.querySelector('main h1') !== null") }).toEqual({
     url,
     hasHeading: true,
@@ -169,10 +171,7 @@ export function expectGoodPage(
   address: string,
   logIn: (page: Page) => Promise<unknown>,
 ): Promise<void> {
-  const visit = async (page: Page) => {
-    await openPage(page, address);
-  };
-  return expectGoodLooks(browser, name, visit, logIn);
+  return expectGoodLooks(browser, name, (page) => openPage(page, address), logIn);
 }
 
 /**

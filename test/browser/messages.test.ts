@@ -3,7 +3,13 @@ import { type Samples, sendSamples } from "../support/sampleMessages.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectGoodPage, logInByKey, waitForPageWith } from "./browserFixture.ts";
+import {
+  describeInBrowser,
+  expectGoodPage,
+  logInByKey,
+  openPage,
+  waitForPageWith,
+} from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -197,12 +203,10 @@ describeInBrowser("messages", (browser) => {
     await logInByKey(page, service.url, tenant.apiKey);
     const heightOf = async (selector: string) => (await page.locator(selector).boundingBox())?.height ?? 0;
     const lineHeight = 40;
-    await page.goto(`${service.url}/dashboard/messages/${json.id}`);
-    await page.locator("main h1").waitFor();
+    await openPage(page, `${service.url}/dashboard/messages/${json.id}`);
     expect(await heightOf("main h1")).toBeLessThan(4 * lineHeight);
     expect(await page.locator("main h1").getAttribute("title")).toBe("W".repeat(998));
-    await page.goto(`${service.url}/dashboard/messages/${json.id}/send-again`);
-    await page.locator("main h1").waitFor();
+    await openPage(page, `${service.url}/dashboard/messages/${json.id}/send-again`);
     expect(await heightOf(".above")).toBeLessThan(2 * lineHeight);
   });
 

@@ -11,9 +11,11 @@ import { until } from "../support/until.ts";
 import {
   describeInBrowser,
   expectGoodLooks,
+  expectGoodPage,
   keepScreenshot,
   logInByKey,
   logInByLink,
+  openPage,
 } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
@@ -253,8 +255,7 @@ describeInBrowser("sessions", (browser) => {
     const pages = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
     expect(await pages.allTextContents()).toEqual(["Overview", "Messages", "Inbox"]);
     for (const path of ["/", "/messages", `/messages/${samples.deferred}`]) {
-      await page.goto(at(path));
-      await page.locator("main h1").waitFor();
+      await openPage(page, at(path));
       expect(await page.locator("main form[method=post]").count()).toBe(0);
       expect(await page.getByRole("link", { name: /…$/ }).count()).toBe(0);
     }
@@ -298,14 +299,8 @@ describeInBrowser("sessions", (browser) => {
   test.each(["workspace", "workspace/pause", "api-keys/new"])(
     "%s looks well",
     (path) =>
-      expectGoodLooks(
-        browser,
-        path.replace("/", "-"),
-        async (page) => {
-          await page.goto(at(`/${path}`));
-          await page.locator("main h1").waitFor();
-        },
-        (page) => logInByKey(page, service.url, tenant.apiKey),
+      expectGoodPage(browser, path.replace("/", "-"), at(`/${path}`), (page) =>
+        logInByKey(page, service.url, tenant.apiKey),
       ),
     TEST_MS_MAX,
   );

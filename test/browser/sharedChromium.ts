@@ -99,7 +99,7 @@ async function launch(): Promise<SharedChromium> {
       // Tests run as whoever runs them, in containers as root: there Chromium has no sandbox to set up.
       "--no-sandbox",
       "--disable-dev-shm-usage",
-      // Pages and axe are compiled anew for each address, and hardly any of it runs often enough to be optimized.
+      // A page's next address throws its optimized code away: it costs more than it gains.
       "--js-flags=--no-maglev,--no-opt",
       `--disable-features=${[...OFF_IN_PLAYWRIGHT, ...OFF].join()}`,
     ],

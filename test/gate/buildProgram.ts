@@ -71,7 +71,7 @@ export async function buildThreads(root: string, directory: string): Promise<str
     entrypoints: [...modules],
     target: "bun",
     format: "esm",
-    // Byte code would gain nothing here; what is imported only when it is needed would be read with the rest.
+    // Only cjs has its byte code beside it, which gains nothing here, and it cannot be split.
     splitting: true,
     sourcemap: "linked",
     naming: { entry: "[name].[ext]" },

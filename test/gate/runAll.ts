@@ -1,7 +1,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { availableParallelism, setPriority, tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { ALLOCATOR_SETTINGS } from "../../src/service/config/engineSettings.ts";
+import { workBehindRequests } from "../../src/service/threads/threadPriority.ts";
 import { contractTable, coverageFaults, webhookFaults } from "./answerCoverage.ts";
 import { ANSWERS_FILE_VARIABLE, readAnswers, type SeenLine } from "./answerLog.ts";
 import { buildProgram, buildThreads, PROGRAM_VARIABLE } from "./buildProgram.ts";
@@ -16,15 +17,8 @@ const ROOT = join(import.meta.dir, "../..");
 const LANES_MORE_THAN_CORES = 2;
 
 /**
- * The niceness of a service's threads behind its requests. Where all cores are busy, threads that are less urgent than
- * everything else wait for so long that tests time out, and the tests that wait for them keep the cores busy: here all
- * are equal.
- */
-const NICENESS = 10;
-
-/**
  * Settings of the .NET runtime for EventStoreDB servers, which live for seconds here: optimizing takes them more
- * processor time than it saves, and so does spinning before a thread sleeps.
+ * processor time than it saves, and so do write protection of compiled code and spinning before a thread sleeps.
  */
 const SHORT_LIVED_SERVERS = {
   DOTNET_TieredPGO: "0",
@@ -77,7 +71,8 @@ function answerFaults(answers: readonly SeenLine[]): readonly string[] {
 /** The tests run in process groups of their own, which end with us. */
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(1));
 
-if (process.platform === "linux") setPriority(NICENESS);
+// All processes of a run inherit this. Else read models, which have it, would starve while tests keep all cores busy.
+workBehindRequests();
 const steps = await runCheckSteps();
 const directory = await mkdtemp(join(tmpdir(), "test-answers-"));
 const answersFile = join(directory, "answers.jsonl");
