@@ -75,7 +75,7 @@ describe.each(await testStores())("suppressions in the dashboard on $name", (sto
     expect(others.map((line) => line.split(",")[0]).toSorted()).toEqual(addresses.toSorted());
     for (const line of others) expect(line).toMatch(/^a\d+@example\.com,bounce,,[0-9a-f-]{36},\d{4}-.+Z$/);
     const { html } = await visitor.get("/suppressions?reason=manual");
-    expect(html).toContain("/dashboard/suppressions.csv?reason=manual");
+    expect(html).toContain("/dashboard/suppressions.csv?reason=manual&amp;shown=");
     // Who looks up one address gets no link to the file of all.
     const { html: one } = await visitor.get("/suppressions?address=eve%40example.com");
     expect(one).not.toContain("suppressions.csv");

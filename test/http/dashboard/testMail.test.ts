@@ -89,6 +89,25 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
     expect(html).not.toContain("Show live mail");
   });
 
+  test("a tab that shows other mail by now downloads no list", async () => {
+    const other = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
+    for (const [page, file] of [
+      ["/messages", "/messages.csv"],
+      ["/suppressions", "/suppressions.csv"],
+      ["/audit", "/audit/log.csv"],
+    ] as const) {
+      const { html } = await fixture.visitor.get(page);
+      const link = new RegExp(`/dashboard(${file}\\?shown=[^"]+)`).exec(html)?.[1] ?? "";
+      expect((await fixture.visitor.get(link)).headers.get("content-type")).toStartWith("text/csv");
+      const refused = await other.get(link);
+      expect(refused.status).toBe(303);
+      expect(refused.headers.get("location")).toBe(`/dashboard${page}`);
+      const { headers } = await fixture.visitor.post("/mail", { show: "test" });
+      const tester = visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
+      expect((await tester.get(link)).status).toBe(303);
+    }
+  });
+
   test("a test key is made where the box is ticked", async () => {
     const fields = { name: "Staging", scopes: "email:send", test: "true" };
     expect((await fixture.visitor.post("/api-keys", fields)).html).toMatch(

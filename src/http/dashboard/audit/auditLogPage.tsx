@@ -8,7 +8,7 @@ import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { isRfc3339 } from "../../../kernel/time.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
-import { LinkButton } from "../components/button.tsx";
+import { CsvButton } from "../components/csvButton.tsx";
 import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { type Column, Empty, RowList, withFilter } from "../components/list.tsx";
@@ -32,7 +32,7 @@ interface AuditLogProps {
 export const AuditLog: FC<AuditLogProps> = ({ context, page, filter, fault }) => (
   <>
     <Heading title="Audit log">
-      <LinkButton href={context.to(withFilter("/audit/log.csv", filter))} label="Download CSV" />
+      <CsvButton context={context} path="/audit/log.csv" filter={filter} />
     </Heading>
     <AuditTabs context={context} path="/audit" />
     <Filter context={context} filter={filter} />

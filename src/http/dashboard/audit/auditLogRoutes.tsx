@@ -94,6 +94,7 @@ async function csv(options: Options, context: PageContext): Promise<Response> {
   if (fault !== null) throw new Problem("INVALID_REQUEST", { detail: fault });
   await options.readModel("audit-log").whenCaughtUp(FILE_WAIT_MS);
   return csvResponse(options.deps, context, "audit-log.csv", {
+    page: "/audit",
     columns: COLUMNS,
     list: (asked) => pageOfAuditLog(options, { ...query, ...asked }),
   });

@@ -1,10 +1,12 @@
 import type { PageQuery } from "../../../../projections/keysetPagination.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import { guardFormulas } from "../../../kernel/text/guardFormulas.ts";
 import { decodeCursor, type Page } from "../../lists/cursorPaging.ts";
 import { beginStream, requestContextOf } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+import { shownMail } from "../frame/shownMail.ts";
 
 /** The cells of a CSV file, by column name. */
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => string | null>>;
@@ -19,6 +21,8 @@ interface CsvSource<Row> {
   readonly onEnd: () => void;
 }
 
+/** The field of a file's address that says whose list the page with the link shows: {@link mailOwnerId}. */
+export const SHOWN_FIELD = "shown";
 /** Rows of a file in memory at once. */
 const ROWS_AT_ONCE = 100;
 
@@ -74,17 +78,30 @@ export function csvStream<Row>(source: CsvSource<Row>): ReadableStream<Uint8Arra
 }
 
 interface CsvList<Row> {
+  /** The path of the list's page, below the dashboard's. */
+  readonly page: string;
   readonly columns: CsvColumns<Row>;
   readonly list: (asked: PageQuery) => Promise<Page<Row>>;
 }
 
-/** Answers with a CSV download for as long as the session's key is valid; nothing in it is shown or run. */
+/**
+ * Answers with a CSV download for as long as the session's key is valid; nothing in it is shown or run. If the link is
+ * from a tab that shows another workspace or the other kind of mail, this leads to the list as it would be now.
+ */
 export function csvResponse<Row>(
   deps: Dependencies,
-  { request, principal }: Pick<PageContext, "request" | "principal">,
+  context: PageContext,
   filename: string,
-  { columns, list }: CsvList<Row>,
+  { page: listPage, columns, list }: CsvList<Row>,
 ): Response {
+  const { request, principal, query } = context;
+  const shown = query.get(SHOWN_FIELD);
+  if (shown !== null && shown !== mailOwnerId(principal)) {
+    return context.seeOther(
+      listPage,
+      `Nothing was downloaded: the tab was out of date. This is the list of ${shownMail(context)}.`,
+    );
+  }
   requestContextOf(request).isStreamed = true;
   const page = (cursor: string | null) =>
     list({ limit: ROWS_AT_ONCE, ...(cursor === null ? {} : { after: decodeCursor(cursor) }) });

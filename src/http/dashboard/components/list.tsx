@@ -78,7 +78,7 @@ interface PagerProps {
   readonly filter?: Filter;
 }
 
-type Filter = Readonly<Record<string, string | null | undefined>>;
+export type Filter = Readonly<Record<string, string | null | undefined>>;
 
 /** A path with its list's filter; empty values are left out. */
 export function withFilter(path: string, filter: Filter): string {

@@ -13,6 +13,7 @@ export function emailCsv(
 ): Response {
   const day = utcDay(rfc3339(source.deps.clock.now()));
   return csvResponse(source.deps, context, `messages-${day}.csv`, {
+    page: "/messages",
     columns: COLUMNS,
     list: (asked) => loadEmailRows(source, { ...query, ...asked }),
   });

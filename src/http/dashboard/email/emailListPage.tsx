@@ -6,6 +6,7 @@ import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { LinkButton } from "../components/button.tsx";
+import { CsvButton } from "../components/csvButton.tsx";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, NoRows, Pager, RowTable, withFilter } from "../components/list.tsx";
@@ -50,9 +51,7 @@ export const EmailList: FC<EmailListProps> = (props) => {
         {context.may("email:send") ? (
           <LinkButton href={context.to("/messages/new")} label="New message" kind="primary" />
         ) : null}
-        {isList ? (
-          <LinkButton href={context.to(withFilter("/messages.csv", { q: text }))} label="Download CSV" />
-        ) : null}
+        {isList ? <CsvButton context={context} path="/messages.csv" filter={{ q: text }} /> : null}
         {context.may("email:send") && isList && text !== "" && rows.length > 0 ? (
           <LinkButton
             href={`${context.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}

@@ -15,6 +15,7 @@ export async function suppressionCsv(
   await whenCaughtUp(source.readModel("suppressions"));
   const day = utcDay(rfc3339(source.deps.clock.now()));
   return csvResponse(source.deps, context, `suppressions-${day}.csv`, {
+    page: "/suppressions",
     columns: COLUMNS,
     list: (asked) => findSuppressions(source, { ...query, ...asked }),
   });

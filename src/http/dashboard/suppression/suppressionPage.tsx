@@ -6,9 +6,10 @@ import type { Suppression } from "../../../commands/suppression/readSuppression.
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
+import { CsvButton } from "../components/csvButton.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, RowList, withFilter } from "../components/list.tsx";
+import { Empty, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -163,9 +164,10 @@ export const SuppressionList: FC<SuppressionListProps> = (props) => (
   <>
     <Heading title="Suppressions">
       {props.filter.address === "" ? (
-        <LinkButton
-          href={props.context.to(withFilter("/suppressions.csv", { reason: props.filter.reason }))}
-          label="Download CSV"
+        <CsvButton
+          context={props.context}
+          path="/suppressions.csv"
+          filter={{ reason: props.filter.reason }}
         />
       ) : null}
       <LinkButton href="#add" label="Add an address" />
