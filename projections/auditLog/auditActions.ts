@@ -18,11 +18,67 @@ export const AUDIT_TARGETS = [
 ] as const;
 export type AuditTarget = (typeof AUDIT_TARGETS)[number];
 
+/** What can be done in a workspace, as entries name it and filters ask for it. */
+export const WORKSPACE_ACTIONS = [
+  "workspace.created",
+  "workspace.renamed",
+  "sending.paused",
+  "sending.resumed",
+  "limits.changed",
+  "api_key.issued",
+  "api_key.renamed",
+  "api_key.rotated",
+  "api_key.revoked",
+  "sender.added",
+  "sender.renamed",
+  "sender.verification_requested",
+  "sender.verified",
+  "sender.disabled",
+  "sender.enabled",
+  "sender.record_missing",
+  "sender.record_found",
+  "template.created",
+  "template.renamed",
+  "template.version_drafted",
+  "template.version_published",
+  "template.archived",
+  "template.deleted",
+  "webhook_endpoint.registered",
+  "webhook_endpoint.updated",
+  "webhook_endpoint.disabled",
+  "webhook_endpoint.enabled",
+  "webhook_endpoint.secret_rotated",
+  "webhook_endpoint.deleted",
+  "webhook_endpoint.test_requested",
+  "suppression.added",
+  "suppression.removed",
+  "erasure.requested",
+  "erasure.completed",
+  "email.canceled",
+  "email.erasure_requested",
+  "email.content_erased",
+  "email.rescheduled",
+  "attachment.deleted",
+] as const;
+/** What can be done to the whole installation. */
+export const INSTANCE_ACTIONS = [
+  "instance.created",
+  "master_key.rotated",
+  "log.sealed",
+  "log.unsealed",
+  "log.restored",
+  "backup.created",
+  "export.created",
+  "delivery.resumed",
+] as const;
+type WorkspaceAction = (typeof WORKSPACE_ACTIONS)[number];
+type InstanceAction = (typeof INSTANCE_ACTIONS)[number];
+
 export type AuditDetails = Readonly<Record<string, unknown>>;
 
 /** An entry of the audit log, as made from an event. */
 export interface AuditAction {
-  readonly action: string;
+  readonly action: WorkspaceAction | InstanceAction;
   readonly target: AuditTarget;
   readonly targetId: string;
   /** Its workspace; absent if the metadata or an earlier event of the target names it. */
@@ -47,7 +103,7 @@ function isByWorker({ metadata }: ProjectedEvent): boolean {
 }
 
 function about(target: AuditTarget, targetId: string) {
-  return (action: string, rest: Partial<AuditAction> = {}): AuditAction => ({
+  return (action: AuditAction["action"], rest: Partial<AuditAction> = {}): AuditAction => ({
     action,
     target,
     targetId,
@@ -60,14 +116,14 @@ const ofSender = (event: ProjectedEvent) => about("sender", idOf(event));
 const ofTemplate = (event: ProjectedEvent) => about("template", idOf(event));
 const ofWorkspace = (event: ProjectedEvent) => {
   const workspaceId = idOf(event);
-  return (action: string, rest: Partial<AuditAction> = {}) =>
+  return (action: WorkspaceAction, rest: Partial<AuditAction> = {}) =>
     about("workspace", workspaceId)(action, { workspaceId, ...rest });
 };
 const ofEndpoint = (event: ProjectedEvent, endpointId: string) => {
-  return (action: string, rest: Partial<AuditAction> = {}) =>
+  return (action: WorkspaceAction, rest: Partial<AuditAction> = {}) =>
     about("webhook_endpoint", endpointId)(action, { workspaceId: idOf(event), ...rest });
 };
-const ofInstance = (action: string, details?: AuditDetails): AuditAction =>
+const ofInstance = (action: InstanceAction, details?: AuditDetails): AuditAction =>
   about("instance", "")(action, details === undefined ? {} : { details });
 
 /** Only the host of a webhook URL is shown: its path may be a secret. */

@@ -75,7 +75,7 @@ function pagesOf(contents: DashboardContents): readonly string[] {
     "/workspace",
     "/workspace/pause",
     "/audit",
-    "/audit?action=no.such",
+    "/audit?action=email.rescheduled",
     "/audit/seals",
     "/audit/read-models",
     "/audit/copies",

@@ -43,7 +43,7 @@ describeInBrowser("the audit", (browser) => {
 
   test("who did what is found by filters that stand in the address, and hostile names are text", async () => {
     const { page, errors } = await open("/audit");
-    await page.getByText("Sending paused").waitFor();
+    await page.getByRole("link", { name: "Sending paused" }).waitFor();
     expect(await page.title()).toBe("Audit log · Postledger");
     await page.getByLabel("About").selectOption("workspace");
     await page.getByRole("button", { name: "Show", exact: true }).click();
@@ -126,7 +126,7 @@ describeInBrowser("the audit", (browser) => {
 
   const looks: readonly (readonly [string, () => string])[] = [
     ["audit-log", () => "/audit"],
-    ["audit-nothing", () => "/audit?action=no.such"],
+    ["audit-nothing", () => "/audit?action=email.rescheduled"],
     ["audit-seals", () => "/audit/seals"],
     ["audit-read-models", () => "/audit/read-models"],
     ["audit-copies", () => "/audit/copies"],

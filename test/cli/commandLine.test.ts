@@ -345,6 +345,14 @@ describe("a name that a tenant has given", () => {
         exitCode: 2,
         err: expect.stringContaining("--actor takes the id of an API key or command_line, "),
       });
+      for (const [words, reason] of [
+        [["no.such"], "--action takes one of these, not no.such: instance.created, "],
+        [["api_key.issued"], "api_key.issued is done in a workspace: say which with --workspace <id>"],
+        [["log.sealed", "--workspace", workspace], "log.sealed is done to the whole installation"],
+      ] as const) {
+        const refused = await run("audit", "log", "--action", ...words);
+        expect(refused).toMatchObject({ exitCode: 2, err: expect.stringContaining(reason) });
+      }
       expect((await run("api-key", "list", "--json")).json).toMatchObject([{ name }]);
       const refused = await run("api-key", "create", "--name", "sh\u200bop");
       expect(refused).toMatchObject({

@@ -1,4 +1,5 @@
 import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
+import { INSTANCE_ACTIONS, WORKSPACE_ACTIONS } from "../../../projections/auditLog/auditActions.ts";
 import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
@@ -40,6 +41,20 @@ function entriesMax(text: string | undefined): number {
   throw new UsageError(`--limit takes a whole number from 1 to ${ENTRIES_MAX}`);
 }
 
+/** Refuses what cannot have been done there, because it would find nothing. */
+function checkAction(action: string | undefined, workspaceId: string | null): void {
+  const [here, elsewhere]: readonly (readonly string[])[] =
+    workspaceId === null ? [INSTANCE_ACTIONS, WORKSPACE_ACTIONS] : [WORKSPACE_ACTIONS, INSTANCE_ACTIONS];
+  if (action === undefined || here?.includes(action)) return;
+  if (!elsewhere?.includes(action))
+    throw new UsageError(`--action takes one of these, not ${action}: ${here?.join(", ")}`);
+  throw new UsageError(
+    workspaceId === null
+      ? `${action} is done in a workspace: say which with --workspace <id>`
+      : `${action} is done to the whole installation: leave out --workspace`,
+  );
+}
+
 /** Refuses what cannot have acted, because it would find nothing. */
 function checkActor(actor: string | undefined): void {
   if (actor === undefined || isApiKeyId(actor) || (AUDIT_ACTORS as readonly string[]).includes(actor)) return;
@@ -53,6 +68,7 @@ function argumentsOf({ option }: Invocation): AuditLogArguments {
   const since = option("since");
   const action = option("action");
   const actor = option("actor");
+  checkAction(action, workspaceId);
   checkActor(actor);
   const at = since === undefined ? null : parseTime(since, Date.now());
   if (since !== undefined && at === null) {

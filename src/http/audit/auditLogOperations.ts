@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
-import { Text } from "../body/commonSchemas.ts";
+import { WORKSPACE_ACTIONS } from "../../../projections/auditLog/auditActions.ts";
+import { OneOf, Text } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { operationsOf } from "../server/operation.ts";
 import { AuditEntry, AuditTarget } from "./auditEntryResource.ts";
@@ -13,7 +14,7 @@ function Filter(description?: string) {
 }
 
 const filters = {
-  action: Filter("Such as `api_key.revoked`."),
+  action: Type.Optional(OneOf(WORKSPACE_ACTIONS)),
   actor: Filter(`The id of an API key, or ${AUDIT_ACTORS.map((actor) => `\`${actor}\``).join(", ")}.`),
   target_type: Type.Optional(AuditTarget),
   target_id: Filter(),

@@ -76,8 +76,8 @@ describe("the document", () => {
     expect(expanded(compact)).toEqual(served);
   });
 
-  test("is served in less than 266,000 bytes", () => {
-    expect(JSON.stringify(compact).length).toBeLessThan(266_000);
+  test("is served in less than 267,000 bytes", () => {
+    expect(JSON.stringify(compact).length).toBeLessThan(267_000);
   });
 
   test("has every problem and every example of one once", () => {

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
+import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
@@ -72,7 +72,13 @@ const Filter: FC<Pick<AuditLogProps, "context" | "filter">> = ({ context, filter
         label: asWords(type),
       }))}
     />
-    <Field name="action" label="Action" value={filter.action} placeholder="api_key.revoked" maxLength={100} />
+    <Select
+      name="action"
+      label="Action"
+      value={filter.action}
+      none="Any"
+      options={WORKSPACE_ACTIONS.map((action) => ({ value: action, label: asWords(action) }))}
+    />
     <Field name="actor" label="By" value={filter.actor} placeholder="key id" maxLength={100} />
     <Field name="from" label="From (UTC)" type="date" value={filter.from} />
     <Field name="before" label="Before (UTC)" type="date" value={filter.before} />

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
+import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditQuery, AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { pageOfAuditLog } from "../../audit/auditLogController.ts";
@@ -57,13 +57,14 @@ interface ParsedFilter {
 
 function queryOf(workspaceId: string, filter: AuditFilter): ParsedFilter {
   const { action, actor, target_type: targetType, target_id: targetId } = filter;
-  const isKnown = targetType === "" || (AUDIT_TARGETS as readonly string[]).includes(targetType);
+  const isOneOf = (values: readonly string[], text: string) => text === "" || values.includes(text);
   const [createdFrom, createdBefore] = [dayOf(filter.from), dayOf(filter.before)];
   const wanted = { action, actor, targetType, targetId, createdFrom, createdBefore };
   const given = Object.entries(wanted).filter(([, value]) => value);
   const query = { workspaceId, ...Object.fromEntries(given) };
   if (createdFrom === null || createdBefore === null)
     return { query, fault: "A day is written as 2026-11-22." };
+  const isKnown = isOneOf(AUDIT_TARGETS, targetType) && isOneOf(WORKSPACE_ACTIONS, action);
   return { query, fault: isKnown ? null : "There is nothing of that kind in the audit log." };
 }
 
