@@ -1,8 +1,11 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
+import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { cursorForLink } from "../frame/listCursor.ts";
+import { LinkButton } from "./button.tsx";
+import { SHOWN_FIELD } from "./csvStream.ts";
 
 export interface Column<Row> {
   readonly title: string;
@@ -78,13 +81,28 @@ interface PagerProps {
   readonly filter?: Filter;
 }
 
-export type Filter = Readonly<Record<string, string | null | undefined>>;
+type Filter = Readonly<Record<string, string | null | undefined>>;
 
 /** A path with its list's filter; empty values are left out. */
 export function withFilter(path: string, filter: Filter): string {
   const given = Object.entries(filter).filter((entry): entry is [string, string] => Boolean(entry[1]));
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }
+
+interface CsvButtonProps {
+  readonly context: PageContext;
+  /** The path of the file, below the dashboard's. */
+  readonly path: string;
+  readonly filter: Filter;
+}
+
+/** A button that downloads a list. Its address says whose list that is: see `csvResponse`. */
+export const CsvButton: FC<CsvButtonProps> = ({ context, path, filter }) => (
+  <LinkButton
+    href={context.to(withFilter(path, { ...filter, [SHOWN_FIELD]: mailOwnerId(context.principal) }))}
+    label="Download CSV"
+  />
+);
 
 /** Links to the next page of a list and back to the first. Pages are not counted: there may be a million rows. */
 export const Pager: FC<PagerProps> = ({ context, path, nextCursor, filter = {} }) => {

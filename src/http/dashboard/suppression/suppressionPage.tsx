@@ -6,10 +6,9 @@ import type { Suppression } from "../../../commands/suppression/readSuppression.
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
-import { CsvButton } from "../components/csvButton.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, RowList } from "../components/list.tsx";
+import { CsvButton, Empty, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
