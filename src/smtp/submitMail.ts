@@ -16,6 +16,7 @@ import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts"
 import type { InFlightMap } from "../kernel/shortLivedSetAndMap.ts";
 import { nextTurn } from "../kernel/sleep.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
+import { inspectOnce } from "./inspectOnce.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
 import { givenKeyOf, recipientKeys } from "./recipientKeys.ts";
 import { recipientNames, sendRequestFromMail } from "./sendRequestFromMail.ts";
@@ -85,7 +86,8 @@ async function inTurn<Result>(
 }
 
 async function sendToAll(sending: Sending, mail: ParsedMail): Promise<readonly string[]> {
-  const { deps, context } = sending;
+  const { context } = sending;
+  const deps = { ...sending.deps, inspector: inspectOnce(sending.deps.inspector) };
   const sends = await sendsOf(sending, mail);
   const ids: string[] = [];
   for (const send of sends) {

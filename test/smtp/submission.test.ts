@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { type AddressInfo, createServer } from "node:net";
 import { createTransport } from "nodemailer";
 import { SAMPLE_FILES } from "../support/files/sampleFiles.ts";
 import { lastAcceptedMs } from "../support/lastAcceptedMs.ts";
@@ -330,6 +331,48 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       }
       const text = Buffer.from(content).toString("base64");
       expect(hashed.filter((input) => input === text)).toHaveLength(1);
+    });
+
+    test("has its files inspected once for all recipients", async () => {
+      let scans = 0;
+      const scanner = createServer((socket) =>
+        socket.on("data", (chunk) => {
+          if (chunk.includes("zINSTREAM\0")) scans += 1;
+          if (chunk.subarray(-4).every((byte) => byte === 0)) socket.end("stream: OK\0");
+        }),
+      );
+      await new Promise<void>((resolve) => scanner.listen(0, "127.0.0.1", resolve));
+      const { port: scannerPort } = scanner.address() as AddressInfo;
+      const scanning = await startService(store, {
+        SUBMISSION_PORT: "0",
+        CLAMAV_URL: `tcp://127.0.0.1:${scannerPort}`,
+      });
+      try {
+        const { apiKey } = await scanning.tenant();
+        const client = createTransport({
+          host: "127.0.0.1",
+          port: scanning.app.app.submission?.port ?? 0,
+          auth: { user: "any", pass: apiKey },
+        });
+        const to = ["ana@example.com", "bob@example.com", "eve@example.com"];
+        const attachments = [
+          { filename: "one.txt", content: "one" },
+          { filename: "two.txt", content: "two" },
+        ];
+        const { response } = await client.sendMail({
+          from: SENDER,
+          to,
+          subject: "x",
+          text: "x",
+          attachments,
+        });
+        client.close();
+        expect(response).toStartWith("250 2.6.0 accepted 3 messages");
+        expect(scans).toBe(2);
+      } finally {
+        await scanning.remove();
+        scanner.close();
+      }
     });
 
     test("that is no address is refused without the others", async () => {
