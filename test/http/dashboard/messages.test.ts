@@ -539,7 +539,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     await until(async () => (await count()) === 3, "the list");
     const { html } = await session.get("/messages/send-again?q=to%3Aana%40example.com");
     const fields = Object.fromEntries(
-      [...html.matchAll(/name="(q|until|nonce)" value="([^"]*)"/g)].map(([, name = "", value = ""]) => [
+      [...html.matchAll(/name="(q|until|nonce|mail)" value="([^"]*)"/g)].map(([, name = "", value = ""]) => [
         name,
         value,
       ]),

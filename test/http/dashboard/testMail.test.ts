@@ -20,6 +20,12 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
     return json.id;
   }
 
+  const switchMode = async (visitor: Visitor, show: string) => {
+    const { status, headers } = await visitor.post("/mail", { show });
+    expect(status).toBe(303);
+    return visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
+  };
+
   test("is sent with a test key, as the page says where there is none yet", async () => {
     const tenant = await fixture.service.tenant();
     const pageOf = async (key: string) =>
@@ -30,8 +36,7 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
     // This key may not create others.
     expect(shown).not.toContain("Create a test key");
     const manager = await logIn(fixture.service.url, tenant.apiKey);
-    const { headers } = await manager.post("/mail", { show: "test" });
-    const tester = visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
+    const tester = await switchMode(manager, "test");
     expect((await tester.get("/messages")).html).toContain(
       '<a href="/dashboard/api-keys/new">Create a test key</a>',
     );
@@ -43,11 +48,6 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
     const ids = {
       live: await sent(fixture.tenant, SUBJECTS.live),
       test: await sent(testTenant, SUBJECTS.test),
-    };
-    const switchMode = async (visitor: Visitor, show: string) => {
-      const { status, headers } = await visitor.post("/mail", { show });
-      expect(status).toBe(303);
-      return visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
     };
     const shows = async (visitor: Visitor, mail: "live" | "test") => {
       const other = mail === "live" ? "test" : "live";
@@ -102,10 +102,29 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
       const refused = await other.get(link);
       expect(refused.status).toBe(303);
       expect(refused.headers.get("location")).toBe(`/dashboard${page}`);
-      const { headers } = await fixture.visitor.post("/mail", { show: "test" });
-      const tester = visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
-      expect((await tester.get(link)).status).toBe(303);
+      expect((await (await switchMode(fixture.visitor, "test")).get(link)).status).toBe(303);
     }
+  });
+
+  test("what a search finds is sent again only as the kind of mail that the question was about", async () => {
+    const tenant = await fixture.service.tenant();
+    const testTenant = await tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
+    await sent(tenant, SUBJECTS.live);
+    await sent(testTenant, SUBJECTS.test);
+    const fieldsOf = (html: string) =>
+      Object.fromEntries(
+        [...html.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+      );
+    const tester = await switchMode(await logIn(fixture.service.url, tenant.apiKey), "test");
+    const asked = await tester.get("/messages/send-again?q=to%3Aana%40example.com");
+    const live = await switchMode(tester, "live");
+    const again = await live.post("/messages/send-again", fieldsOf(asked.html));
+    expect(again.html).toContain("Send all that match again?");
+    const answer = await live.post("/messages/send-again", fieldsOf(again.html));
+    expect(answer.html).toContain("1 message was sent again");
+    const count = async (caller: Tenant) => (await caller.call("GET", "/api/v1/emails")).json.data.length;
+    await until(async () => (await count(tenant)) === 2, "the copy in the list of live mail");
+    expect(await count(testTenant)).toBe(1);
   });
 
   test("a test key is made where the box is ticked", async () => {

@@ -52,7 +52,9 @@ export function emailListRoutes(options: DashboardOptions): readonly DashboardRo
     get("/messages.csv", "email:read", async (context) =>
       emailCsv(options, context, queryOf(options, context, context.query.get("q") ?? "")),
     ),
-    get("/messages/send-again", "email:send", async (context) => confirmSendAgain(options, context)),
+    get("/messages/send-again", "email:send", async (context) =>
+      confirmSendAgain(options, context, context.query.get("q") ?? ""),
+    ),
     post("/messages/send-again", "email:send", (context) => sendAllAgain(options, context)),
   ];
 }
@@ -149,8 +151,7 @@ function queryToSendAgain(source: ListSource, context: PageContext, text: string
   throw new Problem("INVALID_REQUEST", { detail: "search first: only what matches a search is sent again" });
 }
 
-function confirmSendAgain(source: ListSource, context: PageContext): Page {
-  const text = context.query.get("q") ?? "";
+function confirmSendAgain(source: ListSource, context: PageContext, text: string): Page {
   queryToSendAgain(source, context, text);
   return confirmationPage(context, {
     title: "Send all again",
@@ -167,7 +168,12 @@ function confirmSendAgain(source: ListSource, context: PageContext): Page {
           recipient who already has one gets it again: mail that has left cannot be taken back.
         </p>
         <HiddenFields
-          values={{ q: text, until: rfc3339(source.deps.clock.now()), nonce: crypto.randomUUID() }}
+          values={{
+            q: text,
+            until: rfc3339(source.deps.clock.now()),
+            nonce: crypto.randomUUID(),
+            mail: context.mail,
+          }}
         />
       </>
     ),
@@ -175,8 +181,10 @@ function confirmSendAgain(source: ListSource, context: PageContext): Page {
 }
 
 async function sendAllAgain(source: ListSource, context: PageContext): Promise<Page> {
-  const { form } = context;
+  const { form, mail } = context;
   const text = form.get("q") ?? "";
+  // The question was about the other kind of mail.
+  if (form.get("mail") !== mail) return confirmSendAgain(source, context, text);
   const until = form.get("until") ?? "";
   const nonce = form.get("nonce") ?? "";
   if (Number.isNaN(epochMs(until)) || !isUuid(nonce)) throw refusedFor("INVALID_REQUEST", []);
@@ -191,7 +199,7 @@ async function sendAllAgain(source: ListSource, context: PageContext): Promise<P
   return {
     title: "Sent again",
     above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
-    body: <BatchReport context={context} result={result} fields={{ q: text, until, nonce }} />,
+    body: <BatchReport context={context} result={result} fields={{ q: text, until, nonce, mail }} />,
   };
 }
 
