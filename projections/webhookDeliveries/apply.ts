@@ -47,8 +47,10 @@ function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
       db.run(ENDPOINT, id, workspaceId, listText(data.eventTypes));
       break;
     case "WebhookEndpointUpdated":
-      if (data.eventTypes === undefined) break;
-      db.run("UPDATE endpoints SET event_types = ? WHERE id = ?", listText(data.eventTypes), id);
+      // Failed calls to the old URL say nothing about the new one.
+      if (data.url !== undefined) db.run(FORGET_FAILURES, id);
+      if (data.eventTypes !== undefined)
+        db.run("UPDATE endpoints SET event_types = ? WHERE id = ?", listText(data.eventTypes), id);
       break;
     case "WebhookEndpointDisabled":
       db.run("UPDATE endpoints SET active = 0 WHERE id = ?", id);

@@ -205,6 +205,23 @@ describe("an endpoint that no call gets through to", () => {
     expect(disabled).toEqual([{ workspaceId: expect.any(String), endpointId: id, reason: "failing" }]);
   });
 
+  test("stays once it has moved: its old URL's failures say nothing about the new one", async () => {
+    world.endpoints.answer = () => answered(500);
+    const id = await world.register("dead");
+    await addEvents(2);
+    const { caughtUp } = await world.start({
+      policy: { scheduleMs: [0, ...Array<number>(9).fill(12 * HOUR_MS)] },
+    });
+    await until(() => world.endpoints.receivedCalls.length === 2, "the first attempts");
+    await halfDays(9, 2, caughtUp);
+    await caughtUp();
+    await world.update(id, { url: urlOf("moved") });
+    await caughtUp();
+    world.pass(12 * HOUR_MS);
+    await untilFailingCheck();
+    expect(await world.disabledReason(id)).toBeNull();
+  });
+
   test("with failures of only one event stays, however many there are", async () => {
     world.endpoints.answer = () => answered(500);
     const id = await world.register("dead");
