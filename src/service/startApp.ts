@@ -31,7 +31,7 @@ import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readModelReaders.ts";
 import { dependenciesFromConfig } from "./adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "./adapters/openContentStore.ts";
-import { openOutboxErasure } from "./adapters/openMailTransport.ts";
+import { openOutboxErasure } from "./adapters/openOutboxErasure.ts";
 import { isEmbedded, openStore } from "./adapters/openStore.ts";
 import { type BackgroundJobs, createBackgroundJobs } from "./backgroundJobs.ts";
 import { baseUrlWithPort } from "./baseUrlWithPort.ts";
@@ -169,7 +169,8 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const onNearDailyLimit = dailyLimitLog(logger);
-  const deps = depsOn(config, { store, content, keys: opened.keys, readers, onNearDailyLimit });
+  const outbox = await openOutboxErasure(config);
+  const deps = depsOn(config, { store, content, keys: opened.keys, readers, outbox, onNearDailyLimit });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
   const deliverySeconds = createHistogram(DELIVERY_SECONDS_BOUNDS);
   const onSent = (afterMs: number) => deliverySeconds.observe(afterMs / SECOND_MS);
@@ -300,7 +301,7 @@ function followLog(config: Config, logger: Logger, { incarnation, readers, worke
   });
 }
 
-interface Opened extends Pick<Dependencies, "store" | "content" | "keys"> {
+interface Opened extends Pick<Dependencies, "store" | "content" | "keys" | "outbox"> {
   readonly readers: Readers;
   readonly onNearDailyLimit: (near: NearDailyLimit) => void;
 }
@@ -331,7 +332,6 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
     },
     contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
     recent: config.deliveryEnabled ? recentEmailCache() : null,
-    outbox: openOutboxErasure(config),
   });
 }
 

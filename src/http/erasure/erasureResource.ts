@@ -16,6 +16,11 @@ const NOT_REACHED = [
     what: "relay",
     detail: "What the relay and the recipient's own server were handed, and what their logs say.",
   },
+  {
+    what: "outboxes",
+    detail:
+      "`.eml` files that were moved out of an outbox; and those of an instance that is stopped, until it starts again.",
+  },
   { what: "webhook_endpoints", detail: "What endpoints were sent before." },
   {
     what: "mentions",
@@ -38,7 +43,9 @@ const Report = Closed({
     "Messages whose content was gone already, unless an earlier request had erased the person: nothing finds those by the address any more.",
   ),
   messages_with_files: Count("Erased messages that had files: the bytes went with the content."),
-  outbox_messages: Count("Erased messages that had been written to an outbox: the files were removed."),
+  outbox_messages: Count(
+    "Erased messages that had been written to an outbox. Each instance removes the files that it wrote.",
+  ),
   uploads_erased: Count("Uploads that nobody else was sent: deleted, their names erased."),
   uploads_kept: Type.Array(Uuid, {
     description: "Uploads that others were sent as well. Delete them if they are the person's.",

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { dkimSigner } from "../../adapters/mailauth/dkimSigner.ts";
 import { createEmlFileTransport } from "../../adapters/nodemailer/emlFileTransport.ts";
-import { outboxErasure } from "../../adapters/nodemailer/outboxErasure.ts";
 import {
   type FailoverRelay,
   type RelayChange,
@@ -12,7 +11,6 @@ import { createSmtpTransport } from "../../adapters/nodemailer/smtpTransport.ts"
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { never } from "../../kernel/assert.ts";
 import type { MailTransport } from "../../ports/mail/mailTransport.ts";
-import type { OutboxErasure } from "../../ports/mail/outboxErasure.ts";
 import type { Config } from "../config/config.ts";
 import type { MailRoute } from "../config/relayConfig.ts";
 
@@ -76,7 +74,8 @@ export function openRelays(config: Config): readonly FailoverRelay[] {
 
 type Outbox = Extract<MailRoute, { kind: "outbox" }>;
 
-function outboxDirectory({ dataDir }: Pick<Config, "dataDir">, { directory }: Outbox): string {
+/** The directory that the outbox writes to. */
+export function outboxDirectory({ dataDir }: Pick<Config, "dataDir">, { directory }: Outbox): string {
   return directory ?? join(dataDir, "outbox");
 }
 
@@ -91,10 +90,4 @@ export function mailDestination(config: Pick<Config, "mailRoute" | "dataDir">): 
     default:
       return never(mailRoute);
   }
-}
-
-/** Erases mail that this instance's outbox transports wrote, even under earlier settings. */
-export function openOutboxErasure({ dataDir, mailRoute }: Config): OutboxErasure {
-  const named = mailRoute.kind === "outbox" ? mailRoute.directory : null;
-  return outboxErasure([join(dataDir, "outbox"), ...(named === null ? [] : [named])]);
 }
