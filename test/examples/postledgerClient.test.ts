@@ -134,6 +134,13 @@ describe.each(await testStores())("the client of the example, against a service 
     await expect(call).rejects.toThrow("stopped by the test");
   });
 
+  test("lists webhook endpoints, which come without a cursor", async () => {
+    const url = "https://shop.example.org/hooks";
+    await client().call("POST", "/webhooks", { body: { url } });
+    const found = await Array.fromAsync(client().list<{ url: string }>("/webhooks"));
+    expect(found.map((endpoint) => endpoint.url)).toEqual([url]);
+  });
+
   test("lists page by page, and no further than it is asked", async () => {
     for (let nth = 0; nth < 5; nth += 1) await client().send(mail({ subject: `Page ${nth}` }));
     seen.length = 0;

@@ -53,7 +53,8 @@ interface Problem {
 
 interface Page<Item> {
   readonly data: readonly Item[];
-  readonly next_cursor: string | null;
+  /** Absent where the answer has all items: `GET /webhooks` without a `limit`. */
+  readonly next_cursor?: string | null;
 }
 
 /** A message to be sent; every member is in the API reference. */
@@ -107,7 +108,7 @@ export class PostledgerClient {
       };
       const page: Page<Item> = await this.call("GET", path, { ...call, query });
       yield* page.data;
-      cursor = page.next_cursor;
+      cursor = page.next_cursor ?? null;
     } while (cursor !== null);
   }
 
