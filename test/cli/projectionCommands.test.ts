@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { emails } from "../../projections/emails/emails.ts";
@@ -232,6 +232,29 @@ describe("as-of", () => {
       const files = readdirSync(directory).filter((file) => /^table\..*\.csv$/.test(file));
       expect(files.sort()).toEqual(tableNames.map((table) => `table.${table}.csv`).sort());
       expect(readdirSync(directory).filter((file) => file.endsWith(".partial"))).toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "overwrites no file",
+    async () => {
+      const kept = join(directory, "kept.csv");
+      writeFileSync(kept, "precious");
+      const ofTable = join(directory, "split.emails.csv");
+      writeFileSync(ofTable, "precious");
+      for (const [file, ...words] of [
+        [kept, "as-of", "1h", "senders", "--out", kept],
+        [kept, "diff", "2h", "1h", "senders", "--out", kept],
+        [ofTable, "as-of", "1h", "emails", "--format", "csv", "--out", join(directory, "split.csv")],
+      ] as const) {
+        const refused = await run("projection", ...words);
+        expect(refused).toMatchObject({
+          exitCode: 1,
+          err: expect.stringContaining(`${file} already exists`),
+        });
+        expect(readFileSync(file, "utf8")).toBe("precious");
+      }
     },
     TEST_MS_MAX,
   );

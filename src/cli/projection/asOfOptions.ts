@@ -1,11 +1,15 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { type Invocation, type Option, UsageError } from "../program/command.ts";
+import { type Invocation, type Option, refuse, UsageError } from "../program/command.ts";
 import { parseTime } from "../program/timeArgument.ts";
 
 export type Format = "jsonl" | "csv";
 
-export const OUT: Option = { name: "out", value: "<file>", help: "file to write (default: standard output)" };
+export const OUT: Option = {
+  name: "out",
+  value: "<file>",
+  help: "file to write; it must not exist yet (default: standard output)",
+};
 export const FORMAT: Option = { name: "format", value: "<format>", help: "jsonl or csv (default: jsonl)" };
 export const TIME_FORMS =
   "RFC 3339 such as 2027-01-01T00:00:00Z, a date (its first moment in UTC), or how long ago: 90m, 2h, 7d";
@@ -20,6 +24,11 @@ export function formatOf(invocation: Invocation): Format {
   const format = invocation.option("format") ?? "jsonl";
   if (format === "jsonl" || format === "csv") return format;
   throw new UsageError("--format takes jsonl or csv");
+}
+
+/** Refuses files that exist: none is overwritten. */
+export function requireNew(paths: readonly string[]): void {
+  for (const path of paths) if (existsSync(path)) refuse(`${path} already exists`);
 }
 
 /** The output file. Throws a usage error if it cannot be written, before a long read is wasted. */
