@@ -13,6 +13,7 @@ import type { SmtpOptions } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import type { MailOutcome } from "../../src/kernel/outcome/mailOutcome.ts";
+import { deadlineIn, leftMs } from "../../src/ports/clock.ts";
 import type {
   MailAttachment,
   MailMessage,
@@ -26,6 +27,8 @@ const MINUTE_MS = 60_000;
 const never = new AbortController().signal;
 /** More than socket buffers hold: the final dot cannot be out before the relay has read most of it. */
 const BIG_TEXT = "0123456789012345678901234567890123456789\r\n".repeat(400_000);
+/** The time of day after a clock was set back; deadlines were set by the system's clock before. */
+const hourBehind = { ...systemClock, now: () => Date.now() - 60 * MINUTE_MS };
 const hanging = (): Promise<undefined> => new Promise(() => undefined);
 
 const cleanups: (() => unknown)[] = [];
@@ -96,7 +99,7 @@ async function sessionOf(transport: MailTransport, signal = never): Promise<Mail
 async function deliver(
   transport: MailTransport,
   message = mail(),
-  deadline = Date.now() + MINUTE_MS,
+  deadline = deadlineIn(systemClock, MINUTE_MS),
 ): Promise<MailOutcome> {
   const session = await sessionOf(transport);
   const outcome = await session.send(message, deadline);
@@ -319,7 +322,9 @@ describe.each([
     "that hangs at %s is out of time at the deadline",
     async (stage) => {
       const sink = await sinkWith(at(stage, hanging), { hidePIPELINING });
-      expect(await deliver(transportTo(sink), mail(), Date.now() + 400)).toEqual({ kind: "outOfTime" });
+      expect(await deliver(transportTo(sink), mail(), deadlineIn(systemClock, 400))).toEqual({
+        kind: "outOfTime",
+      });
       await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
       expect(sink.record.contents).toBe(0);
     },
@@ -379,36 +384,62 @@ describe("the deadline", () => {
   test("that has passed already sends nothing, and the connection stays", async () => {
     const sink = await sinkWith();
     const transport = transportTo(sink);
-    expect(await deliver(transport, mail(), Date.now())).toEqual({ kind: "outOfTime" });
+    expect(await deliver(transport, mail(), deadlineIn(systemClock, 0))).toEqual({ kind: "outOfTime" });
     expect(sink.record.mails).toBe(0);
     expect(await deliver(transport)).toMatchObject({ kind: "accepted" });
     expect(sink.record.connections).toBe(1);
   });
 
-  test("that passes before 354 stops the content", async () => {
-    let now = 0;
+  test.each([
+    ["by the time of day", { now: 2 * MINUTE_MS, monotonicMs: 0 }],
+    [
+      "by the monotonic clock, while the time of day was set back",
+      { now: -60 * MINUTE_MS, monotonicMs: 2 * MINUTE_MS },
+    ],
+  ])("that passes before 354 %s stops the content", async (_clock, later) => {
+    let time = { now: 0, monotonicMs: 0 };
     const sink = await sinkWith({
       data() {
-        now = 2 * MINUTE_MS;
+        time = later;
         return undefined;
       },
     });
-    const transport = transportTo(sink, {}, { ...systemClock, now: () => now });
-    expect(await deliver(transport, mail(), MINUTE_MS)).toEqual({ kind: "outOfTime" });
+    const clock = { now: () => time.now, monotonicMs: () => time.monotonicMs };
+    const transport = transportTo(sink, {}, clock);
+    expect(await deliver(transport, mail(), deadlineIn(clock, MINUTE_MS))).toEqual({ kind: "outOfTime" });
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
     expect(sink.record).toMatchObject({ contents: 0, messages: [] });
   });
 
+  test("ends a command's wait when the time of day was set back since", async () => {
+    const sink = await sinkWith({ mail: hanging });
+    const transport = transportTo(sink, {}, hourBehind);
+    expect(await deliver(transport, mail(), deadlineIn(systemClock, 400))).toEqual({ kind: "outOfTime" });
+  });
+
+  test("ends a wait for the rate when the time of day was set back since", async () => {
+    const sink = await sinkWith();
+    const transport = transportTo(sink, { messagesPerSecondMax: 0.001 }, hourBehind);
+    const session = await sessionOf(transport);
+    expect(await session.send(mail(), deadlineIn(systemClock, MINUTE_MS))).toMatchObject({
+      kind: "accepted",
+    });
+    expect(await session.send(mail(), deadlineIn(systemClock, 400))).toEqual({ kind: "outOfTime" });
+    session.release();
+  });
+
   test("that passes before the relay answers the final dot leaves the outcome unknown", async () => {
     const sink = await sinkWith({ final: hanging });
-    expect(await deliver(transportTo(sink), mail(), Date.now() + 1_000)).toMatchObject({ kind: "unknown" });
+    expect(await deliver(transportTo(sink), mail(), deadlineIn(systemClock, 1_000))).toMatchObject({
+      kind: "unknown",
+    });
     expect(sink.record.messages).toHaveLength(1);
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
   });
 
   test("that passes with the answer in the socket, unread, loses none", async () => {
-    const deadline = Date.now() + 1_000;
-    const relay = await relayWithStall(() => Date.now() > deadline);
+    const deadline = deadlineIn(systemClock, 1_000);
+    const relay = await relayWithStall(() => leftMs(systemClock, deadline) < 0);
     expect(await deliver(transportTo(relay), mail(), deadline)).toMatchObject({ kind: "accepted" });
   });
 
@@ -418,7 +449,11 @@ describe("the deadline", () => {
       socket.pause();
       return "354 go";
     });
-    const outcome = await deliver(transportTo(relay), mail({ text: BIG_TEXT }), Date.now() + 6_000);
+    const outcome = await deliver(
+      transportTo(relay),
+      mail({ text: BIG_TEXT }),
+      deadlineIn(systemClock, 6_000),
+    );
     expect(outcome).toMatchObject({ kind: "broken", stage: "data" });
   });
 
@@ -577,8 +612,10 @@ describe("bounds", () => {
       rcpt: ({ message }) => (message === 1 ? { code: 550, text: "no" } : undefined),
     });
     const session = await sessionOf(transportTo(sink));
-    expect(await session.send(mail(), Date.now() + MINUTE_MS)).toMatchObject({ kind: "refused" });
-    expect(await session.send(mail(), Date.now() + MINUTE_MS)).toMatchObject({ kind: "accepted" });
+    expect(await session.send(mail(), deadlineIn(systemClock, MINUTE_MS))).toMatchObject({ kind: "refused" });
+    expect(await session.send(mail(), deadlineIn(systemClock, MINUTE_MS))).toMatchObject({
+      kind: "accepted",
+    });
     session.release();
     expect(sink.record).toMatchObject({ connections: 1, resets: 1 });
   });
@@ -609,7 +646,7 @@ describe("bounds", () => {
     expect(Date.now() - started).toBeGreaterThanOrEqual(190);
     const session = await sessionOf(transport);
     const before = Date.now();
-    for (let count = 0; count < 5; count += 1) await session.send(mail(), Date.now() + MINUTE_MS);
+    for (let count = 0; count < 5; count += 1) await session.send(mail(), deadlineIn(systemClock, MINUTE_MS));
     expect(Date.now() - before).toBeGreaterThanOrEqual(30);
     session.release();
     expect(sink.record.messages).toHaveLength(26);
@@ -625,7 +662,7 @@ describe("close", () => {
     await transport.close();
     await sink.until(({ connectionsOpen }) => connectionsOpen === 1);
     expect(await failSession(transport)).toBe("the transport is closed");
-    expect(await busy.send(mail(), Date.now() + MINUTE_MS)).toMatchObject({ kind: "accepted" });
+    expect(await busy.send(mail(), deadlineIn(systemClock, MINUTE_MS))).toMatchObject({ kind: "accepted" });
     busy.release();
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
     expect(sink.record).toMatchObject({ connections: 2, quits: 2 });
@@ -762,9 +799,9 @@ describe("an unavailable relay", () => {
   test("is broken at connect when it goes away between two messages of a session", async () => {
     const sink = await startSmtpSink();
     const session = await sessionOf(transportTo(sink));
-    await session.send(mail(), Date.now() + MINUTE_MS);
+    await session.send(mail(), deadlineIn(systemClock, MINUTE_MS));
     await sink.close();
-    const outcome = await session.send(mail(), Date.now() + MINUTE_MS);
+    const outcome = await session.send(mail(), deadlineIn(systemClock, MINUTE_MS));
     expect(outcome).toMatchObject({ kind: "broken", stage: "connect" });
     session.release();
   });
@@ -926,7 +963,7 @@ describe("the outbox", () => {
 
   test("writes nothing after the deadline, nor outside of its directory", async () => {
     const { directory, transport } = await outbox();
-    expect(await deliver(transport, mail(), Date.now())).toEqual({ kind: "outOfTime" });
+    expect(await deliver(transport, mail(), deadlineIn(systemClock, 0))).toEqual({ kind: "outOfTime" });
     expect(await deliver(transport, mail({ id: "../../escaped" }))).toMatchObject({ kind: "broken" });
     expect(await stat(directory).catch(() => "missing")).toBe("missing");
   });

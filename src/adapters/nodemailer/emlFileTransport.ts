@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, leftMs } from "../../ports/clock.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import { buildMime } from "./mimeMessage.ts";
 import { createSemaphore } from "./semaphore.ts";
@@ -46,7 +46,7 @@ export function createEmlFileTransport(options: OutboxOptions, clock: Clock): Ma
 function createSession(directory: string, clock: Clock, give: () => void): MailSession {
   let released = false;
   return {
-    send: (message, deadline) => deliver(directory, message, () => clock.now() < deadline),
+    send: (message, deadline) => deliver(directory, message, () => leftMs(clock, deadline) > 0),
     release() {
       if (released) return;
       released = true;

@@ -1,6 +1,5 @@
 import { LOG_IN_CODES, type MailOutcome, RELAY_TROUBLE_CODES } from "../../kernel/outcome/mailOutcome.ts";
-import type { EpochMs } from "../../kernel/time.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, type Deadline, leftMs } from "../../ports/clock.ts";
 import type {
   MailMessage,
   MailSession,
@@ -192,7 +191,7 @@ class FailoverSession implements MailSession {
     return this.current.guarded.relay.name;
   }
 
-  async send(message: MailMessage, deadline: EpochMs): Promise<MailOutcome> {
+  async send(message: MailMessage, deadline: Deadline): Promise<MailOutcome> {
     for (;;) {
       const { guarded, session } = this.current;
       const outcome = await session.send(message, deadline);
@@ -218,10 +217,10 @@ class FailoverSession implements MailSession {
    * Moves to another relay; false when none accepts mail. Gives its session back first: two messages would otherwise
    * wait for each other if each held the only connection to the relay that the other one moves to.
    */
-  private async next(deadline: EpochMs): Promise<boolean> {
+  private async next(deadline: Deadline): Promise<boolean> {
     this.giveBack();
     const { open, tried, clock } = this.context;
-    const late = AbortSignal.timeout(timerMs(deadline - clock.now()));
+    const late = AbortSignal.timeout(timerMs(leftMs(clock, deadline)));
     const opened = await open(late, tried);
     if ("kind" in opened) return false;
     this.current = opened;

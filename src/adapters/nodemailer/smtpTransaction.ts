@@ -1,9 +1,8 @@
 import { Duplex, Readable } from "node:stream";
 import type { MailOutcome, MailStage } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
-import type { EpochMs } from "../../kernel/time.ts";
 import { startTimeout } from "../../kernel/timeout.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, type Deadline, leftMs } from "../../ports/clock.ts";
 import { type RelayConnection, reasonOf, type SmtpError, setSilenceMax } from "./relayConnection.ts";
 
 /** How much of a relay's reply to keep in an outcome. */
@@ -23,8 +22,8 @@ export interface OutgoingMail {
 /** How long one transmission may take, and by which clock. */
 interface TransmissionTimeouts {
   readonly clock: Clock;
-  /** At this time the connection is destroyed unless the reply is here, and from then on no content is begun. */
-  readonly deadline: EpochMs;
+  /** When it passes, the connection is destroyed unless the reply is here; from then on no content is begun. */
+  readonly deadline: Deadline;
   readonly commandTimeoutMs: number;
   readonly finalReplyTimeoutMs: number;
 }
@@ -90,14 +89,14 @@ export function transmit(
     const outOfTime = (): void =>
       content.begun ? lost("the deadline passed while the content was sent") : settle({ kind: "outOfTime" });
     const content = new Content(outgoing.bytes, () => {
-      const inTime = clock.now() < deadline;
+      const inTime = leftMs(clock, deadline) > 0;
       if (inTime) setSilenceMax(connection, timeouts.finalReplyTimeoutMs);
       else outOfTime();
       return inTime;
     });
     // nodemailer ends the connection before it reports why, so wait for the report.
     const onEnd = (): unknown => setImmediate(lost, "the connection ended");
-    const stopTimeout = startTimeout(timerMs(deadline - clock.now()), outOfTime);
+    const stopTimeout = startTimeout(timerMs(leftMs(clock, deadline)), outOfTime);
     transcript.replies = 0;
     connection.messages += 1;
     smtp.once("end", onEnd);

@@ -1,6 +1,5 @@
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
-import type { EpochMs } from "../../kernel/time.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, type Deadline, leftMs } from "../../ports/clock.ts";
 import type {
   MailMessage,
   MailSession,
@@ -120,9 +119,9 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     return openRelayConnection(settings, signal);
   }
 
-  async function attempt(outgoing: OutgoingMail, deadline: EpochMs): Promise<MailOutcome> {
+  async function attempt(outgoing: OutgoingMail, deadline: Deadline): Promise<MailOutcome> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), timerMs(deadline - clock.now()));
+    const timer = setTimeout(() => late.abort(), timerMs(leftMs(clock, deadline)));
     const prepared = await prepare(late.signal);
     clearTimeout(timer);
     connection = typeof prepared === "string" ? undefined : prepared;
@@ -141,7 +140,7 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
 
   return {
     async send(message, deadline) {
-      if (clock.now() >= deadline) return { kind: "outOfTime" };
+      if (leftMs(clock, deadline) <= 0) return { kind: "outOfTime" };
       try {
         return await attempt(await outgoingOf(message, settings), deadline);
       } catch (error) {

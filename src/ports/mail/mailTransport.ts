@@ -1,5 +1,6 @@
 import type { MailOutcome, RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
+import type { Deadline } from "../clock.ts";
 
 /** A file of a message: an attachment (RFC 2183) or, if it has a content id, a part of the html (RFC 2387). */
 export interface MailAttachment {
@@ -37,7 +38,7 @@ export interface MailMessage {
 /** One session with the relay: an open connection, after the greeting. Sends one message at a time. */
 export interface MailSession {
   /** Sends one message. Never throws. Stops before the content if `deadline` has passed. */
-  send(message: MailMessage, deadline: EpochMs): Promise<MailOutcome>;
+  send(message: MailMessage, deadline: Deadline): Promise<MailOutcome>;
   /** Host and port of the relay that got the last message; absent if only one relay is configured. */
   readonly relay?: string;
   /** Returns the session to the pool. It must not be used afterwards. */

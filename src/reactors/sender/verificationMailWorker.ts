@@ -21,7 +21,8 @@ import {
 } from "../../domain/sender/verificationMailDelivery.ts";
 import { settleWithin, sleep } from "../../kernel/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
-import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
+import { MINUTE_MS } from "../../kernel/time.ts";
+import type { Deadline } from "../../ports/clock.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -199,7 +200,7 @@ export class VerificationMailWorker {
     senderId: string,
     claimed: ClaimedMail,
     session: MailSession,
-    deadline: EpochMs,
+    deadline: Deadline,
   ): Promise<MailResult> {
     const { deps, transport } = this.options;
     // The sender's id is the keyed hash of workspace and address that also identifies a suppression.

@@ -1,10 +1,9 @@
-import type { EpochMs } from "../../kernel/time.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, type Deadline, deadlineIn } from "../../ports/clock.ts";
 
 /** The part of the lease kept for recording the outcome; the relay gets the rest. */
 const LEASE_MARGIN = 0.1;
 
 /** How long the relay may be used under a claim. `claimingSince`: when the claim's append began, monotonic. */
-export function leaseDeadline(clock: Clock, leaseMs: number, claimingSince: number): EpochMs {
-  return clock.now() + leaseMs * (1 - LEASE_MARGIN) - (clock.monotonicMs() - claimingSince);
+export function leaseDeadline(clock: Clock, leaseMs: number, claimingSince: number): Deadline {
+  return deadlineIn(clock, leaseMs * (1 - LEASE_MARGIN) - (clock.monotonicMs() - claimingSince));
 }

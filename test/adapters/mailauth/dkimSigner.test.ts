@@ -7,6 +7,7 @@ import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
 import { type DkimKey, dkimAlgorithm, dkimRecord } from "../../../src/kernel/crypto/dkimKeys.ts";
+import { deadlineIn } from "../../../src/ports/clock.ts";
 import type { MailMessage } from "../../../src/ports/mail/mailTransport.ts";
 import { startSmtpSink } from "../../support/mail/smtpSink.ts";
 
@@ -146,7 +147,9 @@ describe("signed mail", () => {
       const transport = createSmtpTransport({ ...relay, signer: dkimSigner(KEYS) }, systemClock);
       const opened = await transport.session(AbortSignal.timeout(10_000));
       if (opened.kind !== "session") throw new Error(opened.reason);
-      expect(await opened.session.send(MESSAGE, Date.now() + 10_000)).toMatchObject({ kind: "accepted" });
+      expect(await opened.session.send(MESSAGE, deadlineIn(systemClock, 10_000))).toMatchObject({
+        kind: "accepted",
+      });
       opened.session.release();
       await transport.close();
       const raw = sink.record.messages.at(-1)?.raw ?? Buffer.alloc(0);

@@ -16,7 +16,7 @@ import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKey
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";
-import type { Clock } from "../../../src/ports/clock.ts";
+import type { Clock, Deadline } from "../../../src/ports/clock.ts";
 import { type EventStore, StoreError } from "../../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mail/mailTransport.ts";
 import { MailDeliveryWorker } from "../../../src/reactors/email/mailDeliveryWorker.ts";
@@ -56,7 +56,7 @@ export function testClock(): TestClock {
 export interface Transmission {
   readonly message: MailMessage;
   readonly worker: string;
-  readonly deadline: number;
+  readonly deadline: Deadline;
 }
 
 type Answer = (message: MailMessage, nth: number) => MailOutcome | Promise<MailOutcome>;
