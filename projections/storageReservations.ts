@@ -12,30 +12,30 @@ const RELEASED = "DELETE FROM storage_reservations WHERE workspace_id = ? AND ow
 const CONFIRMED = "UPDATE storage_reservations SET until = NULL WHERE workspace_id = ? AND owner = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  const workspaceId = idOf(event);
+  const accountId = idOf(event);
   const { type, data } = storageCodec.decode(event);
   switch (type) {
     case "StorageReserved":
-      db.run(RESERVED, workspaceId, data.holder, data.bytes, epochMs(data.until), event.revision);
+      db.run(RESERVED, accountId, data.holder, data.bytes, epochMs(data.until), event.revision);
       break;
     case "StorageCounted":
       for (const { holder: owner, bytes, until } of data.open) {
-        db.run(RESERVED, workspaceId, owner, bytes, until === null ? null : epochMs(until), event.revision);
+        db.run(RESERVED, accountId, owner, bytes, until === null ? null : epochMs(until), event.revision);
       }
-      if (data.before !== undefined) db.run(COUNTED, workspaceId, data.before);
+      if (data.before !== undefined) db.run(COUNTED, accountId, data.before);
       break;
     case "StorageConfirmed":
-      for (const owner of data.holders) db.run(CONFIRMED, workspaceId, owner);
+      for (const owner of data.holders) db.run(CONFIRMED, accountId, owner);
       break;
     default:
-      db.run(RELEASED, workspaceId, data.holder);
+      db.run(RELEASED, accountId, data.holder);
       break;
   }
 }
 
 /**
- * The open reservations of storage. `until` is null once the owner is known to exist; `revision` is that of the last
- * event about the reservation.
+ * The open reservations of storage. `workspace_id` here is the id of the account, which differs for test mail. `until`
+ * is null once the owner is known to exist; `revision` is that of the last event about the reservation.
  */
 export const storageReservations: Projection = {
   name: "storage-reservations",
@@ -57,7 +57,7 @@ export const storageReservations: Projection = {
 
 /** A reservation whose owner should exist by now. */
 export interface OverdueReservation {
-  readonly workspaceId: string;
+  readonly accountId: string;
   readonly owner: string;
 }
 
@@ -67,7 +67,7 @@ export function overdueReservations(
   now: EpochMs,
   limit: number,
 ): readonly OverdueReservation[] {
-  const sql = `SELECT workspace_id AS workspaceId, owner FROM storage_reservations
+  const sql = `SELECT workspace_id AS accountId, owner FROM storage_reservations
     WHERE until <= ? ORDER BY until LIMIT ? + 0`;
   return allRows(db, sql, now, limit);
 }

@@ -330,16 +330,16 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
         : (id, fingerprint) =>
             unlessUnavailable(() => findAcceptance(readers.reader("emails"), id, fingerprint)),
     },
-    contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
+    contentUsage: { bytesOf: (ownerId) => storedContentBytes(readers, ownerId) },
     recent: config.deliveryEnabled ? recentEmailCache() : null,
   });
 }
 
 /** Null while the count is being rebuilt: a send does not wait for that. */
-function storedContentBytes(readers: Readers, workspaceId: string): number | null {
+function storedContentBytes(readers: Readers, ownerId: string): number | null {
   return unlessUnavailable(() => {
-    const ofMessages = contentBytesOf(readers.reader("emails"), workspaceId);
-    return ofMessages + sourceBytesOf(readers.reader("templates"), workspaceId);
+    const ofMessages = contentBytesOf(readers.reader("emails"), ownerId);
+    return ofMessages + sourceBytesOf(readers.reader("templates"), ownerId);
   });
 }
 

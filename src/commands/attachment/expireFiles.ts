@@ -3,6 +3,7 @@ import { canLoseAttachments, expireAttachments } from "../../domain/email/conten
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import { mailOwnerId } from "../../kernel/mail/mailOwnerId.ts";
 import { attachmentAggregate, emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { type EmailHistory, readEmailHistory } from "../email/emailHistory.ts";
@@ -32,7 +33,7 @@ export async function expireEmailFiles(
   await removeFiles(deps, id, { history, email: state });
   if (state.directBytes > 0) {
     const owner = `${emailStream(id)}/${state.contentEventId}`;
-    await deps.storage.release(state.workspaceId, owner, context);
+    await deps.storage.release(mailOwnerId(state), owner, context);
   }
   const aggregate = emailAggregate.of(id);
   await transact(deps.store, aggregate, (now) => expireAttachments(now, context.at), context);

@@ -4,21 +4,22 @@ import type { ContentBytesUsed } from "../../ports/contentBytesUsed.ts";
 
 /** The detail of the error when the quota is used up. */
 export const CONTENT_QUOTA_USED_UP =
-  "the workspace's quota for the content of messages and the sources of templates (content_bytes) is used up";
+  "the workspace's quota for the content of messages and the sources of templates (content_bytes) is used up; test mail has its own";
 
 /** How long to add to a count before asking the read models again. */
 const AGE_MS_MAX = SECOND_MS;
-const WORKSPACES_MAX = 10_000;
+const OWNERS_MAX = 10_000;
 
 /**
- * The quota for the content of messages and the sources of templates. Counts what the read models know, plus what this
- * instance has stored since it asked them. What other instances store counts a moment later.
+ * Each mail owner's quota for the content of messages and, for a workspace's own id, the sources of templates. Counts what
+ * the read models know, plus what this instance has stored since it asked them. What other instances store counts a
+ * moment later.
  */
 export interface ContentQuota {
-  /** Whether the workspace has no room left. Content that crosses the limit is still accepted. */
-  isUsedUp(workspaceId: string, limitBytes: number): boolean;
+  /** Whether the mail owner has no room left. Content that crosses the limit is still accepted. */
+  isUsedUp(ownerId: string, limitBytes: number): boolean;
   /** Counts content that was just stored. */
-  add(workspaceId: string, bytes: number): void;
+  add(ownerId: string, bytes: number): void;
 }
 
 interface Count {
@@ -28,22 +29,22 @@ interface Count {
 }
 
 export function contentQuota(usage: ContentBytesUsed): ContentQuota {
-  const counts = new LRUCache<string, Count>({ max: WORKSPACES_MAX });
+  const counts = new LRUCache<string, Count>({ max: OWNERS_MAX });
 
-  const countOf = (workspaceId: string): Count => {
+  const countOf = (ownerId: string): Count => {
     const now = performance.now();
-    const known = counts.get(workspaceId);
+    const known = counts.get(ownerId);
     if (known !== undefined && now < known.freshUntil) return known;
-    const bytes = usage.bytesOf(workspaceId) ?? known?.bytes ?? 0;
+    const bytes = usage.bytesOf(ownerId) ?? known?.bytes ?? 0;
     const count = { bytes, freshUntil: now + AGE_MS_MAX };
-    counts.set(workspaceId, count);
+    counts.set(ownerId, count);
     return count;
   };
 
   return {
-    isUsedUp: (workspaceId, limitBytes) => countOf(workspaceId).bytes >= limitBytes,
-    add(workspaceId, bytes) {
-      const count = counts.get(workspaceId);
+    isUsedUp: (ownerId, limitBytes) => countOf(ownerId).bytes >= limitBytes,
+    add(ownerId, bytes) {
+      const count = counts.get(ownerId);
       if (count !== undefined) count.bytes += bytes;
     },
   };

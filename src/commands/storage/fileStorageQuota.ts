@@ -3,26 +3,30 @@ import { confirmStorage, releaseStorage } from "../../domain/storage/decisions.t
 import { storageStream } from "../../domain/storage/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
-import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
 import { StorageReservationQueue } from "./storageReservationQueue.ts";
 
-/** The storage quota of every workspace: which owner holds how many bytes of temporary files. */
+/**
+ * The storage quota of every account: which owner holds how many bytes of temporary files. A workspace has one account
+ * under its own id, for uploads and live mail, and one of the same size for its test mail (`mailOwnerId`).
+ */
 export interface FileStorageQuota {
   /**
    * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false if the quota has no room.
    * `bytes` replaces what the owner already has. Throws `StoreError`.
    */
-  reserve(workspaceId: string, owner: string, bytes: number, context: CommandContext): Promise<boolean>;
+  reserve(accountId: string, owner: string, bytes: number, context: CommandContext): Promise<boolean>;
   /** Releases the reservation of `owner`. Repeatable. */
-  release(workspaceId: string, owner: string, context: CommandContext): Promise<void>;
+  release(accountId: string, owner: string, context: CommandContext): Promise<void>;
   /** Records that these owners exist: they keep their reservations until those are released. Repeatable. */
-  confirm(workspaceId: string, owners: readonly string[], context: CommandContext): Promise<void>;
+  confirm(accountId: string, owners: readonly string[], context: CommandContext): Promise<void>;
   /** Bytes that are reserved now. */
-  used(workspaceId: string): Promise<number>;
+  used(accountId: string): Promise<number>;
 }
 
 interface FileStorageQuotaOptions {
@@ -33,7 +37,7 @@ interface FileStorageQuotaOptions {
 
 /** Any request has ended long before this: an owner that does not exist by then never will. */
 const HOLD_MS = 15 * MINUTE_MS;
-/** Workspaces whose quota is kept in memory. */
+/** Accounts that are kept in memory. */
 const ACCOUNTS_MAX = 1_000;
 
 /** Exact across instances: a decision made on a stale state loses its append. */
@@ -43,30 +47,39 @@ export function fileStorageQuota({
   limitsDefault,
 }: FileStorageQuotaOptions): FileStorageQuota {
   const accounts = new LRUCache<string, StorageReservationQueue>({ max: ACCOUNTS_MAX });
-  const accountOf = (workspaceId: string): StorageReservationQueue => {
-    const account =
-      accounts.get(workspaceId) ?? new StorageReservationQueue(store, storageStream(workspaceId));
-    accounts.set(workspaceId, account);
+  const accountOf = (accountId: string): StorageReservationQueue => {
+    const account = accounts.get(accountId) ?? new StorageReservationQueue(store, storageStream(accountId));
+    accounts.set(accountId, account);
     return account;
   };
   return {
-    async reserve(workspaceId, owner, bytes, context) {
-      const limit = limitsOf(await workspaces.get(workspaceId), limitsDefault).storageBytes;
+    async reserve(accountId, owner, bytes, context) {
+      const ownContext = ofWorkspace(accountId, context);
+      const limit = limitsOf(await workspaces.get(ownContext.workspaceId), limitsDefault).storageBytes;
       const request = { owner, bytes, until: context.at + HOLD_MS, limit };
-      const outcome = await accountOf(workspaceId).reserve(request, { ...context, workspaceId });
+      const outcome = await accountOf(accountId).reserve(request, ownContext);
       return outcome === "reserved";
     },
-    async release(workspaceId, owner, context) {
-      const ownContext = { ...context, workspaceId };
-      await accountOf(workspaceId).decide((state) => releaseStorage(state, owner), ownContext);
+    async release(accountId, owner, context) {
+      await accountOf(accountId).decide(
+        (state) => releaseStorage(state, owner),
+        ofWorkspace(accountId, context),
+      );
     },
-    async confirm(workspaceId, owners, context) {
-      const ownContext = { ...context, workspaceId };
-      await accountOf(workspaceId).decide((state) => confirmStorage(state, owners), ownContext);
+    async confirm(accountId, owners, context) {
+      await accountOf(accountId).decide(
+        (state) => confirmStorage(state, owners),
+        ofWorkspace(accountId, context),
+      );
     },
-    async used(workspaceId) {
-      const context = { at: 0, correlationId: "", actor: "system", workspaceId };
-      return accountOf(workspaceId).decide((state) => decided(state.used), context);
+    async used(accountId) {
+      const context = ofWorkspace(accountId, { at: 0, correlationId: "", actor: "system" });
+      return accountOf(accountId).decide((state) => decided(state.used), context);
     },
   };
+}
+
+/** The context as the workspace's that the account belongs to. */
+function ofWorkspace(accountId: string, context: CommandContext): WorkspaceCommandContext {
+  return { ...context, workspaceId: mailOwnerOf(accountId).workspaceId };
 }

@@ -19,7 +19,7 @@ const OWNERS_PER_EVENT = 4;
 /** Holders in one event of a count, which take some 150 kB. */
 const COUNTED_MAX = 1_000;
 
-/** Messages whose racing requests are remembered: more than a workspace can begin during one request. */
+/** Messages whose racing requests are remembered: more than an account can begin during one request. */
 const RACED_MESSAGES_MAX = 1_000;
 
 /** The owner name of a request's direct files. Requests racing under one Idempotency-Key share the message's id. */
@@ -59,7 +59,7 @@ interface Known {
 const NOTHING: Known = { state: storageDecider.initialState, first: 0, revision: null };
 
 /**
- * The quota of one workspace on this instance. Decisions take turns, and those that wait together share one append, so
+ * The quota of one account on this instance. Decisions take turns, and those that wait together share one append, so
  * requests on one instance never race each other.
  */
 export class StorageReservationQueue {

@@ -9,7 +9,7 @@ export interface ReserveRequest {
   /** The whole reservation of the owner: replaces what it has. */
   readonly bytes: number;
   readonly until: EpochMs;
-  /** The workspace's quota, in bytes. */
+  /** The account's quota, in bytes. */
   readonly limit: number;
   /** Reservations of racing requests for the same message. They do not count: at most one of them succeeds. */
   readonly racingBytes?: number;

@@ -29,6 +29,7 @@ const schemas = {
 export type StorageEvent = EventOf<typeof schemas>;
 export const storageCodec = createCodec(schemas);
 
-export function storageStream(workspaceId: string): string {
-  return `storage-${workspaceId}`;
+/** The ledger of a workspace's uploads and live mail; that of its test mail under the id of that mail's owner. */
+export function storageStream(accountId: string): string {
+  return `storage-${accountId}`;
 }

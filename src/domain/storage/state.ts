@@ -9,7 +9,7 @@ export interface Reservation {
 }
 
 /**
- * The storage that a workspace uses. There may be a hundred thousand reservations, so they are kept in two layers, and
+ * The storage that an account uses. There may be a hundred thousand reservations, so they are kept in two layers, and
  * an event copies the small one: `recent` has what changed since `settled`, null for a released reservation. Look them
  * up with {@link reservationOf} and {@link openReservations}.
  */

@@ -21,11 +21,13 @@ const Limits = Closed(
     ),
     storage_bytes: Count(
       "Bytes of temporary files: uploads, and direct files of messages, until the message has ended and " +
-        "attachment_retention_hours have passed since it was accepted.",
+        "attachment_retention_hours have passed since it was accepted. Direct files of test mail have as much room " +
+        "of their own.",
     ),
     content_bytes: Count(
       "Bytes of the content of messages, as JSON, until it is erased, and of the sources of templates. Counted " +
-        "within a few seconds; what reaches the limit is still taken, what comes after it is not.",
+        "within a few seconds; what reaches the limit is still taken, what comes after it is not. Test mail has " +
+        "as much room of its own.",
     ),
     key_requests_per_second: Nullable(
       Count("Requests a second with one API key, on each instance; null: no limit."),
@@ -59,6 +61,8 @@ const Usage = Closed({
   ),
   storage_bytes: Count("Bytes that temporary files hold now."),
   content_bytes: Count("Bytes that content of messages and sources of templates hold. May be a moment old."),
+  test_storage_bytes: Count("Bytes that direct files of test mail hold now."),
+  test_content_bytes: Count("Bytes that content of test mail holds. May be a moment old."),
 });
 
 export const Workspace = Closed(

@@ -3,6 +3,7 @@ import { sourceBytesOf } from "../../../projections/templates.ts";
 import { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
 import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
 import { invariant } from "../../kernel/assert.ts";
+import { mailOwnerId } from "../../kernel/mail/mailOwnerId.ts";
 import { catchUpIfInTime, type ListSource } from "../lists/caughtUpReads.ts";
 import { type WorkspaceUsage, workspaceJson } from "./workspaceResource.ts";
 
@@ -21,9 +22,12 @@ export async function readWorkspaceWithUsage(options: ListSource, id: string) {
 
 async function readUsage({ deps, readModel }: ListSource, id: string): Promise<WorkspaceUsage> {
   const emails = readModel("emails").db;
+  const testOwnerId = mailOwnerId({ workspaceId: id, isTest: true });
   return {
     messages_today: await deps.quota.used(id, deps.clock.now()),
     storage_bytes: await deps.storage.used(id),
     content_bytes: contentBytesOf(emails, id) + sourceBytesOf(readModel("templates").db, id),
+    test_storage_bytes: await deps.storage.used(testOwnerId),
+    test_content_bytes: contentBytesOf(emails, testOwnerId),
   };
 }

@@ -2,6 +2,7 @@ import { type OverdueReservation, overdueReservations } from "../../../projectio
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { partsOfOwner } from "../../commands/storage/storageReservationQueue.ts";
 import { ACCEPTANCE_REVISION, emailCodec } from "../../domain/email/events.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -28,20 +29,20 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
   const { deps, reservations, worker, onTrouble, intervalMs = INTERVAL_MS } = options;
   const { store, clock, storage } = deps;
 
-  const settle = async (workspaceId: string, overdue: readonly OverdueReservation[]) => {
-    const context = workerCommandContext({ clock, worker }, workspaceId);
+  const settle = async (accountId: string, overdue: readonly OverdueReservation[]) => {
+    const context = workerCommandContext({ clock, worker }, mailOwnerOf(accountId).workspaceId);
     const present: string[] = [];
     for (const { owner } of overdue) {
       if (await ownerExists(store, owner)) present.push(owner);
-      else await storage.release(workspaceId, owner, context);
+      else await storage.release(accountId, owner, context);
     }
-    if (present.length > 0) await storage.confirm(workspaceId, present, context);
+    if (present.length > 0) await storage.confirm(accountId, present, context);
   };
 
   const round = async () => {
     const overdue = overdueReservations(reservations, clock.now(), RESERVATIONS_MAX);
-    const byWorkspace = Map.groupBy(overdue, ({ workspaceId }) => workspaceId);
-    for (const [workspaceId, found] of byWorkspace) await tryOne(() => settle(workspaceId, found), onTrouble);
+    const byAccount = Map.groupBy(overdue, ({ accountId }) => accountId);
+    for (const [accountId, found] of byAccount) await tryOne(() => settle(accountId, found), onTrouble);
   };
 
   return periodicWorker({ round, intervalMs, firstDelayMs: intervalMs, onTrouble });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { TEST_SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { dayWithRoom } from "../../support/dayWithRoom.ts";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
@@ -117,6 +118,27 @@ describe.each(await testStores())("the content quota on $name", (store) => {
     expect((await send()).status).toBe(202);
     tenant = full;
     expectRefused(await send());
+  });
+
+  test("of test mail is of the same size, and apart from that of live mail", async () => {
+    await begin();
+    const live = tenant;
+    tenant = await live.withKey({ isTest: true, scopes: TEST_SCOPES });
+    const usage = async () => (await live.call("GET", "/api/v1/workspace")).json.usage;
+    const [first] = await fill();
+    expect(await usage()).toMatchObject({ content_bytes: 0 });
+    const before = (await usage()).test_content_bytes;
+    expect(before).toBeGreaterThan(QUOTA_BYTES);
+    expect((await live.send(newKey(), large())).status).toBe(202);
+    await service.restart();
+    expectRefused(await send());
+    expect((await usage()).test_content_bytes).toBe(before);
+    await tenant.call("DELETE", `/api/v1/emails/${first?.json.id}/content`);
+    expect(before - (await usage()).test_content_bytes).toBeWithin(
+      TEXT_CHARACTERS,
+      TEXT_CHARACTERS + REST_BYTES_MAX,
+    );
+    await until(async () => (await send()).status === 202, "room for another message");
   });
 
   test("counts what is in the content store too", async () => {

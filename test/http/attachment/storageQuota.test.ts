@@ -1,4 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expireEmailFiles } from "../../../src/commands/attachment/expireFiles.ts";
+import { TEST_SCOPES } from "../../../src/domain/apiKey/scopes.ts";
+import { emailStream } from "../../../src/domain/email/events.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import { HOUR_MS } from "../../../src/kernel/time.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { direct, formOf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";
@@ -133,5 +139,77 @@ describe.each(await testStores())("the storage quota on $name", (store) => {
     expect(answers.filter(({ status }) => status < 300)).toHaveLength(10);
     for (const answer of answers.filter(({ status }) => status >= 300)) expectRefused(answer);
     expect(await used()).toBe(QUOTA_BYTES);
+  });
+
+  describe("of test mail", () => {
+    let testTenant: Tenant;
+    const beginTest = async () => {
+      await begin();
+      testTenant = await tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
+    };
+    const sendTest = (...sizes: readonly number[]) => testTenant.send(newKey(), withFiles(...sizes));
+    const usage = async () => {
+      const { storage_bytes, test_storage_bytes } = (await tenant.call("GET", "/api/v1/workspace")).json
+        .usage;
+      return { live: storage_bytes, test: test_storage_bytes };
+    };
+    /** Ends a message, and removes its files after their retention. */
+    const retire = async (id: string) => {
+      expect(await statusOf(testTenant.call("POST", `/api/v1/emails/${id}/cancel`))).toBe(200);
+      const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
+      const later = { ...context, at: Date.now() + 25 * HOUR_MS };
+      for (let time = 0; time < 2; time += 1) await expireEmailFiles(service.log, id, later);
+    };
+
+    test("is of the same size, and apart from that of live mail", async () => {
+      await beginTest();
+      const key = newKey();
+      expectRefused(await sendTest(600, 401));
+      const first = await testTenant.send(key, withFiles(QUOTA_BYTES));
+      expect(first.status).toBe(202);
+      expectRefused(await sendTest(1));
+      const repeat = await testTenant.send(key, withFiles(QUOTA_BYTES));
+      expect({ status: repeat.status, text: repeat.text }).toEqual({ status: 202, text: first.text });
+      expect(await usage()).toEqual({ live: 0, test: QUOTA_BYTES });
+      expect(await statusOf(send(QUOTA_BYTES))).toBe(202);
+      expect(await usage()).toEqual({ live: QUOTA_BYTES, test: QUOTA_BYTES });
+    });
+
+    test("is shared exactly by those that come at once", async () => {
+      await beginTest();
+      const answers = await Promise.all(Array.from({ length: 30 }, () => sendTest(100)));
+      expect(answers.filter(({ status }) => status === 202)).toHaveLength(10);
+      expect(await usage()).toEqual({ live: 0, test: QUOTA_BYTES });
+    });
+
+    test("has room again for what is erased and for what has expired", async () => {
+      await beginTest();
+      const [erased, expired] = [await sendTest(400), await sendTest(600)];
+      expect(await statusOf(testTenant.call("DELETE", `/api/v1/emails/${erased.json.id}/content`))).toBe(200);
+      expect(await usage()).toEqual({ live: 0, test: 600 });
+      await retire(expired.json.id);
+      expect(await usage()).toEqual({ live: 0, test: 0 });
+      expect(await statusOf(sendTest(QUOTA_BYTES))).toBe(202);
+    });
+
+    test("gets nothing back for a message of an earlier version, which did not count it", async () => {
+      await beginTest();
+      const { store } = service.log;
+      const counted = await sendTest(600);
+      const id = newId();
+      const events = await store.read(emailStream(counted.json.id), 0, 2);
+      const uncounted = events.map(({ type, data, metadata }) => ({
+        id: newId(),
+        type,
+        data: "directBytes" in data ? { ...data, directBytes: 0 } : data,
+        metadata,
+      }));
+      expect(uncounted.map(({ data }) => "directBytes" in data)).toEqual([false, true]);
+      await store.append(emailStream(id), uncounted, "noStream");
+      await retire(id);
+      expect(await usage()).toEqual({ live: 0, test: 600 });
+      await retire(counted.json.id);
+      expect(await usage()).toEqual({ live: 0, test: 0 });
+    });
   });
 });

@@ -150,13 +150,13 @@ describe.each(await testStores())(
     beforeAll(async () => {
       const free = await startSmtpSink();
       await free.close();
-      const limits = { LIMIT_MESSAGES_PER_DAY: "1", LIMIT_STORAGE_BYTES: "10", LIMIT_CONTENT_BYTES: "5000" };
+      const limits = { LIMIT_MESSAGES_PER_DAY: "1", LIMIT_STORAGE_BYTES: "20", LIMIT_CONTENT_BYTES: "5000" };
       const relay = { DELIVERY: "on", SMTP_URL: `smtp://127.0.0.1:${free.port}` };
       service = await startService(store, { ...relay, ...limits });
     });
     afterAll(() => service.remove());
 
-    test("needs neither the relay nor the daily limit; test mail takes no storage either", async () => {
+    test("needs neither the relay nor the daily limit; test mail takes storage of its own", async () => {
       const live = await service.tenant();
       const testTenant = await live.withKey({ isTest: true, scopes: TEST_SCOPES });
       const waits = await live.send(newKey(), message());
@@ -171,7 +171,6 @@ describe.each(await testStores())(
         [live, await live.send(newKey(), message({ to: "delivered@simulator.test" }))],
         [testTenant, await testTenant.send(newKey(), message())],
         [testTenant, await testTenant.send(newKey(), message({ attachments, text: "x".repeat(6_000) }))],
-        [testTenant, await testTenant.send(newKey(), message({ attachments }))],
       ] as const;
       for (const [caller, { status, json }] of inside) {
         expect(status).toBe(202);
@@ -181,8 +180,12 @@ describe.each(await testStores())(
         );
       }
       const { json: workspace } = await live.call("GET", "/api/v1/workspace");
-      expect(workspace.usage).toMatchObject({ storage_bytes: 0 });
+      expect(workspace.usage).toMatchObject({ storage_bytes: 0, test_storage_bytes: 19 });
       expect(workspace.usage.content_bytes).toBeLessThan(5_000);
+      expect(workspace.usage.test_content_bytes).toBeGreaterThan(6_000);
+      const refusal = { status: 413, json: { code: "STORAGE_LIMIT_EXCEEDED" } };
+      for (const body of [message({ attachments }), message()])
+        expect(await testTenant.send(newKey(), body)).toMatchObject(refusal);
     });
   },
 );

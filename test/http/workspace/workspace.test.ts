@@ -58,7 +58,13 @@ describe.each(await testStores())("the workspace on $name", (store) => {
           content_retention_days: 30,
           archive_attachments: false,
         },
-        usage: { messages_today: 0, storage_bytes: 0, content_bytes: 0 },
+        usage: {
+          messages_today: 0,
+          storage_bytes: 0,
+          content_bytes: 0,
+          test_storage_bytes: 0,
+          test_content_bytes: 0,
+        },
         created_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
       });
       expect(Date.parse((await get(own)).created_at)).toBeLessThanOrEqual(before);

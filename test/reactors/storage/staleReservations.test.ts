@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { storageReservations } from "../../../projections/storageReservations.ts";
 import { directFilesOwner } from "../../../src/commands/storage/storageReservationQueue.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
+import { storageStream } from "../../../src/domain/storage/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
+import { mailOwnerId } from "../../../src/kernel/mail/mailOwnerId.ts";
 import { MINUTE_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { staleReservations } from "../../../src/reactors/storage/staleReservations.ts";
@@ -77,6 +79,23 @@ describe("an overdue reservation", () => {
       { bytes: 10 },
       { bytes: 1 },
     ]);
+    expect(failures).toEqual([]);
+  });
+
+  test("of test mail is settled in the ledger of test mail", async () => {
+    const id = await world.accept("accepted");
+    const { contentEventId } = await world.state(id);
+    const testOwnerId = mailOwnerId({ workspaceId: world.workspaceId, isTest: true });
+    const { storage: quota } = world.deps;
+    const context = { at: world.clock.now(), correlationId: "test", actor: "test" };
+    await reserve("attachment-live", 1);
+    await quota.reserve(testOwnerId, directFilesOwner(id, contentEventId), 10, context);
+    await quota.reserve(testOwnerId, directFilesOwner(newId(), newId()), 100, context);
+    world.clock.advance(HOLD_MS);
+    await until(async () => (await used()) === 0, "the live reservation to be released");
+    await until(async () => (await quota.used(testOwnerId)) === 10, "the lost reservation to be released");
+    const events = await world.store.read(storageStream(testOwnerId), 0, 10);
+    expect(events.map(({ metadata }) => metadata.workspaceId)).toEqual(events.map(() => world.workspaceId));
     expect(failures).toEqual([]);
   });
 

@@ -85,7 +85,7 @@ async function append(
   const events = [{ ...stored, id: contentEventId }, queued];
   const result = await deps.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
-    if (!isTest) deps.contentQuota.add(workspaceId, prepared.bytes);
+    deps.contentQuota.add(mailOwnerId(ownerOf(send)), prepared.bytes);
     if (status === "queued") remember(deps, send, { id, accepted, prepared });
     deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };

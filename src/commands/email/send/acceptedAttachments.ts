@@ -36,8 +36,8 @@ export async function acceptedAttachments(
   const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
-    // This is released once the files are gone. Test mail reserved nothing.
-    directBytes: context.isTest === true ? 0 : directBytes(resolved),
+    // This is released once the files are gone.
+    directBytes: directBytes(resolved),
     attachmentsUntil: rfc3339(context.at + attachmentRetentionHours * HOUR_MS),
     ...(uploads.size === 0 ? {} : { uploadIds: [...uploads] }),
   };

@@ -1,6 +1,7 @@
 import type { EmailContent } from "../../../domain/email/events.ts";
 import { scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import type { SenderFault } from "../../../domain/sender/state.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { authorizingSender } from "../../sender/authorizingSender.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../storage/contentQuota.ts";
@@ -8,7 +9,7 @@ import { renderForSend } from "../../template/renderForSend.ts";
 import { NO_AUTO_TEXT, withAutoText } from "../content/autoText.ts";
 import { type AttachmentsOutcome, resolveAttachments } from "./resolveAttachments.ts";
 import type { SendRefusal } from "./sendOutcome.ts";
-import { type Prepared, refused, type ValidatedSend } from "./validatedSend.ts";
+import { ownerOf, type Prepared, refused, type ValidatedSend } from "./validatedSend.ts";
 
 const CONTENT_EXCEEDED: SendRefusal = {
   ...refused("STORAGE_LIMIT_EXCEEDED"),
@@ -55,8 +56,7 @@ export async function prepareSend(deps: Dependencies, send: ValidatedSend): Prom
     return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
   }
   const contentBytesMax = workspace?.limits.contentBytes ?? deps.limitsDefault.contentBytes;
-  const takesContent = send.context.isTest !== true;
-  if (takesContent && deps.contentQuota.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
+  if (deps.contentQuota.isUsedUp(mailOwnerId(ownerOf(send)), contentBytesMax)) return CONTENT_EXCEEDED;
   return {
     kind: "prepared",
     sender,

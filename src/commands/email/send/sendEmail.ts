@@ -1,5 +1,6 @@
 import { emailId, replayOf, requestFingerprint } from "../../../domain/email/idempotency.ts";
 import { newId } from "../../../kernel/ids.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
@@ -14,7 +15,8 @@ import { isSimulated, ownerOf, type PreparedSend, refused, type ValidatedSend } 
 
 const STORAGE_EXCEEDED: SendRefusal = {
   ...refused("STORAGE_LIMIT_EXCEEDED"),
-  detail: "the workspace's quota for temporary files (storage_bytes) cannot take the direct files",
+  detail:
+    "the workspace's quota for temporary files (storage_bytes) cannot take the direct files; test mail has its own",
 };
 
 /** Stands in for a unit of the daily limit if the message does not count. */
@@ -65,12 +67,13 @@ async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<S
   return outcome.kind === "refused" ? ((await replayedSend(deps, send)) ?? outcome) : outcome;
 }
 
-/** Reserves what the send needs from the limits, and returns it unless it was accepted. Test mail reserves nothing. */
+/** Reserves what the send needs from the limits (test mail has its own), and returns it unless it was accepted. */
 async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, context, id } = send;
-  const bytes = context.isTest === true ? 0 : directBytes(send.resolved);
+  const accountId = mailOwnerId(ownerOf(send));
+  const bytes = directBytes(send.resolved);
   const owner = directFilesOwner(id, send.contentEventId);
-  if (bytes > 0 && !(await deps.storage.reserve(workspaceId, owner, bytes, context))) {
+  if (bytes > 0 && !(await deps.storage.reserve(accountId, owner, bytes, context))) {
     return STORAGE_EXCEEDED;
   }
   let used = false;
@@ -91,6 +94,6 @@ async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<Sen
     }
   } finally {
     // If the outcome is unknown, the reservation stays until the stale ones are settled.
-    if (!used && bytes > 0) await deps.storage.release(workspaceId, owner, context);
+    if (!used && bytes > 0) await deps.storage.release(accountId, owner, context);
   }
 }
