@@ -15,8 +15,13 @@ import {
 
 /** How long connecting may take after the look-up, including the TLS handshake if there is one. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** How much of an answer to read; then the connection is destroyed. */
+/** How much of an answer's body to read; then the connection is destroyed. */
 const ANSWER_BYTES_MAX = 16_384;
+/**
+ * How much to receive for it: enough for 16 KiB of headers and for a body in chunks of one byte. Nothing else stops
+ * interim answers (RFC 9110 §15.2), blank lines or zeros of a chunk's length that come without end.
+ */
+const RECEIVED_BYTES_MAX = 131_072;
 /** The longest Retry-After that we honour, in seconds: twice the longest wait of the schedule. */
 const RETRY_AFTER_SECONDS_MAX = 172_800;
 
@@ -68,6 +73,8 @@ function trusting(authorities: string | null): SecureContext {
 class Exchange {
   private readonly chunks: Buffer[] = [];
   private bytes = 0;
+  /** Of everything that the socket received: the body, and what comes before and between its parts. */
+  private receivedBytes = 0;
   private answer: IncomingMessage | null = null;
   /** Whether the connection is established, including TLS if it is used. */
   private isOpen = false;
@@ -100,6 +107,7 @@ class Exchange {
         socket.on(this.isPlain ? "connect" : "secureConnect", () => {
           this.isOpen = true;
         });
+        socket.on("data", (chunk: Buffer) => this.count(chunk, settle));
       });
       sent.on("response", (answer: IncomingMessage) => this.read(answer, settle));
       sent.on("error", (error) => settle({ kind: "failed", reason: this.failureOf(error), durationMs: 0 }));
@@ -131,6 +139,13 @@ class Exchange {
 
   private get isPlain(): boolean {
     return this.call.url.startsWith("http:");
+  }
+
+  private count(chunk: Buffer, settle: (outcome: WebhookOutcome) => void): void {
+    this.receivedBytes += chunk.byteLength;
+    if (this.receivedBytes <= RECEIVED_BYTES_MAX) return;
+    // The same bytes may hold a body, which is emitted later in this turn.
+    setImmediate(() => settle({ kind: "failed", reason: "broken_answer", durationMs: 0 }));
   }
 
   private read(answer: IncomingMessage, settle: (outcome: WebhookOutcome) => void): void {

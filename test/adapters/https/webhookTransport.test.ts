@@ -3,6 +3,7 @@ import { Resolver } from "node:dns/promises";
 import type { ServerResponse } from "node:http";
 import { request } from "node:https";
 import { createServer, type Server } from "node:net";
+import type { Writable } from "node:stream";
 import { ssrfCheck } from "../../../src/adapters/https/ssrfGuard.ts";
 import { webhookTransport } from "../../../src/adapters/https/webhookTransport.ts";
 import { readDestination } from "../../../src/domain/webhook/webhookUrl.ts";
@@ -37,6 +38,15 @@ describe("a webhook call", () => {
   let dns: NameServer;
   let transport: WebhookTransport;
   const drips = new Set<Timer>();
+  /** Writes `bytes` again and again until the other side hangs up. */
+  const drip = (response: ServerResponse, to: Writable, bytes: Buffer) => {
+    const timer = setInterval(() => to.write(bytes), 1);
+    drips.add(timer);
+    response.on("close", () => {
+      clearInterval(timer);
+      drips.delete(timer);
+    });
+  };
   let stallEnd = 0;
   const handlers: Record<string, (response: ServerResponse) => void> = {
     "/redirect": (response) => response.writeHead(302, { location: "https://receiver.example.org/" }).end(),
@@ -54,15 +64,25 @@ describe("a webhook call", () => {
       response.write("half");
       response.socket?.destroy();
     },
-    "/endless": (response) => {
-      const drip = setInterval(() => response.write(Buffer.alloc(65_536)), 1);
-      drips.add(drip);
-      response.on("close", () => {
-        clearInterval(drip);
-        drips.delete(drip);
-      });
+    "/endless": (response) => drip(response, response, Buffer.alloc(65_536)),
+    "/tiny": (response) => {
+      const chunks = "1\r\na\r\n".repeat(16_383);
+      response.socket?.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
     },
   };
+  const NEVER_A_BODY: Readonly<Record<string, readonly [first: string, repeated: string]>> = {
+    "/continue": ["", "HTTP/1.1 100 Continue\r\n\r\n"],
+    "/hints": ["", "HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n"],
+    "/blank": ["", "\r\n"],
+    "/zeros": ["HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "0"],
+  };
+  for (const [path, [first, repeated]] of Object.entries(NEVER_A_BODY)) {
+    handlers[path] = (response) => {
+      const { socket } = response;
+      socket?.write(first);
+      if (socket) drip(response, socket, Buffer.from(repeated.repeat(1_024)));
+    };
+  }
   const answer = ({ path }: ReceivedCall, response: ServerResponse) => {
     const handler = handlers[path];
     if (handler) handler(response);
@@ -110,6 +130,17 @@ describe("a webhook call", () => {
     expect(outcome).toMatchObject({ kind: "answered", statusCode: 200 });
     expect(outcome.kind === "answered" && outcome.body.length).toBe(16_384);
     await until(() => drips.size === 0, "the receiver to see the connection close");
+  });
+
+  test.each(Object.keys(NEVER_A_BODY))("fails when no body follows %s, and hangs up", async (path) => {
+    const outcome = await callTo(transport, url(path));
+    expect(outcome).toMatchObject({ kind: "failed", reason: "broken_answer" });
+    await until(() => drips.size === 0, "the receiver to see the connection close");
+  });
+
+  test("reads a body that comes in chunks of one byte", async () => {
+    const outcome = await callTo(transport, url("/tiny"));
+    expect(outcome).toMatchObject({ kind: "answered", statusCode: 200, body: "a".repeat(16_383) });
   });
 
   test("fails when its answer is incomplete", async () => {
