@@ -367,6 +367,15 @@ describe("texts side by side", () => {
     expect(rows[0]).toEqual({ kind: "folded", lines: 22 });
   });
 
+  test("with more than 250 changed lines are shown as replaced completely", () => {
+    const text = (changed: number) =>
+      Array.from({ length: 800 }, (_, nth) =>
+        nth % 3 === 0 && nth < 3 * changed ? `changed ${nth}` : `line ${nth}`,
+      ).join("\n");
+    expect(kinds(text(0), text(250))).toContain("same");
+    expect(new Set(kinds(text(0), text(251)))).toEqual(new Set(["changed"]));
+  });
+
   test("that have nothing in common and are as long as can be are compared at once", () => {
     const text = (word: string) => Array.from({ length: 100_000 }, (_, nth) => `${word}${nth}`).join("\n");
     const started = process.cpuUsage();

@@ -18,8 +18,8 @@ export type DiffRow =
 
 /** Unchanged lines to show above and below a change; the rest is folded. */
 const CONTEXT_LINES = 3;
-/** Beyond this many changes the texts have nothing in common, and the cost grows with their square. */
-const EDITS_MAX = 2_000;
+/** Lines removed and added, beyond which the texts have little in common: the cost grows with the square. */
+const EDITS_MAX = 500;
 /** Lines of each text to compare, and rows to show: a text may have half a million lines. */
 const LINES_COMPARED_MAX = 10_000;
 export const ROWS_SHOWN_MAX = 2_000;
