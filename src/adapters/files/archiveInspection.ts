@@ -1,4 +1,5 @@
 import { createInflateRaw } from "node:zlib";
+import { nextTurn } from "../../kernel/sleep.ts";
 import { isBlockedExtension } from "./blockedExtensions.ts";
 import { isArchive, isOleFile, isProgram } from "./executableSignatures.ts";
 import { extensionOf } from "./fileNameRules.ts";
@@ -14,6 +15,8 @@ const RATIO_GRACE_BYTES = 100_000;
 const DEPTH_MAX = 2;
 /** How much unpacked data to keep: enough for a list of content types and for an embedded document. */
 const KEPT_BYTES_MAX = 5_000_000;
+/** How many bytes of an uncompressed file to read before yielding to the event loop: some milliseconds' work. */
+const TURN_BYTES = 65_536;
 
 const DOCUMENT = /^(?:docx|xlsx|pptx)$/;
 const CONTENT_TYPES = "[content_types].xml";
@@ -101,7 +104,7 @@ async function unpack(
   const isLie = "holds a file that does not unpack to its size";
   if (entry.method === 0) {
     if (entry.data.length !== entry.declaredBytes) return isLie;
-    return markup?.read(entry.data, true) ?? { content: entry.data };
+    return (markup && (await readInTurns(entry.data, markup))) ?? { content: entry.data };
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -119,4 +122,14 @@ async function unpack(
     return isLie;
   }
   return bytes === entry.declaredBytes ? { content: Buffer.concat(chunks) } : isLie;
+}
+
+/** Reads what arrives at once; what is inflated arrives in pieces anyway. */
+async function readInTurns(data: Uint8Array, markup: OfficeMarkup): Promise<string | null> {
+  for (let at = 0; at < data.length; at += TURN_BYTES) {
+    const fault = markup.read(data.subarray(at, at + TURN_BYTES), at + TURN_BYTES >= data.length);
+    if (fault !== null) return fault;
+    await nextTurn();
+  }
+  return null;
 }

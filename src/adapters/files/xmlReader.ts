@@ -29,19 +29,27 @@ function localName(name: string): string {
   return name.slice(name.indexOf(":") + 1);
 }
 
+/** How far the end of a piece of markup has been looked for: characters from its <, and the quote that is open there. */
+interface EndSearch {
+  chars: number;
+  quote: string | null;
+}
+
 /** Where a tag ends, past any > within its values; -1 if the end has not arrived yet. */
-function tagEnd(text: string, start: number): number {
-  const first = text.indexOf(">", start);
-  if (first < 0) return -1;
-  if (!/["']/.test(text.slice(start, first))) return first;
-  const quoteOrEnd = /["'>]/g;
-  quoteOrEnd.lastIndex = start;
-  for (let found = quoteOrEnd.exec(text); found !== null; found = quoteOrEnd.exec(text)) {
-    if (found[0] === ">") return found.index;
-    const close = text.indexOf(found[0], found.index + 1);
-    if (close < 0) return -1;
-    quoteOrEnd.lastIndex = close + 1;
+function tagEnd(text: string, open: number, search: EndSearch): number {
+  let at = open + search.chars;
+  while (at < text.length) {
+    const char = text[at] ?? "";
+    if (search.quote !== null) {
+      const close = text.indexOf(search.quote, at);
+      if (close < 0) break;
+      at = close;
+      search.quote = null;
+    } else if (char === ">") return at;
+    else if (char === '"' || char === "'") search.quote = char;
+    at += 1;
   }
+  search.chars = text.length - open;
   return -1;
 }
 
@@ -65,6 +73,7 @@ function readTag(markup: string): XmlTag {
  */
 export class XmlReader {
   private rest = "";
+  private search: EndSearch = { chars: 1, quote: null };
 
   constructor(private readonly visitor: XmlVisitor) {}
 
@@ -79,6 +88,7 @@ export class XmlReader {
       if (end === null) return "holds XML with a DOCTYPE";
       if (end < 0) break;
       at = end;
+      this.search = { chars: 1, quote: null };
     }
     const isOpen = text[at] === "<";
     if (!isOpen && at < text.length) this.visitor.text(text.slice(at));
@@ -90,7 +100,7 @@ export class XmlReader {
   private readMarkup(text: string, open: number): number | null {
     const next = text[open + 1];
     if (next === "!" || next === "?") return this.readSpecial(text, open);
-    const close = next === undefined ? -1 : tagEnd(text, open + 1);
+    const close = tagEnd(text, open, this.search);
     if (close < 0) return -1;
     if (next === "/") this.visitor.end(localName(text.slice(open + 2, close).trim()));
     else {
@@ -107,7 +117,10 @@ export class XmlReader {
       const head = text.slice(open, open + begin.length);
       if (head.length < begin.length && begin.startsWith(head)) return -1;
       if (head !== begin) continue;
-      const close = text.indexOf(end, open + begin.length);
+      // The end may have begun in the piece before.
+      const searched = this.search.chars - end.length;
+      const close = text.indexOf(end, open + Math.max(begin.length, searched));
+      this.search.chars = text.length - open;
       if (close < 0) return -1;
       if (begin === "<![CDATA[") this.visitor.text(text.slice(open + begin.length, close));
       return close + end.length;
@@ -116,7 +129,7 @@ export class XmlReader {
     if (!/^<!DOCTYPE\s+svg\b/i.test(text.slice(open, open + DOCTYPE_CHARS))) {
       return text.length < open + DOCTYPE_CHARS ? -1 : null;
     }
-    const close = tagEnd(text, open + 2);
+    const close = tagEnd(text, open, this.search);
     return close < 0 ? -1 : close + 1;
   }
 }

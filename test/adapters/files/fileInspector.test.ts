@@ -1,8 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { constants, deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { fileInspector } from "../../../src/adapters/files/fileInspector.ts";
+import { OfficeMarkup } from "../../../src/adapters/files/officeMacros.ts";
+import { XmlReader } from "../../../src/adapters/files/xmlReader.ts";
 import type { InspectionResult } from "../../../src/ports/attachmentInspector.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import type { MalwareScanner } from "../../../src/ports/malwareScanner.ts";
@@ -779,6 +781,70 @@ describe("for any bytes", () => {
     ["mp4", Buffer.alloc(5_000_000, "ftyp")],
   ])("five megabytes of %s are answered in time", async (extension, content) => {
     expect(["clean", "invalid"]).toContain((await inspect(extension, content)).kind);
+  });
+});
+
+describe("XML that comes in pieces", () => {
+  /** What a reader finds, with texts that belong together joined. */
+  const eventsOf = (xml: string, pieceChars: number): readonly string[] => {
+    const events: string[] = [];
+    const reader = new XmlReader({
+      tag: ({ name, attributes }) => events.push(`<${name} ${JSON.stringify([...attributes])}>`),
+      end: (name) => events.push(`</${name}>`),
+      text: (text) => {
+        if (events.at(-1)?.startsWith("text ")) events.push(events.pop() + text);
+        else events.push(`text ${text}`);
+      },
+    });
+    for (let at = 0; at < xml.length; at += pieceChars) {
+      expect(reader.read(xml.slice(at, at + pieceChars))).toBeNull();
+    }
+    return events;
+  };
+
+  test.each([
+    `<?xml version="1.0"?><a b='">' c=">'">text<d/></a>`,
+    `<!-- <a> - -- --->text<!----><b x="<!--" y='-->'/>`,
+    "<a><![CDATA[<b> ]] ]> ]]]]></a>",
+    `<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" ">"><svg a=""b=''/>`,
+  ])("has the same tags and texts as in one: %s", (xml) => {
+    const whole = eventsOf(xml, xml.length);
+    for (const pieceChars of [1, 2, 3, 5, 7]) expect(eventsOf(xml, pieceChars)).toEqual(whole);
+  });
+
+  test("is searched once, however many quotes a tag has", () => {
+    const pairs = 2_000;
+    const searches = [spyOn(String.prototype, "indexOf"), spyOn(RegExp.prototype, "exec")];
+    const events = eventsOf(`<a x=">" ${'""'.repeat(pairs)}>`, 40);
+    const calls = searches.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+    for (const search of searches) search.mockRestore();
+    expect(events).toEqual(['<a [["x",">"]]>']);
+    expect(calls).toBeLessThan(2 * pairs);
+  });
+
+  test("lets other work go on, even if it is not compressed", async () => {
+    const bytes = ooxml("docx", [
+      { name: "word/a.xml", content: `<a>${"<b/>".repeat(500_000)}</a>`, stored: true },
+    ]);
+    let turn = 0;
+    const count = () => {
+      turn += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    const turnsOfReads = new Set<number>();
+    const { read } = OfficeMarkup.prototype;
+    const reads = spyOn(OfficeMarkup.prototype, "read").mockImplementation(function (
+      this: OfficeMarkup,
+      ...piece
+    ) {
+      turnsOfReads.add(turn);
+      return read.apply(this, piece);
+    });
+    expect(await inspect("docx", bytes)).toEqual({ kind: "clean" });
+    reads.mockRestore();
+    clearImmediate(next);
+    expect(turnsOfReads.size).toBeGreaterThan(30);
   });
 });
 
