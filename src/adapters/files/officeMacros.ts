@@ -28,10 +28,12 @@ function relationshipFault(attributes: XmlTag["attributes"]): string | null {
 
 /** Checks the start of a field's instruction. `isOpen`: a nested field may still add to its name. */
 function instructionFault(text: string, isOpen: boolean): string | null {
-  if (text.length >= INSTRUCTION_CHARS_MAX && !/\s/.test(text)) return REACHING;
   const begun = unescapeXml(text).trimStart();
   const name = /^\S*/.exec(begun)?.[0].toUpperCase() ?? "";
-  const isWhole = !isOpen || begun.length > name.length;
+  const isEnded = begun.length > name.length;
+  // The rest of the name was not kept.
+  if (!isEnded && text.length >= INSTRUCTION_CHARS_MAX) return REACHING;
+  const isWhole = !isOpen || isEnded;
   const reaches = REACHING_FIELDS.some((field) => (isWhole ? field === name : field.startsWith(name)));
   return reaches ? REACHING : null;
 }
@@ -39,7 +41,7 @@ function instructionFault(text: string, isOpen: boolean): string | null {
 /** Looks for anything that makes an opened office document fetch or run something: DDE, OLE, outside templates. */
 class OfficeVisitor implements XmlVisitor {
   fault: string | null = null;
-  /** The instructions of the open fields; null for a field past its instruction. */
+  /** The instructions of the open fields; null for a field whose instruction has been checked. */
   private readonly fields: (string | null)[] = [];
   private isInstruction = false;
 
@@ -78,15 +80,15 @@ class OfficeVisitor implements XmlVisitor {
   }
 
   private fieldFault(kind: string | undefined): string | null {
-    const instruction = this.fields.at(-1);
-    if (kind === "begin") {
-      this.fields.push("");
-      // A nested field may supply letters of the name: QUOTE returns any text.
-      return typeof instruction === "string" ? instructionFault(instruction, true) : null;
-    }
-    if (kind === "separate") this.fields[this.fields.length - 1] = null;
+    if (kind !== "begin" && kind !== "separate" && kind !== "end") return null;
+    const last = this.fields.length - 1;
+    const instruction = this.fields[last];
+    // Once is enough: a name that is sound so far stays so, and there may be thousands of nested fields.
+    if (instruction !== undefined) this.fields[last] = null;
+    if (kind === "begin") this.fields.push("");
     if (kind === "end") this.fields.pop();
-    return typeof instruction === "string" ? instructionFault(instruction, false) : null;
+    // A nested field may supply letters of the name: QUOTE returns any text.
+    return typeof instruction === "string" ? instructionFault(instruction, kind === "begin") : null;
   }
 }
 

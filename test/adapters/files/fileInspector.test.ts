@@ -432,6 +432,7 @@ describe("a document", () => {
     ["one in pieces", field(" D", "DEA", "UTO ", "x"), LINK],
     ["one in references", field("&#68;&#x0000000044;E x"), LINK],
     ["one in a CDATA section", field("<![CDATA[DDEAUTO x]]>"), LINK],
+    ["one behind thousands of blanks in references", field("&#32; ".repeat(900), "DDEAUTO x"), LINK],
     [
       "one within a field",
       paragraph(begin + instruction(" IF ") + begin + instruction("DDE x") + end + end),
@@ -820,6 +821,17 @@ describe("XML that comes in pieces", () => {
     for (const search of searches) search.mockRestore();
     expect(events).toEqual(['<a [["x",">"]]>']);
     expect(calls).toBeLessThan(2 * pairs);
+  });
+
+  test("has each field's instruction checked once, however many fields are nested in it", () => {
+    const nested = '<fldChar fldCharType="begin"/><fldChar/><fldChar fldCharType="end"/>';
+    const instruction = `<instrText>PAGE ${"&lt;".repeat(1_000)}</instrText>`;
+    const xml = `<a><fldChar fldCharType="begin"/>${instruction}${nested.repeat(1_000)}</a>`;
+    const replaces = spyOn(String.prototype, "replace");
+    expect(new OfficeMarkup().read(Buffer.from(xml), true)).toBeNull();
+    const calls = replaces.mock.calls.length;
+    replaces.mockRestore();
+    expect(calls).toBeLessThan(10);
   });
 
   test("lets other work go on, even if it is not compressed", async () => {
