@@ -94,6 +94,23 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(byId.location).toBe(`/dashboard/messages/${samples.failed}`);
   });
 
+  test("a search that finds nothing explains addresses only if it has one", async () => {
+    for (const [text, hasAddress] of [
+      ["to:nobody@example.com", true],
+      ["nobody@example.com status:bounced", true],
+      ["from:other@example.com", true],
+      ["key:abc", false],
+      ["reason:mailbox_full", false],
+    ] as const) {
+      const { html } = await search(text);
+      expect(html).toContain("No message matches");
+      expect({ text, isExplained: html.includes("Addresses must be complete") }).toEqual({
+        text,
+        isExplained: hasAddress,
+      });
+    }
+  });
+
   test("in the inbox come page by page", async () => {
     const other = await service.tenant();
     const ids: string[] = [];

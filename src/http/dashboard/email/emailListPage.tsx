@@ -261,10 +261,12 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
   if (searchText(search.words) !== "") {
     return (
       <Empty title="No message matches">
-        <p>
-          Addresses must be complete: the log keeps them in a form that can be compared, but not searched in
-          part.
-        </p>
+        {search.words.to === undefined && search.words.from === undefined ? null : (
+          <p>
+            Addresses must be complete: the log keeps them in a form that can be compared, but not searched in
+            part.
+          </p>
+        )}
         <p>
           <a href={context.to("/messages")}>Show all messages</a>
         </p>
