@@ -125,6 +125,21 @@ describe("a new message in the dashboard", () => {
     expect((await tenant.call("GET", "/api/v1/emails")).json.data).toEqual([]);
   });
 
+  test("and a test send say that test mail does not count and is not suppressed", async () => {
+    const template = await fixture.tenant.call("POST", "/api/v1/templates", { body: { name: "Order" } });
+    const versions = `/templates/${template.json.id}/versions`;
+    const body = { subject: "Order", text: "Thank you." };
+    const version = await fixture.tenant.call("POST", `/api/v1${versions}`, { body });
+    const { headers } = await fixture.visitor.post("/mail", { show: "test" });
+    const tester = visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
+    for (const path of [PATH, `${versions}/${version.json.id}/test-send`]) {
+      expect((await fixture.visitor.get(path)).html).toContain("it counts, it is logged");
+      const { html } = await tester.get(path);
+      expect(html).toContain("does not count towards the daily limit, and suppressions do not apply to it");
+      expect(html).not.toContain("it counts");
+    }
+  });
+
   test("is sent once by a key that may not read it, which sees its id on the form", async () => {
     const { apiKey } = await fixture.tenant.withKey({ scopes: ["email:send"] });
     const visitor = await logIn(fixture.service.url, apiKey);

@@ -48,7 +48,6 @@ async function newEmailPage(
     body: (
       <>
         <Heading title="New message" />
-        <p>It is a message like any other: it counts, it is logged, and a suppressed recipient gets none.</p>
         {addresses.length > 0 ? null : (
           <p class="notice">
             No sender that may send was found.{" "}

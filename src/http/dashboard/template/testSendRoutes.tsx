@@ -57,9 +57,6 @@ async function testSendPage(
     body: (
       <>
         <Heading title={`Test send of version ${version.number}`} />
-        <p>
-          It is a message like any other: it counts, it is logged, and a suppressed recipient does not get it.
-        </p>
         <SendForm
           context={context}
           action={`${at}/test-send`}
