@@ -21,7 +21,7 @@ describe("the pages of webhooks", () => {
   beforeAll(async () => {
     world = await startWebhookWorld(
       sqliteStore,
-      ["one", "two", "three", "four", "five", "six", "seven", "eight"],
+      ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"],
       {
         answer: (_call, response) => {
           response.statusCode = status;
@@ -90,10 +90,20 @@ describe("the pages of webhooks", () => {
       event_types: "email.opened",
     });
     expect(unknownType.status).toBe(422);
-    await registered("two");
-    const duplicate = await visitor.post("/webhooks/new", { url: world.urlOf("two") });
-    expect(duplicate.status).toBe(422);
-    expect(duplicate.html).toContain('id="url-fault"');
+  });
+
+  test("an address that another endpoint has leads to that endpoint", async () => {
+    const id = await registered("two");
+    const other = await registered("nine");
+    // The service compares URLs in their normalised form.
+    const url = world.urlOf("two").replace("two.", "TWO.");
+    for (const path of ["/webhooks/new", `/webhooks/${other}/edit`]) {
+      const { status, html } = await visitor.post(path, { url });
+      expect(status).toBe(422);
+      const [fault = ""] = /id="url-fault">.*?<\/span>/s.exec(html) ?? [];
+      expect(fault).toContain(`already: <a href="/dashboard/webhooks/${id}">open it</a>.`);
+      expect(html).not.toContain("PATCH");
+    }
   });
 
   test("an endpoint is changed, disabled, enabled and deleted", async () => {

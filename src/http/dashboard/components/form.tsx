@@ -72,7 +72,7 @@ interface FieldProps {
   /** What it may hold. */
   readonly hint?: string;
   /** What is wrong with the value. */
-  readonly fault?: string | undefined;
+  readonly fault?: Child;
   readonly isRequired?: boolean;
   readonly maxLength?: number;
   readonly placeholder?: string;
@@ -201,7 +201,7 @@ export const CheckBox: FC<CheckBoxProps> = ({ name, value, label, isChecked }) =
 );
 
 /** Why a form or request was refused; nothing if it was not. */
-export const Refusal: FC<{ readonly text: string | null | undefined }> = ({ text }) =>
+export const Refusal: FC<{ readonly text: Child }> = ({ text }) =>
   text ? (
     <p class="refusal" role="alert">
       {text}
@@ -210,7 +210,7 @@ export const Refusal: FC<{ readonly text: string | null | undefined }> = ({ text
 
 export interface EntryFormProps extends Pick<PostFormProps, "context" | "action" | "children"> {
   /** What is wrong with the form as a whole. */
-  readonly refusal?: string | null | undefined;
+  readonly refusal?: Child;
   /** The word on the button. */
   readonly verb: string;
   /** Where Cancel leads; without it there is no such button. */

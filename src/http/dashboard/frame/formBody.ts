@@ -1,3 +1,4 @@
+import type { Child } from "hono/jsx";
 import type { IncomingBody } from "../../body/bodyAdmission.ts";
 import { mediaTypeOf, readBytes, requireIdentity } from "../../body/bodyBytes.ts";
 import { Problem } from "../../server/problem.ts";
@@ -26,7 +27,7 @@ export async function readForm(
 /** The name, value and fault of a form's fields, each by its name: as submitted, or as they are before that. */
 export function formFields(
   form: URLSearchParams,
-  faults: Readonly<Record<string, string>> = {},
+  faults: Readonly<Record<string, Child>> = {},
   read: typeof fieldOf = fieldOf,
 ) {
   return (name: string, initial = "") => ({

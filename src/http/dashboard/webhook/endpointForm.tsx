@@ -1,11 +1,13 @@
 /** @jsxImportSource hono/jsx */
-import type { FC } from "hono/jsx";
-import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
+import type { Child, FC } from "hono/jsx";
+import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
+import { ENDPOINTS_MAX } from "../../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
 import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
 import { webhookEndpointOperations } from "../../webhook/webhookEndpointOperations.ts";
 import { CheckBox, EntryForm, Field } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { fieldOf, formFields } from "../frame/formBody.ts";
 
@@ -33,19 +35,37 @@ export function checkedInput(form: URLSearchParams): EndpointInput {
 }
 
 /** Faults by field; `""` is for the form as a whole. */
-export type EndpointFaults = Readonly<Record<string, string>>;
+export type EndpointFaults = Readonly<Record<string, Child>>;
 
 /** The faults of the fields in a refusal. Rethrows any other error. */
 export function faultsOf(error: unknown): EndpointFaults {
   if (!(error instanceof Problem) || error.status >= 500) throw error;
   const { errors = [] } = error.options;
-  if (errors.length === 0) {
-    const isAddress = error.code === "WEBHOOK_ALREADY_EXISTS";
-    return { [isAddress ? "url" : ""]: `${error.message}.` };
-  }
+  if (errors.length === 0) return { "": `${error.message}.` };
   return Object.fromEntries(
     errors.map(({ pointer, message }) => [pointer.split("/")[1] ?? "", `It ${message}.`]),
   );
+}
+
+/** The fault of a URL that another endpoint of the workspace has, with a link to that endpoint. */
+export async function urlTakenFault(
+  { webhooks }: DashboardOptions,
+  { to, workspaceId }: PageContext,
+  url: string,
+): Promise<EndpointFaults> {
+  const db = await webhooks.caughtUpEndpoints(workspaceId);
+  const all = listWebhookEndpoints(db, workspaceId, { limit: ENDPOINTS_MAX });
+  const holder = all.find((endpoint) => endpoint.url === url);
+  const fault = "An endpoint of this workspace has this address already";
+  // It may have been deleted meanwhile.
+  if (holder === undefined) return { url: `${fault}.` };
+  return {
+    url: (
+      <>
+        {fault}: <a href={to(`/webhooks/${holder.id}`)}>open it</a>.
+      </>
+    ),
+  };
 }
 
 interface EndpointFormProps {

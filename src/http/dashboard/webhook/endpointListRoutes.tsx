@@ -11,7 +11,7 @@ import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { checkedInput, type EndpointFaults, EndpointForm, faultsOf } from "./endpointForm.tsx";
+import { checkedInput, type EndpointFaults, EndpointForm, faultsOf, urlTakenFault } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";
 import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";
 import { WEBHOOKS } from "./endpointOfPath.ts";
@@ -32,7 +32,7 @@ export function endpointListRoutes(options: DashboardOptions): readonly Dashboar
       try {
         return await added(options, context);
       } catch (error) {
-        return { ...newPage(context, faultsOf(error)), status: 422 };
+        return refusedPage(context, faultsOf(error));
       }
     }),
   ];
@@ -49,10 +49,13 @@ async function withHealth(
   });
 }
 
-async function added({ deps, webhooks }: DashboardOptions, context: PageContext): Promise<Page> {
+async function added(options: DashboardOptions, context: PageContext): Promise<Page> {
+  const { deps, webhooks } = options;
   const input = checkedInput(context.form);
   const url = await destinationOf(input.url, webhooks.rules);
   const outcome = await registerWebhookEndpoint(deps, { ...input, url }, context.commandContext());
+  if (outcome.kind === "alreadyExists")
+    return refusedPage(context, await urlTakenFault(options, context, url));
   if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
   return secretPage(context, {
     endpointId: outcome.id,
@@ -61,6 +64,10 @@ async function added({ deps, webhooks }: DashboardOptions, context: PageContext)
     title: "The endpoint was added",
     advice: "Give it to whatever listens there: with it the signature of every call can be checked.",
   });
+}
+
+function refusedPage(context: PageContext, faults: EndpointFaults): Page {
+  return { ...newPage(context, faults), status: 422 };
 }
 
 function newPage(context: PageContext, faults: EndpointFaults | null): Page {

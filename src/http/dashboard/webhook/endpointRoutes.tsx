@@ -6,7 +6,10 @@ import {
   webhookDelivery,
 } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
-import { updateWebhookEndpoint } from "../../../commands/webhook/changeWebhookEndpoint.ts";
+import {
+  type EndpointChange,
+  updateWebhookEndpoint,
+} from "../../../commands/webhook/changeWebhookEndpoint.ts";
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
 import { isUuid, webhookDeliveryId } from "../../../kernel/ids.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
@@ -19,7 +22,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { failureText } from "./deliveryPage.tsx";
-import { checkedInput, type EndpointFaults, EndpointForm, faultsOf } from "./endpointForm.tsx";
+import { checkedInput, type EndpointFaults, EndpointForm, faultsOf, urlTakenFault } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";
 import { endpointOf, WEBHOOKS } from "./endpointOfPath.ts";
 import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpointPage.tsx";
@@ -33,11 +36,8 @@ export function endpointRoutes(options: DashboardOptions): readonly DashboardRou
     ),
     post("/webhooks/:id/edit", "webhook:manage", async (context) => {
       const endpoint = await endpointOf(options, context);
-      try {
-        await change(options, context, endpoint);
-      } catch (error) {
-        return { ...editPage(context, endpoint, faultsOf(error)), status: 422 };
-      }
+      const faults = await change(options, context, endpoint).catch(faultsOf);
+      if (faults !== null) return { ...editPage(context, endpoint, faults), status: 422 };
       return context.seeOther(`/webhooks/${endpoint.id}`, "The endpoint was changed.");
     }),
   ];
@@ -100,17 +100,21 @@ function filtersOf(query: URLSearchParams): DeliveryFilters {
   };
 }
 
+/** Changes the endpoint as the form says; null, or the faults of the form. Throws a `Problem` for other refusals. */
 async function change(
-  { deps, webhooks }: DashboardOptions,
-  { form, commandContext }: PageContext,
+  options: DashboardOptions,
+  context: PageContext,
   endpoint: WebhookEndpointRow,
-): Promise<void> {
-  const { url, ...others } = checkedInput(form);
+): Promise<EndpointFaults | null> {
+  const { deps, webhooks } = options;
+  const { url, ...others } = checkedInput(context.form);
   // Do not look up an unchanged address: the rest can be changed even while its name does not resolve.
   const moved = url === endpoint.url ? {} : { url: await destinationOf(url, webhooks.rules) };
-  const outcome = await updateWebhookEndpoint(deps, endpoint.id, { ...others, ...moved }, commandContext());
-  if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
+  const wanted: EndpointChange = { ...others, ...moved };
+  const outcome = await updateWebhookEndpoint(deps, endpoint.id, wanted, context.commandContext());
+  if (outcome === "alreadyExists") return urlTakenFault(options, context, wanted.url ?? url);
   if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+  return null;
 }
 
 function editPage(context: PageContext, endpoint: WebhookEndpointRow, faults: EndpointFaults | null): Page {
