@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { webhooksStream } from "../../../src/domain/webhook/events.ts";
 import { webhookDeliveryStream } from "../../../src/domain/webhookDelivery/events.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
 import type { Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -246,5 +247,25 @@ describe("the pages of webhooks", () => {
     expect((await visitor.get(`/webhooks/${id}/deliveries/${delivery}`)).status).toBe(200);
     expect((await otherVisitor.get(`/webhooks/${id}/deliveries/${delivery}`)).status).toBe(404);
     expect((await visitor.get("/webhooks/not-an-id")).status).toBe(404);
+  });
+});
+
+describe("a development endpoint where nothing listens", () => {
+  const settings = { DELIVERY: "on", SMTP_URL: "outbox:", WEBHOOK_ALLOW_PRIVATE_HOSTS: "localhost:1" };
+  const fixture = dashboardFixture(sqliteStore, settings);
+
+  test("is said to accept no connection: it needs neither TLS nor a public address", async () => {
+    const { tenant, visitor } = fixture;
+    const { json } = await tenant.call("POST", "/webhooks", { body: { url: "http://localhost:1/dead" } });
+    const { location } = await visitor.post(`/webhooks/${json.id}/test`);
+    const path = (location ?? "").replace(/^\/dashboard/, "");
+    const page = async () => (await visitor.get(path)).html;
+    await until(async () => (await page()).includes("It failed because"), "the call to fail");
+    const [, why = ""] = /It failed because ([^<]+)\.<\/p>/.exec(await page()) ?? [];
+    expect(why).toEndWith("or nothing there accepts a connection (over TLS for https)");
+    expect(why).not.toContain("public");
+    const openApi = (await tenant.call("GET", "/openapi.json")).json;
+    const { reason } = openApi.components.schemas.WebhookAttempt.properties;
+    expect(JSON.stringify(reason)).toContain(why);
   });
 });

@@ -149,7 +149,8 @@ const Attempts: FC<{ readonly delivery: WholeDelivery }> = ({ delivery: { attemp
 );
 
 const REASONS: Readonly<Record<string, string>> = {
-  unreachable: "its name has no public address, or nothing there accepts a TLS connection",
+  unreachable:
+    "its name has no address that may be called, or nothing there accepts a connection (over TLS for https)",
   tls: "its certificate was not accepted",
   timeout: "there was no answer in time",
   broken_answer: "the connection ended before the answer did",
