@@ -382,6 +382,24 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect((await visitor.get(`${at}/files/0`)).status).toBe(404);
   });
 
+  test("with files show the headers of the mail that a relay gets, as long as the files are there", async () => {
+    const content = Buffer.from("Thank you.").toString("base64");
+    const file = { filename: "terms.txt", content_type: "text/plain", content };
+    const { json } = await tenant.send(newKey(), message({ attachments: [file] }));
+    const at = `/messages/${json.id}`;
+    const headers = async () =>
+      /<pre class="paper">(.*?)<\/pre>/s.exec((await visitor.get(`${at}?show=headers`)).html)?.[1];
+    const [sent = ""] = (await visitor.get(`${at}/source.eml`)).html.split("\r\n\r\n");
+    expect(sent).toContain("Content-Type: multipart/mixed;");
+    expect((await headers())?.split(/\r?\n/)).toEqual(escapeHtml(sent).split("\r\n"));
+    await service.log.content.removeOwner({ workspaceId: tenant.workspaceId, ownerId: json.id });
+    expect((await visitor.get(`${at}/source.eml`)).status).toBe(404);
+    const shown = await visitor.get(`${at}?show=headers`);
+    expect(shown.status).toBe(200);
+    expect(shown.html).toContain("A file of the message is gone");
+    expect(await headers()).toBeUndefined();
+  });
+
   test("show the images that came with them, and ask nobody for others", async () => {
     const png =
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";

@@ -38,7 +38,9 @@ export function emailRoutes(options: Options): readonly DashboardRoute[] {
     }),
     get("/messages/:id/source.eml", "email:read", async (context) => {
       const view = await messageOf(options, context);
-      const mime = await withRoomFor(context.request, fileBytesOf(view), () => mimeOf(options, view));
+      const mime = await mimeOf(options, context, view);
+      if (mime === null)
+        throw new Problem("NOT_FOUND", { detail: "the content of the message, or a file of it, is gone" });
       return downloadResponse(mime, `${view.id}.eml`, "message/rfc822");
     }),
     get("/messages/:id/files/:index", "email:read", (context) => fileOf(options, context)),
@@ -96,9 +98,7 @@ async function partBody(options: Options, context: PageContext, view: EmailView,
     return <HtmlPart at={at} isPhoneWide={context.query.get("width") === "phone"} />;
   if (part === "text" && content?.text !== undefined) return <TextPart text={content.text} />;
   if (part === "headers" && content !== null)
-    return (
-      <HeadersPart mime={options.buildMime(mailMessage(view.id, view.email, { ...content, files: [] }))} />
-    );
+    return <HeadersPart mime={await mimeOf(options, context, view)} />;
   if (part === "files" && content !== null) return <FilesPart at={at} view={view} />;
   return timelinePart(options, context, view);
 }
@@ -118,13 +118,14 @@ async function showTimeline(options: Options, context: PageContext): Promise<Pag
   return { title: "Timeline", above: aboveMessage(view), body };
 }
 
-async function mimeOf({ deps, buildMime }: Options, { id, email, content }: EmailView) {
-  const files =
-    content && (await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []));
-  if (content === null || files === null) {
-    throw new Problem("NOT_FOUND", { detail: "the content of the message, or a file of it, is gone" });
-  }
-  return buildMime(mailMessage(id, email, { ...content, files }));
+/** The mail as a relay gets it; null if the content of the message, or a file of it, is gone. */
+async function mimeOf({ deps, buildMime }: Options, { request }: PageContext, view: EmailView) {
+  const { id, email, content } = view;
+  if (content === null) return null;
+  return withRoomFor(request, fileBytesOf(view), async () => {
+    const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
+    return files === null ? null : buildMime(mailMessage(id, email, { ...content, files }));
+  });
 }
 
 /** The HTML of a message with its own images. */

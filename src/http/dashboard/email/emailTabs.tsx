@@ -33,8 +33,11 @@ export const HtmlPart: FC<FrameProps> = ({ at, isPhoneWide }) => (
 
 export const TextPart: FC<{ readonly text: string }> = ({ text }) => <pre class="paper">{text}</pre>;
 
-/** The headers as a relay gets them. */
-export const HeadersPart: FC<{ readonly mime: Uint8Array }> = ({ mime }) => {
+/** The headers as a relay gets them. `mime` is null if a file of the message is gone. */
+export const HeadersPart: FC<{ readonly mime: Uint8Array | null }> = ({ mime }) => {
+  // The boundary of the parts depends on the bytes of the files.
+  if (mime === null)
+    return <p class="soft">A file of the message is gone, so the headers cannot be shown as they were.</p>;
   const text = new TextDecoder().decode(mime.subarray(0, HEADER_BYTES_MAX));
   return <pre class="paper">{text.slice(0, text.indexOf("\r\n\r\n"))}</pre>;
 };
