@@ -33,14 +33,16 @@ function findingLine(finding: Finding): string {
   return `${kind}  ${place}  ${why}${seal === null ? "" : ` (seal ${seal})`}`;
 }
 
-function checkedLines({ events, streams, chain }: LogVerification): readonly string[] {
-  const { seals, signed, signedSince, covered } = chain;
+function checkedLines(result: LogVerification): readonly string[] {
+  const { events, streams, compared, erased, chain } = result;
+  const { seals, signed, signedSince } = chain;
   return under("checked", [
     "how the store keeps the log: its files or settings, its schema and indexes",
     `${counted(events, "event")} in ${counted(streams, "stream")}: order, gaps, ends, kinds, and a reason for everything erased`,
     seals === 0
       ? "no seal: there is none, so a change that keeps the order of each stream would not show"
-      : `${covered} of them against ${counted(seals, "seal")}, ${signed} of them signed`,
+      : `${compared} of them against ${counted(seals, "seal")}, ${signed} of them signed`,
+    ...(erased === 0 ? [] : [`the seals also cover ${counted(erased, "event")} erased since`]),
     ...(signedSince === null
       ? []
       : [`signed since ${signedSince}: if you set up the key before that, somebody has rewritten the seals`]),
@@ -60,12 +62,16 @@ function foundLines({ findings, kinds }: LogVerification): readonly string[] {
   ];
 }
 
-function sealLines({ chain, uncovered }: LogVerification, now: EpochMs): readonly string[] {
+function sealLines(result: LogVerification, now: EpochMs): readonly string[] {
+  const { chain, uncovered, neverSealed } = result;
   const { lastAt, lastHash } = chain;
   if (lastAt === null) return [];
   const secondsAgo = Math.round((now - epochMs(lastAt)) / SECOND_MS);
   return [
-    line("not sealed", `${counted(uncovered, "event")} that came since the last seal, ${secondsAgo} s ago`),
+    ...under("not sealed", [
+      `${counted(uncovered, "event")} that came since the last seal, ${secondsAgo} s ago`,
+      `${counted(neverSealed, "event")} that no seal ever covers, such as the seals themselves`,
+    ]),
     line("keep", `the last seal's digest, elsewhere, for --digest next time: ${lastHash}`),
   ];
 }

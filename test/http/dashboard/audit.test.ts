@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { recordBackupOrExport } from "../../../src/commands/instance/recordBackupOrExport.ts";
+import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
-import { testStores } from "../../support/stores/stores.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
+import { sqliteStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -164,4 +166,38 @@ describe.each(await testStores())("the audit in the dashboard on $name", (store)
     expect(html).toContain("<td>Backup</td>");
     expect(html).not.toContain("/var/backups/one");
   });
+});
+
+describe("the figures of a verification", () => {
+  const fixture = dashboardFixture(sqliteStore, { AUDIT_SEAL_INTERVAL_MS: "20" });
+
+  test(
+    "add up after sealed events were erased, on the page and on the command line",
+    async () => {
+      const { service, tenant } = fixture;
+      const { store } = service.log;
+      const operator = await logInAsOperator(service, tenant);
+      const { json } = await tenant.send(newKey(), message({ to: "suppressed@simulator.test" }));
+      const sealedStreams = async () =>
+        (await store.read(AUDIT_STREAM, 0, 100)).flatMap((event) => auditCodec.decode(event).data.streams);
+      await until(async () => (await sealedStreams()).includes(`email-${json.id}`), "a seal of the message");
+      expect((await tenant.call("DELETE", `/api/v1/emails/${json.id}/content`)).status).toBe(200);
+
+      await operator.post("/audit/seals/verify");
+      const page = async () => (await operator.get("/audit/seals")).html;
+      const hasEnded = async () => (await page()).includes("nothing found");
+      await until(hasEnded, "the end of the verification", TEST_MS_MAX / 2);
+      const html = await page();
+      const figure = (name: string) => Number(new RegExp(`<dt>${name}</dt><dd>(\\d+)`).exec(html)?.[1]);
+      expect(figure("Sealed") + figure("Not sealed yet") + figure("Never sealed")).toBe(figure("Checked"));
+      expect(figure("Erased since")).toBeGreaterThan(0);
+
+      const { out } = await runCommand(["audit", "verify"], service.app.dataDir);
+      const count = (text: string) => Number(new RegExp(`(\\d+) ${text}`).exec(out)?.[1]);
+      const parts = [count("of them against"), count("events? that came"), count("events? that no seal")];
+      expect(parts.reduce((sum, part) => sum + part)).toBe(count("events in"));
+      expect(count("events? erased since")).toBe(figure("Erased since"));
+    },
+    TEST_MS_MAX,
+  );
 });

@@ -17,6 +17,16 @@ interface NamedEvent extends SealedEvent {
   readonly seal: number;
 }
 
+/** What became of the events that the seals or the log name. */
+export interface SealMatch {
+  /** Events in the log that a seal covers. */
+  readonly compared: number;
+  /** Events that a seal covers, and that were erased for a reason in the log. */
+  readonly erased: number;
+  /** Events that no seal covers yet. */
+  readonly uncovered: number;
+}
+
 /** A waiting event, and its index in the seal that names it. */
 interface RowPage {
   readonly row: Waiting;
@@ -45,6 +55,8 @@ const TABLES = [
 export class SealMatcher {
   /** Whether seals before the next one are lost, so the events they named may still be waiting. */
   private areSealsLost = false;
+  private compared = 0;
+  private erased = 0;
 
   constructor(
     private readonly db: ReadDatabaseFile,
@@ -97,8 +109,8 @@ export class SealMatcher {
     this.db.run("DELETE FROM waiting WHERE seq <= ?", found.at(-1)?.row.seq ?? 0);
   }
 
-  /** Reports the events that did not turn up, and those that no seal expected. Returns how many no seal covers yet. */
-  finish(): number {
+  /** Reports the events that did not turn up, and those that no seal expected. */
+  finish(): SealMatch {
     if (this.db.get("SELECT 1 FROM absent LIMIT 1")) {
       this.db.run("CREATE INDEX waiting_by_name ON waiting (stream, revision)");
     }
@@ -107,7 +119,8 @@ export class SealMatcher {
       (SELECT 1 FROM carried c WHERE c.stream = s.stream AND c.revision = s.revision AND c.leaf = s.leaf)`;
     for (const row of this.db.rows(surplus))
       this.report("inserted", row as unknown as NamedEvent, "it was not there when the log was sealed");
-    return Number(this.db.get("SELECT count(*) AS rest FROM waiting WHERE there = 1")?.rest);
+    const uncovered = Number(this.db.get("SELECT count(*) AS rest FROM waiting WHERE there = 1")?.rest);
+    return { compared: this.compared, erased: this.erased, uncovered };
   }
 
   private *waiting(): Iterable<Waiting> {
@@ -119,6 +132,8 @@ export class SealMatcher {
   private compareFound(found: readonly RowPage[], sealed: readonly SealedEvent[], seal: number): void {
     const inOrder = found.map(({ index }) => index).sort((a, b) => a - b);
     found.forEach(({ row, index }, at) => {
+      if (row.isThere) this.compared += 1;
+      else this.erased += 1;
       if (row.leaf !== sealed[index]?.leaf) this.report("changed", { ...row, seal }, notWhat(row.isThere));
       else if (inOrder[at] !== index) this.report("moved", { ...row, seal }, ELSEWHERE);
     });
@@ -144,16 +159,21 @@ export class SealMatcher {
       this.db.get("SELECT leaf FROM surplus WHERE stream = ? AND revision = ?", ...name) ??
       this.db.get("SELECT leaf FROM waiting WHERE there = 1 AND stream = ? AND revision = ?", ...name);
     if (elsewhere) {
+      this.compared += 1;
       if (elsewhere.leaf === leaf) this.report("moved", event, ELSEWHERE);
       else this.report("changed", event, notWhat(true));
       this.db.run("DELETE FROM surplus WHERE stream = ? AND revision = ?", ...name);
       return;
     }
     const carried = this.db.all("SELECT leaf FROM carried WHERE stream = ? AND revision = ?", ...name);
-    if (carried.some((row) => row.leaf === leaf)) return;
-    if (carried.length > 0) this.report("changed", event, notWhat(false));
-    else if (!losesEventHashes(stream) || revision >= this.order.released(stream))
+    const isUnhashed = losesEventHashes(stream) && revision < this.order.released(stream);
+    if (carried.length === 0 && !isUnhashed) {
       this.report("removed", event, "it was sealed, and no event permits its removal");
+      return;
+    }
+    this.erased += 1;
+    if (carried.length > 0 && !carried.some((row) => row.leaf === leaf))
+      this.report("changed", event, notWhat(false));
   }
 
   private report(kind: FindingKind, { stream, revision, seal }: NamedEvent, detail: string): void {

@@ -19,7 +19,7 @@ import { type Finding, type FindingKind, findingsIn } from "./auditFindings.ts";
 import { AuditSealChain, type AuditSealChainReport } from "./auditSealChain.ts";
 import { PermittedErasures } from "./permittedErasures.ts";
 import { RevisionGaps } from "./revisionGaps.ts";
-import { SealMatcher } from "./sealMatcher.ts";
+import { type SealMatch, SealMatcher } from "./sealMatcher.ts";
 import { unknownEvent } from "./unknownEventTypes.ts";
 
 export interface VerifyLogOptions {
@@ -39,12 +39,12 @@ export interface VerifyLogOptions {
   readonly signal: AbortSignal;
 }
 
-export interface LogVerification {
-  /** Events that were read, including seals. */
+export interface LogVerification extends SealMatch {
+  /** Events that were read: those that a seal covers, those that none covers yet, and those that none ever does. */
   readonly events: number;
+  /** Events that no seal ever covers: the seals themselves, imports, and running services. */
+  readonly neverSealed: number;
   readonly chain: AuditSealChainReport;
-  /** Events that no seal covers yet. */
-  readonly uncovered: number;
   readonly findings: number;
   /** How many of each kind, the most first. */
   readonly kinds: readonly { readonly kind: FindingKind; readonly count: number }[];
@@ -189,6 +189,7 @@ class LogCheck {
   private readonly erasures;
   private readonly sealed;
   private readonly chain;
+  private neverSealed = 0;
 
   constructor(db: ReadDatabaseFile, trusted: readonly PublicKey[], kept: string | null) {
     this.findings = findingsIn(db);
@@ -208,6 +209,7 @@ class LogCheck {
 
   take(event: RecordedEvent): void {
     this.checkKnown(event);
+    if (event.stream === AUDIT_STREAM || !isLogEvent(event)) this.neverSealed += 1;
     if (event.stream === AUDIT_STREAM) {
       this.order.see(event);
       const seal = this.chain.take(event, this.leafOf(event));
@@ -225,12 +227,13 @@ class LogCheck {
 
   finish(lastSeal: number | null): Omit<LogVerification, "events" | "streams"> {
     const chain = this.chain.finish(lastSeal);
-    const uncovered = this.sealed.finish();
+    const match = this.sealed.finish();
     this.order.finish();
-    const { findings } = this;
+    const { findings, neverSealed } = this;
     return {
       chain,
-      uncovered,
+      ...match,
+      neverSealed,
       findings: findings.count(),
       kinds: findings.byKind(),
       shown: findings.first(FINDINGS_SHOWN_MAX),

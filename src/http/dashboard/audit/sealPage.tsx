@@ -125,12 +125,11 @@ const Verification: FC<VerificationProps> = ({ context, task, now }) => {
       <Facts
         facts={[
           ["Checked", `${grouped(log.events)} events in ${counted(log.streams, "stream", "streams")}`],
-          [
-            "Sealed",
-            `${grouped(log.chain.covered)} of them, by ${counted(log.chain.seals, "seal", "seals")}`,
-          ],
+          ["Sealed", `${grouped(log.compared)} of them, by ${counted(log.chain.seals, "seal", "seals")}`],
+          ["Not sealed yet", `${grouped(log.uncovered)} of them`],
+          ["Never sealed", `${grouped(log.neverSealed)} of them, such as the seals themselves`],
+          ["Erased since", `${counted(log.erased, "event", "events")} that the seals cover as well`],
           ["Signed", counted(log.chain.signed, "seal", "seals")],
-          ["Not sealed yet", counted(log.uncovered, "event", "events")],
         ]}
       />
     </>
