@@ -54,22 +54,30 @@ describeInBrowser("the audit", (browser) => {
     expect(errors).toEqual([]);
   });
 
-  test("a phone shows what an entry is about, every part of a message, and the way to the reference", async () => {
+  const boxOf = async (element: Locator) => {
+    const box = await element.boundingBox();
+    return {
+      top: box?.y ?? 0,
+      right: (box?.x ?? 0) + (box?.width ?? 0),
+      bottom: (box?.y ?? 0) + (box?.height ?? 0),
+    };
+  };
+
+  test("what an entry is about is shown at every width", async () => {
+    const { page } = await open("/audit");
+    for (const width of [390, 1_024, 1_280, 1_440]) {
+      await page.setViewportSize({ width, height: 844 });
+      const targets = await page.locator(".target:has(a)").all();
+      expect(targets.length).toBeGreaterThan(2);
+      // A long name may be cut, but it begins within its cell, below the word for its kind.
+      for (const target of targets)
+        expect((await boxOf(target.locator("a"))).top).toBeLessThan((await boxOf(target)).bottom - 5);
+    }
+  });
+
+  test("a phone shows every part of a message, and the way to the reference", async () => {
     const { page } = await open("/audit");
     await page.setViewportSize({ width: 390, height: 844 });
-    const boxOf = async (element: Locator) => {
-      const box = await element.boundingBox();
-      return {
-        top: box?.y ?? 0,
-        right: (box?.x ?? 0) + (box?.width ?? 0),
-        bottom: (box?.y ?? 0) + (box?.height ?? 0),
-      };
-    };
-    const targets = await page.locator(".target:has(a)").all();
-    expect(targets.length).toBeGreaterThan(2);
-    // A long name may be cut, but it begins within its cell, below the word for its kind.
-    for (const target of targets)
-      expect((await boxOf(target.locator("a"))).top).toBeLessThan((await boxOf(target)).bottom - 5);
     const isWhole = async (name: string) => {
       const { right } = await boxOf(page.getByRole("link", { name }));
       return right > 0 && right <= 390;
