@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { sqliteStore } from "../support/stores/stores.ts";
-import type { Tenant } from "../support/tenants.ts";
+import { message, newKey, type Tenant } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook/webhookWorld.ts";
 import {
@@ -21,7 +21,7 @@ describeInBrowser("the pages of webhooks", (browser) => {
   let delivery: string;
   let isDown = true;
   beforeAll(async () => {
-    world = await startWebhookWorld(sqliteStore, ["shop", "crm", "new"], {
+    world = await startWebhookWorld(sqliteStore, ["shop", "crm", "new", "phone"], {
       answer: (_call, response) => {
         response.statusCode = isDown ? 503 : 200;
         response.end(isDown ? "<b>out of order</b>" : "ok");
@@ -126,6 +126,32 @@ describeInBrowser("the pages of webhooks", (browser) => {
       await plain.page.getByRole("link", { name: "Delete endpoint" }).click();
       await plain.page.getByRole("button", { name: "Delete" }).click();
       await plain.page.getByText("was deleted.").waitFor();
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "on a phone a delivery's message has the room that its time leaves",
+    async () => {
+      const body = { url: world.urlOf("phone"), event_types: ["email.queued"] };
+      const { id } = (await tenant.call("POST", "/webhooks", { body })).json;
+      await tenant.send(newKey(), message());
+      const { page } = await browser.open({ width: 375 });
+      await visitPage(`/webhooks/${id}`)(page);
+      const row = page.locator(".rows tbody tr:has(a[href*='/messages/'])").first();
+      await until(async () => {
+        await page.reload();
+        return (await row.count()) === 1;
+      }, "the delivery of the message");
+      const boxOf = async (element: Locator) => {
+        const { x, width } = (await element.boundingBox()) ?? { x: 0, width: 0 };
+        return { left: x, right: x + width, width };
+      };
+      const shown = await boxOf(row.locator(".clip"));
+      const time = await boxOf(row.locator("td").last());
+      expect(shown.width).toBeGreaterThan(120);
+      expect(time.left).toBeGreaterThanOrEqual(shown.right);
+      expect(time.right).toBeGreaterThan((await boxOf(row)).right - 1);
     },
     TEST_MS_MAX,
   );
