@@ -126,6 +126,71 @@ describe("a mistake", () => {
   });
 });
 
+describe("with --json", () => {
+  /** What needs a running service, a name server or a message. */
+  const ELSEWHERE = ["serve", "dashboard link", "sender check", "email show"];
+
+  /** Every member's name in a value, however deep. */
+  function namesIn(value: unknown): readonly string[] {
+    if (typeof value !== "object" || value === null) return [];
+    const names = Array.isArray(value) ? [] : Object.keys(value);
+    return [...names, ...Object.values(value).flatMap(namesIn)];
+  }
+
+  test(
+    "every command names the members of its result as the API does",
+    async () => {
+      const cwd = join(folder, "names");
+      const data = join(cwd, "data");
+      await mkdir(cwd);
+      const called: string[][] = [];
+      const run = async (env: Record<string, string>, ...calls: readonly string[]) => {
+        const words = calls.map((one) => one.split(" "));
+        called.push(...words);
+        const settings = { DATA_DIR: data, DISK_FREE_BYTES_MIN: "0", ...env };
+        const ends = await runCalls(words.map((one) => ({ words: [...one, "--json"], cwd, env: settings })));
+        expect(ends.map(({ err }) => err)).toEqual(calls.map(() => ""));
+        return ends.map(({ out }) => JSON.parse(out));
+      };
+      await Bun.write(join(cwd, "list.txt"), "bob@example.com\n");
+      const first = await run(
+        {},
+        ...["workspace create Acme", "api-key create", "erasure request ana@example.com"],
+        ...["sender add acme.example", "suppression add ana@example.com", "suppression import list.txt"],
+      );
+      const [{ id: workspaceId }, { id }, [{ id: erasureId }]] = first;
+      const ofOne = await run(
+        {},
+        ...["workspace list", "workspace limits", "workspace pause", "workspace resume"],
+        `workspace rename ${workspaceId} Shop`,
+        ...["sender verify acme.example", "sender disable acme.example", "sender enable acme.example"],
+        ...["sender rename acme.example --name Acme", "sender list"],
+        ...[`api-key rename ${id} shop`, `api-key rotate ${id}`, `api-key revoke ${id}`, "api-key list"],
+        ...["suppression list", "suppression remove ana@example.com"],
+        ...["erasure list", `erasure show ${erasureId}`, `audit log --workspace ${workspaceId}`],
+      );
+      const ofAll = await run(
+        {},
+        ...["audit log", "audit keygen seal.key", "audit seal", "audit verify", "doctor", "version"],
+        ...["projection rebuild", "projection list", "projection verify", "delivery resume"],
+        ...["projection as-of 0s emails --out emails.jsonl", "projection diff 1d 0s emails --out diff.jsonl"],
+        ...["backup create --out copy", "backup verify copy", "log export --out log.zst", "log unfreeze"],
+      );
+      const masterKey = (await Bun.file(join(data, "master.key")).text()).trim();
+      const imported = { DATA_DIR: join(cwd, "imported"), CONTENT_URL: `file:${join(data, "content")}` };
+      const copies = [
+        ...(await run({ DATA_DIR: join(cwd, "restored"), MASTER_KEY: masterKey }, "backup restore copy")),
+        ...(await run({ ...imported, MASTER_KEY: masterKey }, "log import log.zst")),
+      ];
+      const names = new Set(namesIn([...first, ...ofOne, ...ofAll, ...copies]));
+      expect([...names].filter((name) => !/^[a-z0-9]+(_[a-z0-9]+)*$/.test(name))).toEqual([]);
+      const isCalled = (name: string) => called.some((words) => words.join(" ").startsWith(name));
+      expect(commands.map(({ name }) => name).filter((name) => !isCalled(name))).toEqual(ELSEWHERE);
+    },
+    TEST_MS_MAX,
+  );
+});
+
 describe("help", () => {
   const calls = [
     [],

@@ -109,7 +109,7 @@ describe("verify and rebuild", () => {
 
       const rebuilt = await run("projection", "rebuild", "emails", "emails", "--json");
       expect(rebuilt).toMatchObject({ exitCode: 0, err: "" });
-      expect(rebuilt.json).toMatchObject([{ name: "emails", outcome: "current", resumedFrom: null }]);
+      expect(rebuilt.json).toMatchObject([{ name: "emails", outcome: "current", resumed_from: null }]);
       const verified = await run("projection", "verify", "--json");
       expect(verified).toMatchObject({ exitCode: 0, err: "" });
       expect(verified.json.differences).toEqual([]);

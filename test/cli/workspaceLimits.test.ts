@@ -18,7 +18,7 @@ beforeAll(async () => {
   ends = await runCalls([
     call("workspace", "create", "Acme", "--json"),
     call("workspace", "limits"),
-    call("workspace", "limits", "--messages-per-day", "7", "--json"),
+    call("workspace", "limits", "--messages-per-day", "7", "--key-requests-per-second", "0", "--json"),
     call("workspace", "pause"),
     call("workspace", "resume"),
     call("workspace", "create", "Other", "--json"),
@@ -37,7 +37,11 @@ test("limits of the only workspace need no id; which one it is stands first", ()
   const [created, shown, changed] = ends;
   expect(shown).toMatchObject({ status: 0, err: "" });
   expect(shown?.out).toStartWith(`${idOf(created)}  Acme\nmessages-per-day  `);
-  expect(JSON.parse(changed?.out ?? "{}")).toMatchObject({ id: idOf(created), messagesPerDay: 7 });
+  expect(JSON.parse(changed?.out ?? "{}")).toMatchObject({
+    id: idOf(created),
+    messages_per_day: 7,
+    key_requests_per_second: null,
+  });
 });
 
 test("a pause of the only workspace needs no id either", () => {

@@ -108,7 +108,7 @@ function left() {
 async function restored(): Promise<Environment> {
   const env = { DATA_DIR: join(folder, "restored"), CONTENT_URL: `file:${join(folder, "restored-content")}` };
   const result = await runJsonCommand(env, "backup", "restore", join(folder, "backup"));
-  expect(result).toMatchObject({ exitCode: 0, err: "", json: { hasKey: true } });
+  expect(result).toMatchObject({ exitCode: 0, err: "", json: { has_key: true } });
   return env;
 }
 
@@ -183,8 +183,8 @@ describe.each([
         if (resumed.exitCode === 1) resumed = await resume();
         return resumed.exitCode === 0;
       }, "the held mail to be reported");
-      const released = { emails: kept.length, webhookDeliveries: MAILS, verificationMails: 1 };
-      expect(resumed.json.released).toMatchObject({ ...released, mayRepeat: kept.length + MAILS + 1 });
+      const released = { emails: kept.length, webhook_deliveries: MAILS, verification_mails: 1 };
+      expect(resumed.json.released).toMatchObject({ ...released, may_repeat: kept.length + MAILS + 1 });
       await until(() => left().mails === before.mails + kept.length + 1, "the held mail to be sent", WAIT_MS);
       for (const id of kept) {
         const messageIds = copiesOf(id).map(({ messageId }) => messageId);

@@ -33,7 +33,7 @@ export const auditKeygen: Command = {
       if (code === "EEXIST") refuse(`${path} already exists and is not overwritten`);
       throw error;
     }
-    print({ privateKey: file, publicKey: `${file}.pub` }, [
+    print({ private_key: file, public_key: `${file}.pub` }, [
       `private key in ${file}: set AUDIT_SIGNING_KEY_FILE to it`,
       `public key in ${file}.pub: keep it where nobody who can write the log can change it`,
     ]);

@@ -4,6 +4,7 @@ import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
+import { auditEntryJson } from "../../http/audit/auditEntryResource.ts";
 import { withSenderName } from "../../http/audit/auditLogController.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
@@ -169,6 +170,6 @@ export const auditLogCommand: Command = {
     const { config, print } = invocation;
     const asked = argumentsOf(invocation);
     const found = await entries(config, asked);
-    print(found, found.length === 0 ? [noEntries(asked)] : found.map(lineOf));
+    print(found.map(auditEntryJson), found.length === 0 ? [noEntries(asked)] : found.map(lineOf));
   },
 };

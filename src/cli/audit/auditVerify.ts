@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
-import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
+import { type LogVerification, verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/auditSigningKey.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -60,6 +60,12 @@ export const auditVerify: Command = {
   run: (invocation) => interruptible("there is no result", (signal) => verifySeals(invocation, signal)),
 };
 
+function verificationJson({ chain, ...verification }: LogVerification) {
+  const { seals, signed, signedSince, covered, lastAt, lastHash, publicKeys } = chain;
+  const ends = { signed_since: signedSince, last_at: lastAt, last_hash: lastHash };
+  return { ...verification, chain: { seals, signed, covered, ...ends, public_keys: publicKeys } };
+}
+
 async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise<number> {
   const { config, print } = invocation;
   const trusted = trustedKeys(invocation);
@@ -80,6 +86,6 @@ async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise
       signal,
     });
   const result = await withStore(config, check, { evenIfFaulty: true }).finally(bar.end);
-  print(result, verifyReport(result, Date.now()));
+  print(verificationJson(result), verifyReport(result, Date.now()));
   return result.findings > 0 ? 1 : 0;
 }

@@ -28,6 +28,7 @@ import {
   BACKUP_KEY,
   BACKUP_LOG,
   type BackupFacts,
+  backupJson,
   ManifestWriter,
 } from "./backupManifest.ts";
 import { keyOpensLog } from "./keyOpensLog.ts";
@@ -133,15 +134,16 @@ export const backupCreate: Command = {
     const made = await createDirectoryAtomically(out, (directory) =>
       fill(config, directory, { out, withKey }),
     );
-    const { sealedDataKey: _, ...told } = made;
-    invocation.print({ out, withKey, ...told }, [
+    const { contentStoreId, sealed, content, files, bytes, damaged } = made;
+    const copied = { content_store_id: contentStoreId, sealed, content, files, bytes, damaged };
+    invocation.print({ out, with_key: withKey, ...backupJson(made), ...copied }, [
       `${out}: ${fileCountText(made)}, as of ${made.createdAt}`,
-      ...(made.damaged > 0 ? [`${made.damaged} files of content were damaged before they were copied`] : []),
-      ...(made.content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
+      ...(damaged > 0 ? [`${damaged} files of content were damaged before they were copied`] : []),
+      ...(content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
       withKey
         ? "it holds master.key: whoever has the backup can read all of it"
         : "it cannot be opened without the log's MASTER_KEY (DATA_DIR/master.key): keep that in another place",
     ]);
-    return made.damaged > 0 ? 1 : 0;
+    return damaged > 0 ? 1 : 0;
   },
 };

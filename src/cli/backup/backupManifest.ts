@@ -28,6 +28,11 @@ export interface BackupFacts
   readonly content: "directory" | "s3";
 }
 
+/** Which backup it is, under the names that commands print. */
+export function backupJson({ backupId, createdAt, logId }: BackupFacts) {
+  return { backup_id: backupId, created_at: createdAt, log_id: logId };
+}
+
 /** Writes the list of a backup's files while they are copied; it is complete once closed. */
 export class ManifestWriter {
   private readonly hasher = new Bun.CryptoHasher("sha256");

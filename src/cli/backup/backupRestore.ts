@@ -29,6 +29,7 @@ import {
   BACKUP_KEY,
   BACKUP_LOG,
   type BackupFacts,
+  backupJson,
   type CheckedBackup,
   checkBackup,
   readBackupFacts,
@@ -213,7 +214,7 @@ export const backupRestore: Command = {
     using lock = lockDirectory(config.dataDir);
     if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
     const { facts, files, bytes, hasKey } = await restore(config, from);
-    const { backupId, createdAt, logId } = facts;
+    const { createdAt, logId } = facts;
     const isRestored = facts.content === "directory" && config.s3 === null;
     // The log is in place by now: a bucket that does not answer is no reason to fail.
     const claimedBy = isRestored
@@ -222,7 +223,8 @@ export const backupRestore: Command = {
           .claimedBy()
           .catch(() => null);
     const isContentThere = claimedBy === logId;
-    invocation.print({ backupId, createdAt, logId, files, bytes, hasKey, isContentThere }, [
+    const found = { has_key: hasKey, has_content: isContentThere };
+    invocation.print({ ...backupJson(facts), files, bytes, ...found }, [
       `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
       ...(hasKey
         ? []

@@ -1,7 +1,7 @@
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { Command, Operand } from "../program/command.ts";
-import { checkBackup } from "./backupManifest.ts";
+import { backupJson, checkBackup } from "./backupManifest.ts";
 
 export const BACKUP_DIRECTORY: Operand = { name: "dir", help: "directory that `backup create` made" };
 
@@ -17,9 +17,8 @@ export const backupVerify: Command = {
     const bar = progressBar("checking");
     const checking = checkBackup(from, (checked) => bar.show(0, fileCountText(checked)));
     const { facts, files, bytes } = await checking.finally(bar.end);
-    const { backupId, createdAt, logId } = facts;
-    invocation.print({ backupId, createdAt, logId, files, bytes }, [
-      `intact: ${fileCountText({ files, bytes })}, as of ${createdAt}`,
+    invocation.print({ ...backupJson(facts), files, bytes }, [
+      `intact: ${fileCountText({ files, bytes })}, as of ${facts.createdAt}`,
     ]);
   },
 };

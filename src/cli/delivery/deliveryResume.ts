@@ -135,6 +135,21 @@ async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown">
   }
 }
 
+function resumedJson({ resumed, mayRepeat, released }: Resumed) {
+  return { resumed, may_repeat: mayRepeat, released: released && releasedJson(released) };
+}
+
+function releasedJson({ restored, emails, webhookDeliveries, verificationMails, mayRepeat }: Released) {
+  const { copyId, from, takenAt, sealed, at } = restored;
+  return {
+    restored: { copy_id: copyId, from, taken_at: rfc3339(takenAt), sealed, at: rfc3339(at) },
+    emails,
+    webhook_deliveries: webhookDeliveries,
+    verification_mails: verificationMails,
+    may_repeat: mayRepeat,
+  };
+}
+
 /** What was resumed, for people. */
 export function resumedLines({ resumed, mayRepeat, released }: Resumed): readonly string[] {
   const repeats = `${mayRepeat} of them may have been sent before`;
@@ -159,6 +174,6 @@ export const deliveryResume: Command = {
   async run(invocation) {
     const done = await withLog(invocation.config, resumeAll);
     if (done === "notYetKnown") refuse(NOT_YET_KNOWN);
-    invocation.print(done, resumedLines(done));
+    invocation.print(resumedJson(done), resumedLines(done));
   },
 };

@@ -1,7 +1,12 @@
 import { erasureAggregate } from "../../commands/aggregateDefinitions.ts";
-import { readErasure, requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
+import {
+  type ErasureView,
+  readErasure,
+  requestPersonErasure,
+} from "../../commands/erasure/erasureRequests.ts";
 import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/erasureReference.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
+import { erasureJson } from "../../http/erasure/erasureResource.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
@@ -63,7 +68,7 @@ export const erasureRequest: Command = {
       });
     });
     print(
-      requests,
+      requests.map(({ id, workspace }) => ({ id, workspace_id: workspace })),
       requests.map(({ id, workspace }) => `${id}  workspace ${workspace}`),
     );
   },
@@ -96,6 +101,14 @@ function remainsLines(remains: readonly string[] | null): readonly string[] {
   return remains.length === 0 ? ["remains  nothing"] : remains.map((one) => `remains  ${one}`);
 }
 
+/** The API's answer, and what is only for the operator: the workspace, and the places of copies. */
+function shownJson(view: ErasureView) {
+  const { report, ...answer } = erasureJson(view);
+  const { workspaceId, copies } = view.erasure;
+  const placed = copies?.map(({ kind, at, place = null }) => ({ kind, taken_at: at, place })) ?? null;
+  return { ...answer, workspace_id: workspaceId, report: report && { ...report, copies: placed } };
+}
+
 export const erasureShow: Command = {
   name: "erasure show",
   operands: [{ name: "id", help: "id that `erasure request` printed" }],
@@ -118,8 +131,7 @@ export const erasureShow: Command = {
         `not reached  ${kind} of ${at}  ${place ?? ""}`.trimEnd(),
       ),
     ];
-    const times = { requestedAt, completedAt };
-    print({ id, status, workspaceId, reference, ...times, ...counts, remains, copies }, lines);
+    print(shownJson(view), lines);
     return status === "completed" ? 0 : 1;
   },
 };

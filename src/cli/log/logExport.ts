@@ -93,7 +93,10 @@ function linesOf(out: string, exported: Exported): readonly string[] {
 function report(invocation: Invocation, out: string, exported: Exported): void {
   const lines = linesOf(out, exported);
   if (out === STDOUT) process.stderr.write(lines.map((line) => `${line}\n`).join(""));
-  else invocation.print({ out, ...exported }, lines);
+  else {
+    const { exportId, ...told } = exported;
+    invocation.print({ out, export_id: exportId, ...told }, lines);
+  }
 }
 
 export const logExport: Command = {

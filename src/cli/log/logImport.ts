@@ -105,7 +105,8 @@ export const logImport: Command = {
     try {
       await requireExport(file);
       const imported = await importAlone(invocation.config, file);
-      invocation.print(imported, linesOf(imported));
+      const { logId, ...told } = imported;
+      invocation.print({ log_id: logId, ...told }, linesOf(imported));
     } catch (error) {
       if (error instanceof ExportError) refuse(error.message);
       throw error;

@@ -21,7 +21,8 @@ export const projectionList: Command = {
       const state = model.status === "current" && !model.isAtHead ? "behind" : model.status;
       return `${model.name}  v${model.version}  ${state}  ${model.rows ?? "?"} rows  ${model.failure ?? ""}`.trimEnd();
     });
-    invocation.print(listing, lines);
+    const listed = listing.map(({ isAtHead, ...model }) => ({ ...model, at_head: isAtHead }));
+    invocation.print(listed, lines);
     return listing.some((model) => model.failure !== null) ? 1 : 0;
   },
 };

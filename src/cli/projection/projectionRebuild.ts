@@ -45,7 +45,8 @@ export const projectionRebuild: Command = {
         const how = resumedFrom === null ? "" : "  continued an interrupted rebuild";
         return `${name}  ${outcome}  ${reason ?? file}${how}`;
       });
-      invocation.print(results, lines);
+      const told = results.map(({ resumedFrom, ...result }) => ({ ...result, resumed_from: resumedFrom }));
+      invocation.print(told, lines);
       return results.some(({ outcome }) => outcome === "failed") ? 1 : 0;
     }),
 };

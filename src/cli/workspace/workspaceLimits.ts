@@ -1,5 +1,6 @@
 import { limitWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
+import { limitsJson } from "../../http/workspace/workspaceResource.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { LIMIT_SETTINGS } from "../../service/config/workspaceLimitsDefault.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
@@ -92,6 +93,6 @@ export const workspaceLimits: Command = {
       if (outcome === "notFound" || workspace === null) notFound(`there is no workspace ${id}`);
       return { id, name: workspace.name, limits: limitsOf(workspace, deps.limitsDefault) };
     });
-    invocation.print({ id, ...limits }, [`${id}  ${name}`, ...linesOf(limits)]);
+    invocation.print({ id, ...limitsJson(limits) }, [`${id}  ${name}`, ...linesOf(limits)]);
   },
 };

@@ -46,7 +46,8 @@ const Limits = Closed(
 
 const wholeLimitsJson = answerJson(Limits);
 
-function limitsJson(limits: WorkspaceLimits) {
+/** The limits of a workspace, as the API and the command line show them. */
+export function limitsJson(limits: WorkspaceLimits) {
   return wholeLimitsJson({
     ...limits,
     keyRequestsPerSecond: limits.keyRequestsPerSecond || null,

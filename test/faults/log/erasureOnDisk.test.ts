@@ -297,7 +297,10 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
       status: expect.any(String),
       reference: "SUP-4711",
     });
-    expect((await run("show", made.id)).json).toMatchObject({ id: made.id, workspaceId: made.workspace });
+    expect((await run("show", made.id)).json).toMatchObject({
+      id: made.id,
+      workspace_id: made.workspace_id,
+    });
     return made.id;
   }
 });

@@ -169,9 +169,10 @@ describe.each(await testStores())("the audit log on $name", (store) => {
       action: "limits.changed",
       actor: { type: "command_line" },
       target: { type: "workspace", id: tenant.workspaceId },
-      requestId: "by-hand",
+      request_id: "by-hand",
       details: { messages_per_day: 7 },
     });
+    expect(workspaceEntries.json).toEqual(await list(tenant));
     const added = workspaceEntries.json.find(({ action }: Entry) => action === "sender.added");
     expect(added.target.label).toBe("sender@example.com");
     const byCommandLine = await command(
@@ -181,7 +182,7 @@ describe.each(await testStores())("the audit log on $name", (store) => {
       "command_line",
       "--json",
     );
-    expect(byCommandLine.json.map(({ requestId }: Entry) => requestId)).toEqual(["by-hand"]);
+    expect(byCommandLine.json.map(({ request_id }: Entry) => request_id)).toEqual(["by-hand"]);
     const installation = await command("--since", "1h");
     expect(installation.out).toContain("instance.created");
     expect(installation.out).not.toContain("limits.changed");

@@ -228,9 +228,9 @@ describe.each(await testStores())("the workspace on $name", (store) => {
         expect({ status: set.status, trouble: set.trouble }).toEqual({ status: 0, trouble: "" });
         expect(JSON.parse(set.out)).toMatchObject({
           id: own.workspaceId,
-          messagesPerDay: 7,
-          keyRequestsPerSecond: 12,
-          archiveAttachments: true,
+          messages_per_day: 7,
+          key_requests_per_second: 12,
+          archive_attachments: true,
         });
         expect((await get(own)).limits).toMatchObject({
           messages_per_day: 7,
