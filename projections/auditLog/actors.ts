@@ -1,7 +1,14 @@
+import { API_KEY_ID } from "../../src/kernel/crypto/apiKeyFormat.ts";
 import { keyIdOf } from "../../src/kernel/event/actor.ts";
 
 /** Who acts without an API key. */
 export const AUDIT_ACTORS = ["command_line", "verification_link", "system"] as const;
+
+/** What can have acted, as filters take it: the id of a key, or one of {@link AUDIT_ACTORS}. */
+export const AUDIT_ACTOR = new RegExp(`^(?:${AUDIT_ACTORS.join("|")}|${API_KEY_ID})$`);
+
+/** What a filter's fault says about {@link AUDIT_ACTOR}. */
+export const AUDIT_ACTOR_FORMS = `the id of an API key, or one of ${AUDIT_ACTORS.join(", ")}`;
 
 /** Whether `actor` is the id of an API key. */
 export function isKey(actor: string): boolean {

@@ -408,7 +408,7 @@ describe("a name that a tenant has given", () => {
       expect((await run("audit", "log", "--workspace", workspace, "--actor", id)).out).toBe("no entries\n");
       expect(await run("audit", "log", "--workspace", workspace, "--actor", "shop")).toMatchObject({
         exitCode: 2,
-        err: expect.stringContaining("--actor takes the id of an API key or command_line, "),
+        err: expect.stringContaining("--actor takes the id of an API key, or one of command_line, "),
       });
       for (const [words, reason] of [
         [["no.such"], "--action takes one of these, not no.such: instance.created, "],

@@ -1,4 +1,4 @@
-import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
+import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS } from "../../../projections/auditLog/actors.ts";
 import { INSTANCE_ACTIONS, WORKSPACE_ACTIONS } from "../../../projections/auditLog/auditActions.ts";
 import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
@@ -6,7 +6,6 @@ import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { auditEntryJson } from "../../http/audit/auditEntryResource.ts";
 import { withSenderName } from "../../http/audit/auditLogController.ts";
-import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -30,7 +29,7 @@ interface AuditLogArguments {
   readonly workspaceId: string | null;
   readonly createdFrom?: string;
   readonly action?: string;
-  /** The id of a key, or one of {@link AUDIT_ACTORS}. */
+  /** The id of a key, or one of `AUDIT_ACTORS`. */
   readonly actor?: string;
   /** The maximum number of entries. */
   readonly entries: number;
@@ -58,9 +57,9 @@ function checkAction(action: string | undefined, workspaceId: string | null): vo
 
 /** Refuses what cannot have acted, because it would find nothing. */
 function checkActor(actor: string | undefined): void {
-  if (actor === undefined || isApiKeyId(actor) || (AUDIT_ACTORS as readonly string[]).includes(actor)) return;
+  if (actor === undefined || AUDIT_ACTOR.test(actor)) return;
   throw new UsageError(
-    `--actor takes the id of an API key or ${AUDIT_ACTORS.join(", ")}, not ${actor}: \`${POSTLEDGER} api-key list\` shows the ids`,
+    `--actor takes ${AUDIT_ACTOR_FORMS}, not ${actor}: \`${POSTLEDGER} api-key list\` shows the ids`,
   );
 }
 
@@ -153,7 +152,7 @@ export const auditLogCommand: Command = {
     {
       name: "actor",
       value: "<actor>",
-      help: `only what this one did: the id of an API key, or ${AUDIT_ACTORS.join(", ")} (default: all)`,
+      help: `only what this one did: ${AUDIT_ACTOR_FORMS} (default: all)`,
     },
     {
       name: "limit",

@@ -3,6 +3,7 @@ import type { ApiKeyRow } from "../../../projections/apiKeys.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { keyStatus } from "../../domain/apiKey/state.ts";
+import { API_KEY_ID } from "../../kernel/crypto/apiKeyFormat.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, FreeText, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
@@ -11,7 +12,7 @@ import { withErrorText } from "../body/validation.ts";
 export const Scope = OneOf(SCOPES);
 export const ApiKeyId = withErrorText(
   "must be the id of a key: 12 letters and digits",
-  Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] }),
+  Type.String({ pattern: `^${API_KEY_ID}$`, examples: ["4fQ9sXb2LmZk"] }),
 );
 
 const fields = {

@@ -1,23 +1,27 @@
 import { Type } from "@sinclair/typebox";
-import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
+import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS, AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { WORKSPACE_ACTIONS } from "../../../projections/auditLog/auditActions.ts";
 import { OneOf, Text } from "../body/commonSchemas.ts";
+import { withErrorText } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { operationsOf } from "../server/operation.ts";
 import { AuditEntry, AuditTarget } from "./auditEntryResource.ts";
 
 const FILTER_CHARACTERS_MAX = 100;
 
-function Filter(description?: string) {
-  const told = description === undefined ? {} : { description };
-  return Type.Optional(Text({ minLength: 1, maxLength: FILTER_CHARACTERS_MAX, ...told }));
-}
+const Actor = withErrorText(
+  `must be ${AUDIT_ACTOR_FORMS}`,
+  Type.String({
+    pattern: AUDIT_ACTOR.source,
+    description: `The id of an API key, or ${AUDIT_ACTORS.map((actor) => `\`${actor}\``).join(", ")}.`,
+  }),
+);
 
 const filters = {
   action: Type.Optional(OneOf(WORKSPACE_ACTIONS)),
-  actor: Filter(`The id of an API key, or ${AUDIT_ACTORS.map((actor) => `\`${actor}\``).join(", ")}.`),
+  actor: Type.Optional(Actor),
   target_type: Type.Optional(AuditTarget),
-  target_id: Filter(),
+  target_id: Type.Optional(Text({ minLength: 1, maxLength: FILTER_CHARACTERS_MAX })),
   ...CREATED_RANGE,
 };
 

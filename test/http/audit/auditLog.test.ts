@@ -146,6 +146,19 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     }
   });
 
+  test("refuses an actor that cannot have done anything", async () => {
+    const tenant = await service.tenant();
+    const answer = await tenant.call("GET", `${PATH}?actor=nobody`);
+    expect([answer.status, answer.json.code]).toEqual([400, "INVALID_REQUEST"]);
+    expect(answer.json.errors).toEqual([
+      {
+        pointer: "/actor",
+        message: "must be the id of an API key, or one of command_line, verification_link, system",
+      },
+    ]);
+    expect(await list(tenant, `?actor=${"x".repeat(12)}`)).toEqual([]);
+  });
+
   test("is of the key's workspace alone, for keys with workspace:manage", async () => {
     const [one, other] = [await service.tenant(), await service.tenant()];
     const ids = new Set((await list(one)).map(({ id }) => id));

@@ -60,6 +60,12 @@ describe.each(await testStores())("the audit in the dashboard on $name", (store)
     const unknown = await fixture.visitor.get("/audit?action=no.such");
     expect(unknown.status).toBe(422);
     expect(unknown.html).toContain("There is nothing of that kind in the audit log.");
+    const nobody = await fixture.visitor.get("/audit?actor=nobody");
+    expect(nobody.status).toBe(422);
+    expect(nobody.html).toContain(
+      "By takes the id of an API key, or one of command_line, verification_link, system.",
+    );
+    expect((await fixture.visitor.get("/audit?actor=command_line")).status).toBe(200);
     expect((await fixture.visitor.get("/audit/log.csv?from=yesterday")).status).toBe(400);
   });
 

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS } from "../../../../projections/auditLog/actors.ts";
 import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditQuery, AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
@@ -64,6 +65,7 @@ function queryOf(workspaceId: string, filter: AuditFilter): ParsedFilter {
   const query = { workspaceId, ...Object.fromEntries(given) };
   if (createdFrom === null || createdBefore === null)
     return { query, fault: "A day is written as 2026-11-22." };
+  if (actor !== "" && !AUDIT_ACTOR.test(actor)) return { query, fault: `By takes ${AUDIT_ACTOR_FORMS}.` };
   const isKnown = isOneOf(AUDIT_TARGETS, targetType) && isOneOf(WORKSPACE_ACTIONS, action);
   return { query, fault: isKnown ? null : "There is nothing of that kind in the audit log." };
 }
