@@ -31,7 +31,6 @@ import {
 } from "../http/webhook/webhookEndpointsController.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveriesController.ts";
 import { workspaceController } from "../http/workspace/workspaceController.ts";
-import { lazy } from "../kernel/lazy.ts";
 import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
 import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
@@ -108,7 +107,7 @@ export async function createControllers(config: Config, serving: Serving): Promi
     homeController({ readiness, version, basePath }),
     referenceController({
       basePath,
-      document: lazy(() => openApiDocument({ operations, baseUrl: config.baseUrl, version })),
+      document: () => openApiDocument({ operations, baseUrl: config.baseUrl, version }),
     }),
   ];
   return { controllers, dashboard, readiness };

@@ -3,7 +3,7 @@ import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { EMAIL_REASONS } from "../../domain/email/emailReasons.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
-import { DAY_MS } from "../../kernel/time.ts";
+import { DAY_MS, rfc3339, utcDay } from "../../kernel/time.ts";
 import { Closed, FreeText, Id, ListText, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { withTextFault } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
@@ -59,11 +59,18 @@ const filters = {
   ...CREATED_RANGE,
 };
 
+const RESCHEDULE_EXAMPLE = {
+  /** Noon in a week from now, read whenever a document is written: a fixed time would be refused one day. */
+  get scheduled_at() {
+    return `${utcDay(rfc3339(Date.now() + 7 * DAY_MS))}T12:00:00Z`;
+  },
+};
+
 const RescheduleBody = Closed(
   {
     scheduled_at: Time(`RFC 3339, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`),
   },
-  { examples: [{ scheduled_at: "2030-01-31T12:00:00Z" }] },
+  { examples: [RESCHEDULE_EXAMPLE] },
 );
 
 /** The operations under /api/v1/emails. */

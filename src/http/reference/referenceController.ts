@@ -1,5 +1,5 @@
 import { type Context, Elysia } from "elysia";
-import { lazy } from "../../kernel/lazy.ts";
+import { rfc3339, utcDay } from "../../kernel/time.ts";
 import { countPage } from "../server/authorization.ts";
 import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -25,7 +25,7 @@ interface ReferenceOptions {
   readonly basePath: string;
 }
 
-/** A text that stays the same while the process runs. */
+/** A text that stays the same for a day. */
 interface Page {
   readonly text: string;
   /** The same, compressed once: an unread answer stays in memory until its connection ends. */
@@ -46,6 +46,16 @@ function page(text: string, headers: Page["headers"]): Page {
       vary: "Accept-Encoding",
     },
     digest,
+  };
+}
+
+/** Makes a value at its first use on each day (UTC), because examples name times that lie ahead. */
+function daily<Value>(make: () => Value): () => Value {
+  let made: { readonly day: string; readonly value: Value } | undefined;
+  return () => {
+    const day = utcDay(rfc3339(Date.now()));
+    if (made?.day !== day) made = { day, value: make() };
+    return made.value;
   };
 }
 
@@ -95,8 +105,9 @@ function answer(made: () => Page) {
  * they take as long as half of a start.
  */
 export function referenceController({ document, basePath }: ReferenceOptions) {
-  const json = lazy(() =>
-    page(JSON.stringify(deduplicateComponents(document())), {
+  const current = daily(document);
+  const json = daily(() =>
+    page(JSON.stringify(deduplicateComponents(current())), {
       "content-type": "application/json",
       "content-security-policy": "default-src 'none'",
       "x-content-type-options": "nosniff",
@@ -104,7 +115,7 @@ export function referenceController({ document, basePath }: ReferenceOptions) {
     }),
   );
   const links = { document: basePath + routes.openApi.path, script: basePath + SCRIPT_PATH };
-  const html = lazy(() => page(referencePage(document(), links), htmlHeaders()));
+  const html = daily(() => page(referencePage(current(), links), htmlHeaders()));
   return new Elysia({ normalize: false })
     .get(routes.openApi.path, answer(json))
     .get(routes.docs.path, answer(html))

