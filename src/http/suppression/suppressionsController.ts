@@ -6,7 +6,6 @@ import {
   type Suppression,
 } from "../../commands/suppression/readSuppression.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
-import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { addressIn } from "../body/commonFaults.ts";
 import {
   catchUpIfInTime,
@@ -44,11 +43,13 @@ export function suppressionsController(options: ControllerOptions) {
     },
     getSuppression: async ({ params, request }) => {
       const { workspaceId } = principalOf(request);
-      return suppressionJson(found(await readSuppression(deps, workspaceId, addressOf(params.address))));
+      return suppressionJson(
+        found(await readSuppression(deps, workspaceId, addressIn("/address", params.address))),
+      );
     },
     removeSuppression: async ({ params, request }) => {
       const context = commandContextOf(request, deps);
-      const outcome = await removeSuppression(deps, addressOf(params.address), context);
+      const outcome = await removeSuppression(deps, addressIn("/address", params.address), context);
       if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
       await catchUpIfInTime(suppressions);
     },
@@ -73,11 +74,4 @@ export async function findSuppressions(
   const rows = await findPage(suppressions, query, listSuppressions);
   // Addresses are only in the recipients' own streams, so erasing one stream is enough.
   return lookUpEach(suppressions, rows, (row) => readSuppressionAt(deps.store, row));
-}
-
-/** The address in a path; NOT_FOUND if it is not an address. */
-function addressOf(text: string): Address {
-  const address = parseAddress(text);
-  if ("invalid" in address) throw new Problem("NOT_FOUND", { detail: `the address ${address.invalid}` });
-  return address;
 }

@@ -25,9 +25,9 @@ const bodiless = guarded.filter(({ operation }) => operation.requestBody === und
 /** What looks at anything stored: the document says INTERNAL_ERROR of it. */
 const storing = described.filter(({ operation }) => operation.responses[500] !== undefined);
 
-/** The operation's path with ids that nobody has. */
+/** The operation's path with ids, or an address, that nobody has. */
 function pathOf({ path }: Described): string {
-  return path.replace(/\{[a-z_]+\}/g, () => unknownIdIn(path));
+  return path.replace("{address}", "nobody@example.com").replace(/\{[a-z_]+\}/g, () => unknownIdIn(path));
 }
 
 /** An id that nobody has, as the path takes them. */
