@@ -29,7 +29,7 @@ type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
 export function sendRequestFromMail(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
   requireOnce(mail);
   const { subject, text, html, files } = mail;
-  const from = onlyMailbox(mail, "from") ?? { name: "", address: "" };
+  const from = sendingMailbox(mail);
   const replyTo = onlyMailbox(mail, "replyTo");
   const headers = mailHeaders(mail);
   const tags = tagsOf(mail);
@@ -93,6 +93,15 @@ function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): ParsedMailb
   const [first, ...others] = mail[member];
   if (others.length > 0) throw invalid(`/${FIELDS[member]}`, "must name one mailbox, not several");
   return first ?? null;
+}
+
+/** The mailbox in From. The API's own rule would ask for a bare address, and here a name may stand before it. */
+function sendingMailbox(mail: ParsedMail): ParsedMailbox {
+  const from = onlyMailbox(mail, "from");
+  if (from === null && (fieldOf(mail, "from") ?? "").trim() === "") throw invalid("/from", "is required");
+  if (from === null || "invalid" in parseAddress(from.address))
+    throw invalid("/from", "must name one mailbox, such as Ana <ana@example.com>");
+  return from;
 }
 
 /**

@@ -380,6 +380,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       await client.command("MAIL FROM:<>");
       expect(await client.command("RCPT TO:<ana@localhost>")).toStartWith("553 5.1.3 ");
       expect(await client.command("RCPT TO:<postmaster>")).toStartWith("553 5.1.3 ");
+      expect(await client.command("RCPT TO:<ana>")).toStartWith("501 ");
       expect(await client.command("RCPT TO:<b\u00fccher@example.com>")).toStartWith("553 5.1.3 ");
       expect(await client.command("RCPT TO:<ana@xn--bcher-kva.example>")).toStartWith("250");
       await client.command("DATA");
@@ -576,7 +577,14 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(await replyTo(`From: ${SENDER}\r\n\r\nHello\r\n`)).toBe(
         "554 5.6.0 subject: is required (INVALID_REQUEST)",
       );
-      expect(await replyTo("Subject: Hello\r\n\r\nHello\r\n")).toMatch(refusal);
+      for (const from of ["", "From:\r\n"])
+        expect(await replyTo(`${from}Subject: Hello\r\n\r\nHello\r\n`)).toBe(
+          "554 5.6.0 from: is required (INVALID_REQUEST)",
+        );
+      for (const from of ["Foo", "Foo <foo>", "foo@localhost"])
+        expect(await replyTo(mail({ From: from }))).toBe(
+          "554 5.6.0 from: must name one mailbox, such as Ana <ana@example.com> (INVALID_REQUEST)",
+        );
       expect(await replyTo(mail({ From: `${SENDER}, other@example.com` }))).toMatch(refusal);
       expect(await replyTo(`From: other@example.com\r\n${mail()}`)).toMatch(refusal);
     });
