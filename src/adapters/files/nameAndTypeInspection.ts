@@ -20,7 +20,12 @@ export function inspectNameAndType(
   if (format === undefined) {
     const what = extension === "" ? "files without an extension" : "files with this extension";
     const accepted = extensionsOf(allowances.archiveAttachments).join(", ");
-    return { kind: "unsupported", reason: `${what} cannot be sent, but ${accepted} can`, member: "filename" };
+    const unless =
+      formatOf(extension, true) === undefined
+        ? ""
+        : " unless the operator allows it (workspace limits --archive-attachments on)";
+    const reason = `${what} cannot be sent${unless}, but ${accepted} can`;
+    return { kind: "unsupported", reason, member: "filename" };
   }
   // The type must match exactly: no parameters, no capitals.
   if (file.contentType === format.type) return CLEAN;

@@ -199,6 +199,14 @@ describe.each(await testStores())("attachments on $name", (store) => {
       );
     });
 
+    test("an archive is told that the operator can allow it", async () => {
+      const answer = await uploadJson(direct({ ...pdf(), filename: "copies.zip" }));
+      expectProblem(answer, 422, "ATTACHMENT_TYPE_UNSUPPORTED");
+      expect(answer.json.detail).toMatch(
+        /: files with this extension cannot be sent unless the operator allows it \(workspace limits --archive-attachments on\), but pdf, /,
+      );
+    });
+
     test("what is not what it says is rejected with the reason, and its bytes go", async () => {
       const own = await service.tenant();
       const { json } = await upload({ ...pdf(), bytes: Buffer.from("no PDF at all") }, own);
