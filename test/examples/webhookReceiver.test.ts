@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
+import { runProcess } from "../support/process/runProcess.ts";
 import type { NameServer } from "../support/servers/nameServer.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -160,3 +161,14 @@ describe.each(await testStores())("the receiver of the example, called by a serv
     for (const secret of [endpoint.secret, second]) expect(isVerified(after, secret)).toEqual([false, false]);
   });
 });
+
+test.each([{}, { WEBHOOK_SECRET: "" }])(
+  "started with %p the example names the variable it lacks",
+  async (env) => {
+    const { PATH = "" } = process.env;
+    const words = [process.execPath, join(import.meta.dir, "webhookReceiver.ts")];
+    const { exitCode, out, err } = await runProcess(words, { env: { PATH, PORT: "0", ...env } });
+    expect([exitCode, out]).toEqual([1, ""]);
+    expect(err).toMatch(/^WEBHOOK_SECRET is not set: [^\n]+\n$/);
+  },
+);

@@ -55,7 +55,12 @@ export function webhookReceiver({ secret, onEvent }: ReceiverOptions) {
 /** `WEBHOOK_SECRET=whsec_… bun test/examples/webhookReceiver.ts`, behind whatever ends TLS for it. */
 if (import.meta.main) {
   const onEvent = ({ type, data }: WebhookEvent) => console.log(type, data.id, data.status ?? "");
-  const fetch = webhookReceiver({ secret: process.env.WEBHOOK_SECRET ?? "", onEvent });
+  const { WEBHOOK_SECRET: secret } = process.env;
+  if (!secret) {
+    console.error("WEBHOOK_SECRET is not set: it is the endpoint's signing secret, whsec_…");
+    process.exit(1);
+  }
+  const fetch = webhookReceiver({ secret, onEvent });
   const server = Bun.serve({ port: Number(process.env.PORT ?? 4000), maxRequestBodySize: 65_536, fetch });
   console.log(`listens on ${server.url}`);
 }
