@@ -7,7 +7,7 @@ import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
-import { NewWebhookEndpoint, WebhookEndpoint, WebhookTest } from "./webhookEndpointResource.ts";
+import { LEFT_ALONE, NewWebhookEndpoint, WebhookEndpoint, WebhookTest } from "./webhookEndpointResource.ts";
 
 const DESCRIPTION_CHARACTERS_MAX = 500;
 
@@ -149,7 +149,7 @@ export const webhookEndpointOperations = operationsOf("Webhooks", {
   },
   testWebhook: {
     summary: "Send a test event to a webhook endpoint",
-    description: "An event `webhook.test`, whatever the endpoint subscribes to.",
+    description: `An event \`webhook.test\`, whatever the endpoint subscribes to. ${LEFT_ALONE}`,
     ...answersAccepted(WebhookTest, "WEBHOOK_NOT_FOUND", "WEBHOOK_DISABLED"),
   },
 });

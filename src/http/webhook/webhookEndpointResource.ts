@@ -3,6 +3,9 @@ import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 
+/** What a caller should know who asks for a call right after a repair. */
+export const LEFT_ALONE = "If the endpoint kept failing, it may take half a minute.";
+
 export const WebhookEventName = OneOf(WEBHOOK_EVENT_TYPES);
 
 /** Why an endpoint is disabled. */

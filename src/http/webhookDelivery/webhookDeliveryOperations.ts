@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Closed, Id, Time } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
-import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
+import { LEFT_ALONE, WebhookEventName } from "../webhook/webhookEndpointResource.ts";
 import {
   DeliveryStatus,
   WebhookDelivery,
@@ -38,14 +38,15 @@ export const webhookDeliveryOperations = operationsOf("Webhook deliveries", {
   },
   retryWebhookDelivery: {
     summary: "Deliver once more",
-    description: "Whatever its state; the retry schedule starts again. A delivery in flight is left alone.",
+    description: `Whatever its state; the retry schedule starts again. A delivery in flight is left alone. ${LEFT_ALONE}`,
     ...answersAccepted(WebhookDelivery, "NOT_FOUND", "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
   recoverWebhook: {
     summary:
       "Deliver again what has failed, waits for its next attempt, was skipped or was missed since a time",
     description:
-      "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. The retry schedule of each starts again. Deliveries in flight are left alone.",
+      "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. The retry schedule of each starts again. Deliveries in flight are left alone. " +
+      LEFT_ALONE,
     body: RecoverWebhookBody,
     ...answersOk(WebhookRecovery, "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
