@@ -456,10 +456,17 @@ describe("keys and senders on the command line", () => {
       expect(ambiguous).toMatchObject({ exitCode: 1, out: "" });
       expect(ambiguous.err).toContain(`${of[1]}  Acme`);
       expect(ambiguous.err).toEndWith("add --workspace <id>\n");
+      expect(await run("erasure", "request", "ana@example.com")).toMatchObject({ exitCode: 1, out: "" });
+      const everywhere = (await run("erasure", "request", "ana@example.com", "--all-workspaces")).out;
+      expect(everywhere.trimEnd().split("\n")).toHaveLength(2);
+      const listed = (await run("erasure", "list")).out;
+      expect(listed).toMatch(new RegExp(`^\\S+  requested  \\S+Z  workspace ${of[1]}$`, "m"));
+      expect(listed.trimEnd().split("\n")).toHaveLength(2);
       for (const words of [
         ["api-key", "list"],
         ["sender", "list"],
         ["sender", "verify", billing],
+        ["erasure", "request", "ana@example.com"],
       ]) {
         for (const [wrong, hint] of [
           ["Acme", `its id is wanted: Acme is the name of ${of[1]}`],

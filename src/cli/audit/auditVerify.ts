@@ -60,10 +60,11 @@ export const auditVerify: Command = {
   run: (invocation) => interruptible("there is no result", (signal) => verifySeals(invocation, signal)),
 };
 
-function verificationJson({ chain, ...verification }: LogVerification) {
+function verificationJson({ chain, neverSealed, ...verification }: LogVerification) {
   const { seals, signed, signedSince, covered, lastAt, lastHash, publicKeys } = chain;
   const ends = { signed_since: signedSince, last_at: lastAt, last_hash: lastHash };
-  return { ...verification, chain: { seals, signed, covered, ...ends, public_keys: publicKeys } };
+  const sealChain = { seals, signed, covered, ...ends, public_keys: publicKeys };
+  return { ...verification, never_sealed: neverSealed, chain: sealChain };
 }
 
 async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise<number> {

@@ -4,22 +4,22 @@ import {
   readErasure,
   requestPersonErasure,
 } from "../../commands/erasure/erasureRequests.ts";
+import { workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
 import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/erasureReference.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
 import { erasureJson } from "../../http/erasure/erasureResource.ts";
-import { idOfStream } from "../../kernel/event/idOfStream.ts";
-import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, type Option, UsageError } from "../program/command.ts";
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { addressOf } from "../suppression/suppressionArguments.ts";
-import { existingWorkspace } from "../workspace/workspaceOption.ts";
+import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
-const WORKSPACE: Option = {
-  name: "workspace",
-  value: "<id>",
-  help: "id of the one workspace to erase in (default: every workspace, for which the log is read)",
+const ALL_WORKSPACES: Option = {
+  name: "all-workspaces",
+  value: null,
+  help: "erase in every workspace",
 };
 
 const REFERENCE: Option = {
@@ -36,14 +36,12 @@ function referenceOf({ option }: Pick<Invocation, "option">): string | null {
   return reference;
 }
 
-/** The named workspace, or all of them. */
-async function workspacesOf(store: EventStore, named: string | undefined): Promise<readonly string[]> {
-  if (named !== undefined) return [await existingWorkspace(store, named)];
-  const ids: string[] = [];
-  for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
-    ids.push(...events.map(({ stream }) => idOfStream(stream)));
-  }
-  return ids;
+/** The ids of all workspaces if that is asked for, else of the one that {@link workspaceOf} finds. */
+async function workspacesOf(store: EventStore, invocation: Invocation): Promise<readonly string[]> {
+  if (invocation.option(ALL_WORKSPACES.name) === undefined) return [await workspaceOf(store, invocation)];
+  if (invocation.option(WORKSPACE_OPTION.name) !== undefined)
+    throw new UsageError("--workspace and --all-workspaces exclude each other");
+  return (await workspacesNamed(store)).map(({ id }) => id);
 }
 
 export const erasureRequest: Command = {
@@ -54,14 +52,16 @@ export const erasureRequest: Command = {
     "Prints the id of a request for each workspace. The running service does the work, or the next one that starts; `erasure show` shows what became of it.",
   examples: [
     "postledger erasure request ana@example.com --reference SUP-4711",
-    "postledger erasure request ana@example.com --workspace <id> # In one workspace alone",
+    "postledger erasure request ana@example.com --workspace <id>",
+    "postledger erasure request ana@example.com --all-workspaces # Whoever sent it",
   ],
-  options: [WORKSPACE, REFERENCE],
-  async run({ config, operand, option, print }) {
-    const address = addressOf({ operand });
-    const reference = referenceOf({ option });
+  options: [WORKSPACE_OPTION, ALL_WORKSPACES, REFERENCE],
+  async run(invocation) {
+    const { config, print } = invocation;
+    const address = addressOf(invocation);
+    const reference = referenceOf(invocation);
     const requests = await withLog(config, async ({ deps }) => {
-      const workspaces = await workspacesOf(deps.store, option("workspace"));
+      const workspaces = await workspacesOf(deps.store, invocation);
       return Array.fromAsync(workspaces, async (workspace) => {
         const context = { ...systemCommandContext("cli"), workspaceId: workspace };
         return { id: await requestPersonErasure(deps, address, context, reference), workspace };
@@ -81,7 +81,7 @@ const COUNT_WORDS = {
   messagesCanceled: "of them canceled while they waited",
   messagesErasedBefore: "messages erased before",
   messagesWithFiles: "erased messages with files",
-  outboxMessages: "files removed from the outbox",
+  outboxMessages: "of them written to an outbox",
   uploadsErased: "uploads erased",
   uploadsKept: "uploads kept, which others were sent too",
   suppressionsErased: "suppressed addresses erased",
@@ -122,6 +122,7 @@ export const erasureShow: Command = {
     if (view === null) notFound(`there is no request ${id}`);
     const { erasure, requestedAt, completedAt } = view;
     const { status, workspaceId, reference, counts, remains, copies } = erasure;
+    const json = shownJson(view);
     const lines = [
       `${status}  requested ${requestedAt}  completed ${completedAt ?? "-"}  workspace ${workspaceId}`,
       ...(reference === null ? [] : [`reference  ${reference}`]),
@@ -130,8 +131,9 @@ export const erasureShow: Command = {
       ...(copies ?? []).map(({ kind, at, place }) =>
         `not reached  ${kind} of ${at}  ${place ?? ""}`.trimEnd(),
       ),
+      ...(json.report?.not_reached ?? []).map(({ what, detail }) => `not reached  ${what}: ${detail}`),
     ];
-    print(shownJson(view), lines);
+    print(json, lines);
     return status === "completed" ? 0 : 1;
   },
 };
@@ -142,12 +144,17 @@ export const erasureList: Command = {
   description: "Reads the log from its start.",
   examples: ["postledger erasure list"],
   async run({ config, print }) {
-    const erasures = await withLog(config, ({ deps }) => loadAllAggregates(deps.store, erasureAggregate));
-    const rows = [...erasures].map(([id, { status, reference }]) => ({ id, status, reference }));
+    const views = await withLog(config, async ({ deps: { store } }) => {
+      const ids = (await loadAllAggregates(store, erasureAggregate)).keys();
+      return (await Array.fromAsync(ids, (id) => readErasure(store, id))).filter((view) => view !== null);
+    });
     print(
-      rows,
-      rows.map(({ id, status, reference }) =>
-        [id, status, ...(reference === null ? [] : [reference])].join("  "),
+      views.map(({ id, erasure: { status, reference, workspaceId }, requestedAt, completedAt }) => ({
+        ...{ id, status, workspace_id: workspaceId, reference },
+        ...{ created_at: requestedAt, completed_at: completedAt },
+      })),
+      views.map(({ id, erasure: { status, reference, workspaceId }, requestedAt }) =>
+        [id, status, requestedAt, `workspace ${workspaceId}`, reference].filter(Boolean).join("  "),
       ),
     );
   },

@@ -295,7 +295,10 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     expect((await run("list")).json).toContainEqual({
       id: made.id,
       status: expect.any(String),
+      workspace_id: made.workspace_id,
       reference: "SUP-4711",
+      created_at: expect.any(String),
+      completed_at: null,
     });
     expect((await run("show", made.id)).json).toMatchObject({
       id: made.id,
