@@ -81,7 +81,7 @@ const COUNT_WORDS = {
   messagesCanceled: "of them canceled while they waited",
   messagesErasedBefore: "messages erased before",
   messagesWithFiles: "erased messages with files",
-  outboxMessages: "of them written to an outbox",
+  outboxMessages: "erased messages written to an outbox",
   uploadsErased: "uploads erased",
   uploadsKept: "uploads kept, which others were sent too",
   suppressionsErased: "suppressed addresses erased",
