@@ -1,3 +1,5 @@
+import { AUDIT_ACTORS } from "../../projections/auditLog/actors.ts";
+import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../projections/auditLog/auditActions.ts";
 import type { RouteName } from "../../src/http/server/routes.ts";
 import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
@@ -137,6 +139,17 @@ function emailsQuery({ random, workspace }: HintContext): Readonly<Record<string
   return sent && random.chance(0.2) ? { idempotency_key: sent.key } : others;
 }
 
+function auditLogQuery({ random, workspace }: HintContext): Readonly<Record<string, string>> {
+  const cursors = workspace.cursors.get("listAuditLog") ?? [];
+  return {
+    ...(random.chance(0.5) ? { limit: String(random.integer(1, 3)) } : {}),
+    ...(random.chance(0.1) ? { action: random.pick(WORKSPACE_ACTIONS) } : {}),
+    ...(random.chance(0.1) ? { actor: random.pick(AUDIT_ACTORS) } : {}),
+    ...(random.chance(0.1) ? { target_type: random.pick(AUDIT_TARGETS) } : {}),
+    ...(random.chance(0.3) && cursors.length > 0 ? { cursor: random.pick(cursors) } : {}),
+  };
+}
+
 /** A version as a template's own list shows it: it names its template. */
 function versionParams({ random, workspace }: HintContext) {
   const archived = new Set(workspace.deletedIds.get("template") ?? []);
@@ -267,6 +280,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   eraseEmailContent: { needs: "sendEmail", params: oneOf("email"), after: forgetAfterDelete("email") },
   requestErasure: { body: (context) => ({ address: recipient(context) }) },
   getErasure: { needs: "requestErasure", params: oneOf("erasure") },
+  listAuditLog: { query: auditLogQuery },
   showUsage: { query: usageQuery },
   showBounces: {
     query: (context) => ({

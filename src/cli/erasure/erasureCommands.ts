@@ -1,7 +1,7 @@
-import { erasureAggregate } from "../../commands/aggregateDefinitions.ts";
 import {
   type ErasureView,
   readErasure,
+  readErasures,
   requestPersonErasure,
 } from "../../commands/erasure/erasureRequests.ts";
 import { workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
@@ -11,7 +11,6 @@ import { erasureJson } from "../../http/erasure/erasureResource.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, type Option, UsageError } from "../program/command.ts";
-import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { addressOf } from "../suppression/suppressionArguments.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
@@ -144,10 +143,7 @@ export const erasureList: Command = {
   description: "Reads the log from its start.",
   examples: ["postledger erasure list"],
   async run({ config, print }) {
-    const views = await withLog(config, async ({ deps: { store } }) => {
-      const ids = (await loadAllAggregates(store, erasureAggregate)).keys();
-      return (await Array.fromAsync(ids, (id) => readErasure(store, id))).filter((view) => view !== null);
-    });
+    const views = await withLog(config, ({ deps }) => readErasures(deps.store));
     print(
       views.map(({ id, erasure: { status, reference, workspaceId }, requestedAt, completedAt }) => ({
         ...{ id, status, workspace_id: workspaceId, reference },

@@ -2,10 +2,11 @@ import { completeErasure, noteApplied, requestErasure } from "../../domain/erasu
 import type { ErasureCounts, ErasureEvent } from "../../domain/erasure/events.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
+import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import type { EventStore, Position } from "../../ports/eventStore.ts";
+import { type EventStore, LOG_START, type Position, type RecordedEvent } from "../../ports/eventStore.ts";
 import { erasureAggregate, instanceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { resourceChangeRateLimit } from "../resourceChangeRateLimit.ts";
@@ -60,9 +61,27 @@ export interface ErasureView {
 
 /** A request; null if there is none. Throws `StoreError`. */
 export async function readErasure(store: EventStore, id: string): Promise<ErasureView | null> {
-  const aggregate = erasureAggregate.of(id);
-  const { state: erasure } = await load(store, aggregate);
-  const events = await store.read(aggregate.stream, 0, EVENTS_MAX);
+  return viewOf(id, await store.read(erasureAggregate.of(id).stream, 0, EVENTS_MAX));
+}
+
+/** All requests, the oldest first, in one read of the log. Throws `StoreError`. */
+export async function readErasures(store: EventStore): Promise<readonly ErasureView[]> {
+  const found: RecordedEvent[] = [];
+  for await (const { events } of store.readAll(LOG_START, { types: erasureAggregate.codec.types }))
+    found.push(...events);
+  const byStream = Map.groupBy(found, ({ stream }) => stream);
+  return [...byStream]
+    .map(([stream, events]) => viewOf(idOfStream(stream), events))
+    .filter((view) => view !== null);
+}
+
+/** The request with these events, which are all of its stream; null without any. */
+function viewOf(id: string, events: readonly RecordedEvent[]): ErasureView | null {
+  const { decider, codec } = erasureAggregate;
+  const erasure = events.reduce(
+    (state, event) => decider.evolve(state, codec.decode(event)),
+    decider.initialState,
+  );
   const [requested] = events;
   if (erasure === null || requested === undefined) return null;
   const timeOf = (type: ErasureEvent["type"]) => {

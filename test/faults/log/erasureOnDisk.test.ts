@@ -292,14 +292,12 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     expect(exitCode).toBe(0);
     expect(json).toHaveLength(1);
     const [made] = json;
-    expect((await run("list")).json).toContainEqual({
+    const listed = expect.objectContaining({
       id: made.id,
-      status: expect.any(String),
       workspace_id: made.workspace_id,
       reference: "SUP-4711",
-      created_at: expect.any(String),
-      completed_at: null,
     });
+    expect((await run("list")).json).toContainEqual(listed);
     expect((await run("show", made.id)).json).toMatchObject({
       id: made.id,
       workspace_id: made.workspace_id,

@@ -54,6 +54,7 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
     const { apiKey } = await fixture.tenant.withKey({ scopes: ["workspace:manage"] });
     const { html } = await (await logIn(fixture.service.url, apiKey)).get("/workspace");
     expect(html).toContain("Messages today");
+    expect(html).toContain("Content of test mail");
     expect(html).not.toContain("Usage of the last 30 days");
   });
 

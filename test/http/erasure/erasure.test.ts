@@ -461,7 +461,9 @@ describe.each(await testStores())("erasure on $name", (store) => {
       const asked = await command("request", newPerson(), ...workspace, "--reference", "SUP-4711", "--json");
       const [{ id }] = asked.json;
       expect((await command("show", id)).out).toContain("\nreference  SUP-4711\n");
-      expect((await command("list")).out).toMatch(new RegExp(`^${id}  \\w+  SUP-4711$`, "m"));
+      expect((await command("list")).out).toMatch(
+        new RegExp(`^${id}  \\w+  \\S+Z  workspace ${tenant.workspaceId}  SUP-4711$`, "m"),
+      );
       const refused = await command("request", newPerson(), ...workspace, "--reference", "a@example.com");
       expect([refused.exitCode, refused.err]).toEqual([2, expect.stringContaining("--reference must not")]);
     });

@@ -79,6 +79,8 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
         ["Messages today (UTC)", <MessagesToday used={usage.messages_today} of={limits.messages_per_day} />],
         ["Temporary files", <Used bytes={usage.storage_bytes} of={limits.storage_bytes} />],
         ["Content and templates", <Used bytes={usage.content_bytes} of={limits.content_bytes} />],
+        ["Files of test mail", <Used bytes={usage.test_storage_bytes} of={limits.storage_bytes} />],
+        ["Content of test mail", <Used bytes={usage.test_content_bytes} of={limits.content_bytes} />],
         ["Requests with one key", rateText(limits.key_requests_per_second)],
         ["Requests with all keys", rateText(limits.workspace_requests_per_second)],
         ["Uploads are kept", `${grouped(limits.attachment_retention_hours)} hours`],
