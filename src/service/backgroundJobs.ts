@@ -230,10 +230,11 @@ function domainRecheckOf(config: Config, logger: Logger, { deps, readers }: JobP
   });
 }
 
-function contentSweeperOf(config: Config, logger: Logger, { store, content }: Dependencies) {
+function contentSweeperOf(config: Config, logger: Logger, { store, content, instanceStatus }: Dependencies) {
   return orphanedContentSweeper({
     store,
     content,
+    isHeld: async () => (await instanceStatus.get()).instance?.isHeld === true,
     intervalMs: config.contentSweepIntervalMs,
     random: Math.random,
     onSwept: ({ removed }) => {

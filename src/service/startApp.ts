@@ -169,7 +169,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const onNearDailyLimit = dailyLimitLog(logger);
-  const outbox = await openOutboxErasure(config);
+  const outbox = await openOutboxErasure(config, logger);
   const deps = depsOn(config, { store, content, keys: opened.keys, readers, outbox, onNearDailyLimit });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
   const deliverySeconds = createHistogram(DELIVERY_SECONDS_BOUNDS);

@@ -390,6 +390,16 @@ describe("content on S3", () => {
     await expectFailsInTime(() => otherKeyStore.identity(), "403 InvalidAccessKeyId");
   }, 60_000);
 
+  test("removes a file again, where a server says that there is no such object", async () => {
+    const store = storeAt(server.endpoint);
+    const folder = newFolder();
+    const sha256 = await store.put(folder, bytesOf("x"));
+    await store.removeFile(folder, sha256);
+    server.intercept = (method) => (method === "DELETE" ? { status: 404, code: "NoSuchKey" } : null);
+    await store.removeFile(folder, sha256);
+    server.intercept = () => null;
+  }, 60_000);
+
   test("in a bucket that does not exist is unavailable, never missing", async () => {
     const store = storeAt(server.endpoint, { bucket: "no-such-bucket" });
     // The server still sends its time.

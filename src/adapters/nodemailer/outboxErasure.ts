@@ -12,8 +12,15 @@ interface HalfWritten {
   readonly at: number;
 }
 
-/** Erases the files that outbox transports have written to these directories: `<message id>.eml`. */
-export function outboxErasure(directories: readonly string[]): OutboxErasure {
+/**
+ * Erases the files that outbox transports have written to these directories: `<message id>.eml`. Of the `earlier` ones,
+ * which no transport writes to any more, those that cannot be used are passed over: a disk that was taken away for good
+ * must not stop all erasures.
+ */
+export function outboxErasure(
+  directories: readonly string[],
+  earlier: readonly string[] = [],
+): OutboxErasure {
   const known = new Map<string, HalfWritten>();
   const halfWritten = async (directory: string): Promise<readonly string[]> => {
     const before = known.get(directory);
@@ -35,6 +42,8 @@ export function outboxErasure(directories: readonly string[]): OutboxErasure {
       invariant(/^[0-9A-Za-z-]+$/.test(emailId), "a message id is a file name");
       try {
         let removed = false;
+        for (const directory of earlier)
+          removed = (await removeFrom(directory, emailId).catch(() => false)) || removed;
         for (const directory of directories) removed = (await removeFrom(directory, emailId)) || removed;
         return removed;
       } catch (error) {

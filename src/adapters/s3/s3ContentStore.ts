@@ -158,7 +158,8 @@ async function read(
 }
 
 async function removeObject({ requests }: Bucket, key: string, deadline: number): Promise<void> {
-  await requests.send({ method: "DELETE", key }, deadline);
+  // Some servers answer 404 if there is no such object, as when the answer to a first try was lost.
+  await requests.send({ method: "DELETE", key, expected: [NOT_FOUND] }, deadline);
 }
 
 async function removeBelow(

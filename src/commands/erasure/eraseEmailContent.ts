@@ -59,8 +59,9 @@ export async function clearErasedEmail(
   if (email === null || !email.contentErased) return;
   const { workspaceId } = email;
   deps.recent?.take(id);
-  await deps.outbox?.remove(id);
   await deps.content.removeOwner({ workspaceId, ownerId: id });
   await deps.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION);
   await expireEmailFiles(deps, id, { ...context, workspaceId });
+  // Last, so that an outbox that cannot be used keeps nothing else.
+  await deps.outbox?.remove(id);
 }

@@ -7,6 +7,8 @@ import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts
 export interface OrphanedContentSweeperOptions {
   readonly store: EventStore;
   readonly content: ContentStore;
+  /** Whether the log is a copy whose delivery was not resumed yet: the original may still use the content. */
+  readonly isHeld: () => Promise<boolean>;
   /** Leaves younger folders alone; by default {@link CONTENT_SWEEP_AGE_MS}. */
   readonly ageMs?: number;
   readonly intervalMs: number;
@@ -49,10 +51,12 @@ const CHECKED_MAX = 5_000;
  * There is no race with a send, by construction. Each folder is written by a single request, under a fresh id, and a
  * retry has its own folder. A request appends within ten minutes of its first byte or refuses to (`staleContentGuard`).
  * So a folder that is older than an hour and not named will never be named, and a named one stays named until it is
- * erased for good. Ages come from the content store's own clock, not ours.
+ * erased for good. Ages come from the content store's own clock, not ours. While the log is a copy that is held, nothing
+ * is removed: the log that it was copied from may share the content store, and refer to more.
  */
 export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): OrphanedContentSweeper {
-  const { store, content, ageMs = CONTENT_SWEEP_AGE_MS, intervalMs, random, onSwept, onTrouble } = options;
+  const { store, content, isHeld, ageMs = CONTENT_SWEEP_AGE_MS, intervalMs, random } = options;
+  const { onSwept, onTrouble } = options;
   let walk: AsyncIterator<FoundFolder> | null = null;
 
   const nextFolder = async (): Promise<FoundFolder | null> => {
@@ -98,12 +102,15 @@ export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): 
     return report(false);
   };
 
+  const sweepUnlessHeld = async (stopping: AbortSignal): Promise<SweepReport> =>
+    (await isHeld()) ? { checked: 0, removed: 0, isComplete: false } : sweep(stopping);
+
   const worker = periodicWorker({
-    round: async ({ stopping }) => onSwept(await sweep(stopping)),
+    round: async ({ stopping }) => onSwept(await sweepUnlessHeld(stopping)),
     intervalMs,
     // Instances that start together should not sweep together.
     firstDelayMs: intervalMs * random(),
     onTrouble: (error) => onTrouble(error, null),
   });
-  return { ...worker, sweep: () => sweep(new AbortController().signal) };
+  return { ...worker, sweep: () => sweepUnlessHeld(new AbortController().signal) };
 }

@@ -25,6 +25,17 @@ test("removes a message's file and its half-written leftovers from a crash, in e
   expect(await files.remove(ana)).toBe(false);
 });
 
+test("passes over an earlier outbox that cannot be used, and erases from all others", async () => {
+  const file = join(folder, "no-directory");
+  writeFileSync(file, "");
+  const outbox = join(folder, "current");
+  mkdirSync(outbox);
+  writeFileSync(join(outbox, `${ana}.eml`), "");
+  const files = outboxErasure([outbox], [join(file, "outbox"), file]);
+  expect(await files.remove(ana)).toBe(true);
+  expect(readdirSync(outbox)).toEqual([]);
+});
+
 test("reports an outbox that cannot be used, and never treats an id as a path", async () => {
   const file = join(folder, "file");
   writeFileSync(file, "");

@@ -48,6 +48,16 @@ describe("a sweep", () => {
     expect(await world.files()).toHaveLength(1);
   });
 
+  test("removes nothing while the log is a copy that is held", async () => {
+    await world.content.put(newFolder(), NOTHING);
+    world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+    let isHeld = true;
+    const sweeper = world.sweeper({ isHeld: async () => isHeld });
+    expect(await sweeper.sweep()).toEqual({ checked: 0, removed: 0, isComplete: false });
+    isHeld = false;
+    expect(await sweeper.sweep()).toMatchObject({ removed: 1 });
+  });
+
   test("keeps an accepted message's folder, and removes others of the same message", async () => {
     const { workspaceId, deps } = world;
     expect((await world.send("order-1", 0)).kind).toBe("accepted");

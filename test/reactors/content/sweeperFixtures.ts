@@ -124,6 +124,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
       orphanedContentSweeper({
         store,
         content,
+        isHeld: async () => false,
         ageMs: CONTENT_SWEEP_AGE_MS,
         intervalMs: 1,
         random: () => 0,
