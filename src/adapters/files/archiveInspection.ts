@@ -77,10 +77,10 @@ async function contentFault(
   budget: UnpackBudget,
 ): Promise<string | null> {
   if (isBomb(entry.declaredBytes, entry.data.length)) return `holds a file over ${RATIO_MAX} times its size`;
-  const unpacked = await unpack(entry, document ? new OfficeMarkup() : null);
+  const extension = extensionOf(entry.name);
+  const unpacked = await unpack(entry, document ? new OfficeMarkup(extension) : null);
   if (typeof unpacked === "string") return unpacked;
   const { content } = unpacked;
-  const extension = extensionOf(entry.name);
   // OOXML fonts begin with scrambled bytes (ECMA-376 part 4 §2.8.1), which may look like anything.
   if (extension === "odttf") return null;
   if (isProgram(content)) return "holds a program";

@@ -106,9 +106,14 @@ function encodingOf(head: Buffer): "utf-8" | "utf-16le" | "utf-16be" | null {
 /** Checks one file of an office document while it is unpacked. Accepts anything that is not XML. */
 export class OfficeMarkup {
   private readonly visitor = new OfficeVisitor();
-  private readonly reader = new XmlReader(this.visitor);
+  private readonly reader: XmlReader;
   /** Undefined before the first bytes, null if they are not XML. */
   private decoder: TextDecoder | null | undefined;
+
+  /** `extension`: of the file's name, in lower case. */
+  constructor(extension: string) {
+    this.reader = new XmlReader(this.visitor, extension === "svg");
+  }
 
   /** Reads on. Returns what is wrong so far, as the end of a sentence, or null. After a fault it reads no more. */
   read(bytes: Uint8Array, isLast: boolean): string | null {

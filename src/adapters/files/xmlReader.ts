@@ -35,8 +35,8 @@ interface EndSearch {
   quote: string | null;
 }
 
-/** Where a tag ends, past any > within its values; -1 if the end has not arrived yet. */
-function tagEnd(text: string, open: number, search: EndSearch): number {
+/** Where a tag ends: at the first of `ends` that is outside of its quotes. -1 if that has not arrived yet. */
+function tagEnd(text: string, open: number, search: EndSearch, ends: string): number {
   let at = open + search.chars;
   while (at < text.length) {
     const char = text[at] ?? "";
@@ -45,7 +45,7 @@ function tagEnd(text: string, open: number, search: EndSearch): number {
       if (close < 0) break;
       at = close;
       search.quote = null;
-    } else if (char === ">") return at;
+    } else if (ends.includes(char)) return at;
     else if (char === '"' || char === "'") search.quote = char;
     at += 1;
   }
@@ -75,7 +75,11 @@ export class XmlReader {
   private rest = "";
   private search: EndSearch = { chars: 1, quote: null };
 
-  constructor(private readonly visitor: XmlVisitor) {}
+  /** `isPicture`: the XML is an SVG picture, which may begin with a DOCTYPE. */
+  constructor(
+    private readonly visitor: XmlVisitor,
+    private readonly isPicture: boolean,
+  ) {}
 
   /** Takes the next piece. Returns what is wrong with it, as the end of a sentence, or null. */
   read(piece: string): string | null {
@@ -96,11 +100,11 @@ export class XmlReader {
     return this.rest.length > MARKUP_CHARS_MAX ? "holds XML that cannot be looked through" : null;
   }
 
-  /** Where the markup ends; -1 if the end has not arrived yet, null for a DOCTYPE. */
+  /** Where the markup ends; -1 if the end has not arrived yet, null for a DOCTYPE that is not permitted. */
   private readMarkup(text: string, open: number): number | null {
     const next = text[open + 1];
     if (next === "!" || next === "?") return this.readSpecial(text, open);
-    const close = tagEnd(text, open, this.search);
+    const close = tagEnd(text, open, this.search, ">");
     if (close < 0) return -1;
     if (next === "/") this.visitor.end(localName(text.slice(open + 2, close).trim()));
     else {
@@ -126,10 +130,16 @@ export class XmlReader {
       return close + end.length;
     }
     // SVG pictures may begin with a DOCTYPE; no other part of a document may.
+    return this.isPicture ? this.readDoctype(text, open) : null;
+  }
+
+  private readDoctype(text: string, open: number): number | null {
     if (!/^<!DOCTYPE\s+svg\b/i.test(text.slice(open, open + DOCTYPE_CHARS))) {
       return text.length < open + DOCTYPE_CHARS ? -1 : null;
     }
-    const close = tagEnd(text, open, this.search);
+    const close = tagEnd(text, open, this.search, ">[");
+    // Entities declared in [ ] could stand for anything that is looked for here.
+    if (text[close] === "[") return null;
     return close < 0 ? -1 : close + 1;
   }
 }

@@ -474,6 +474,25 @@ describe("a document", () => {
       "makes something run",
     ],
     ["a DOCTYPE", part('<!DOCTYPE a [<!ENTITY b "External">]><a/>'), "DOCTYPE"],
+    ["a picture's DOCTYPE in another part", part('<!DOCTYPE svg PUBLIC "a" "b"><svg/>'), "DOCTYPE"],
+    [
+      "a link that an entity hides",
+      part(
+        `<!DOCTYPE svg [<!ENTITY e "External">]>${relationship("attachedTemplate", "https://a.example/b.dotm", ' TargetMode="&e;"')}`,
+        "word/_rels/settings.xml.rels",
+      ),
+      "DOCTYPE",
+    ],
+    [
+      "a picture that declares an entity",
+      part('<!DOCTYPE svg PUBLIC "a" "b" [<!ENTITY e "f">]><svg/>', "word/media/image2.svg"),
+      "DOCTYPE",
+    ],
+    [
+      "a picture whose declarations hide what follows",
+      part("<!DOCTYPE svg [<!-- ' -->]><svg/>", "word/media/image2.svg"),
+      "DOCTYPE",
+    ],
     ["XML in another encoding", part('<?xml version="1.0" encoding="UTF-7"?><a/>'), "not Unicode"],
     [
       "XML in another encoding that says so and is not",
@@ -524,7 +543,7 @@ describe("a document", () => {
     ["text about DDE", paragraph("<w:t>DDEAUTO and &lt;ddeLink&gt;</w:t>")],
     [
       "a drawing in SVG",
-      part('<?xml version="1.0"?><!DOCTYPE svg PUBLIC "a" "b"><svg/>', "word/media/image2.svg"),
+      part('<?xml version="1.0"?><!DOCTYPE svg PUBLIC "[a]" "b"><svg/>', "word/media/image2.SVG"),
     ],
     [
       "a font that begins like XML",
@@ -789,14 +808,17 @@ describe("XML that comes in pieces", () => {
   /** What a reader finds, with texts that belong together joined. */
   const eventsOf = (xml: string, pieceChars: number): readonly string[] => {
     const events: string[] = [];
-    const reader = new XmlReader({
-      tag: ({ name, attributes }) => events.push(`<${name} ${JSON.stringify([...attributes])}>`),
-      end: (name) => events.push(`</${name}>`),
-      text: (text) => {
-        if (events.at(-1)?.startsWith("text ")) events.push(events.pop() + text);
-        else events.push(`text ${text}`);
+    const reader = new XmlReader(
+      {
+        tag: ({ name, attributes }) => events.push(`<${name} ${JSON.stringify([...attributes])}>`),
+        end: (name) => events.push(`</${name}>`),
+        text: (text) => {
+          if (events.at(-1)?.startsWith("text ")) events.push(events.pop() + text);
+          else events.push(`text ${text}`);
+        },
       },
-    });
+      true,
+    );
     for (let at = 0; at < xml.length; at += pieceChars) {
       expect(reader.read(xml.slice(at, at + pieceChars))).toBeNull();
     }
@@ -828,7 +850,7 @@ describe("XML that comes in pieces", () => {
     const instruction = `<instrText>PAGE ${"&lt;".repeat(1_000)}</instrText>`;
     const xml = `<a><fldChar fldCharType="begin"/>${instruction}${nested.repeat(1_000)}</a>`;
     const replaces = spyOn(String.prototype, "replace");
-    expect(new OfficeMarkup().read(Buffer.from(xml), true)).toBeNull();
+    expect(new OfficeMarkup("xml").read(Buffer.from(xml), true)).toBeNull();
     const calls = replaces.mock.calls.length;
     replaces.mockRestore();
     expect(calls).toBeLessThan(10);
