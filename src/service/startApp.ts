@@ -183,7 +183,9 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const requests = new RequestsInFlight();
   const leave = () => leaveRegistry(membership, logger);
   const stopWorkers = lazy(() => workers.stop(config.drainTimeoutMs));
-  const stopWork = () => Promise.all([stopWorkers(), requests.whenIdle()]);
+  // Once: after a freeze a second stop could append what the first could not return.
+  const stopQuota = lazy(() => deps.quota.stop());
+  const stopWork = () => Promise.all([stopWorkers(), requests.whenIdle()]).then(stopQuota);
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
   const maintenance = dashboardMaintenance(logCopyOf(config, incarnation), { logger, clock: deps.clock });
   const served = { deps, readers, freezeWatch, maintenance, ...workers };
@@ -210,7 +212,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const verifying = verifyOnSchedule(config, logger, logCopyOf(config, incarnation));
   const isIdle = () => requests.isIdle && workers.inFlightCount() === 0;
   const stopped = { control, dashboard, freezeWatch, maintenance: [verifying, maintenance], readModels };
-  const parts = { ...stopped, listeners, deps, store, lock, readers, stopWorkers, isIdle, leave };
+  const parts = { ...stopped, listeners, deps, store, lock, readers, stopWorkers, stopQuota, isIdle, leave };
   return {
     url,
     ...smtpPorts(listeners),
@@ -229,7 +231,7 @@ function lateStepLog(logger: Logger) {
 }
 
 interface Stopping {
-  /** Begins nothing more, and settles when nothing is in flight. */
+  /** Begins nothing more, and settles when nothing is in flight and nothing is left to be written. */
   stopWork(): Promise<unknown>;
   leave(): Promise<void>;
 }

@@ -11,7 +11,7 @@ interface Stopped {
 /** What a running service has to stop. */
 interface ServiceParts {
   readonly listeners: Listeners;
-  readonly deps: Pick<Dependencies, "htmlToText" | "quota">;
+  readonly deps: Pick<Dependencies, "htmlToText">;
   readonly store: EventStore;
   readonly lock: DirectoryLock;
   readonly control: { close(): Promise<void> };
@@ -22,6 +22,8 @@ interface ServiceParts {
   readonly readModels: Stopped;
   readonly readers: { close(): void };
   stopWorkers(): Promise<unknown>;
+  /** Returns to the log what is in reserve of the daily limits. */
+  stopQuota(): Promise<void>;
   /** Whether no request and no delivery is in flight. */
   isIdle(): boolean;
   /** Takes the service out of the registry of services. */
@@ -61,8 +63,12 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
     isDrained = true;
   };
   const stopJobs = async () => {
-    const jobs = [deps.quota, ...parts.maintenance, parts.readModels];
-    await runAll([() => deps.htmlToText.close(), ...jobs.map((job) => () => job.stop())]);
+    const jobs = [...parts.maintenance, parts.readModels];
+    await runAll([
+      () => deps.htmlToText.close(),
+      () => parts.stopQuota(),
+      ...jobs.map((job) => () => job.stop()),
+    ]);
     areJobsStopped = true;
   };
   // What outlives its step may still write and send until the process ends, so the lock stays until then.

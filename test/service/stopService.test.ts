@@ -15,7 +15,7 @@ async function stopped(hanging: readonly string[] = [], failing: readonly string
   const stopping = (name: string) => ({ stop: () => note(name) });
   const parts = {
     listeners: { ...stopping("listeners"), kill: () => note("kill") },
-    deps: { htmlToText: { close: () => note("htmlToText") }, quota: stopping("quota") },
+    deps: { htmlToText: { close: () => note("htmlToText") } },
     store: { close: () => note("store") },
     lock: { release: () => void note("lock") },
     control: { close: () => note("control") },
@@ -25,6 +25,7 @@ async function stopped(hanging: readonly string[] = [], failing: readonly string
     readModels: stopping("readModels"),
     readers: { close: () => note("readers") },
     stopWorkers: () => note("workers"),
+    stopQuota: () => note("quota"),
     isIdle: () => true,
     leave: () => note("leave"),
   } as unknown as Parts;

@@ -81,8 +81,9 @@ export class ReservedQuotaBlock {
 
   /** Returns the reserve to the log, for other instances. Throws `StoreError`. */
   async release(): Promise<void> {
-    // Work that was already in flight may have added to the reserve.
-    while (this.left > 0) await this.inOrder(() => this.returnLeft());
+    // Work that was already in flight may add to the reserve, or be returning it.
+    do await this.inOrder(() => this.returnLeft());
+    while (this.left > 0);
   }
 
   /**

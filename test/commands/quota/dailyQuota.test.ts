@@ -274,6 +274,21 @@ describe("a unit that was taken and not used", () => {
     await quota.stop();
   });
 
+  test("has gone back when the instance has stopped, even if it was on its way before", async () => {
+    const idleMs = 60;
+    const quota = instance(idleMs);
+    expect(await takeConcurrently(quota, 1)).toBe(1);
+    const begun = Promise.withResolvers<void>();
+    store.beforeAppend = () => {
+      begun.resolve();
+      return Bun.sleep(50);
+    };
+    clock.advance(idleMs);
+    await begun.promise;
+    await quota.stop();
+    expect(await usedInLog()).toBe(1);
+  });
+
   test("stays in reserve while it is in use", async () => {
     const idleMs = 60;
     const quota = instance(idleMs);

@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { freezeLog } from "../../../src/commands/instance/freezeLog.ts";
+import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
 import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
+import { quotaDay, quotaStream } from "../../../src/domain/quota/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import type { Check } from "../../../src/service/status/check.ts";
@@ -112,5 +113,21 @@ describe("mail that is held since its log was restored", () => {
       status: 503,
       json: { checks: { seal: { ok: false, required: true } } },
     });
+  });
+
+  test("a log that is sealed has everything in it once its service says that it is done", async () => {
+    const isSettled = async () => {
+      const asked = await askRunningService(service.app.dataDir, "/settled", STATUS_MS_MAX);
+      return asked.kind === "answered" && asked.body === true;
+    };
+    await until(isSettled, "the service to finish what it had begun");
+    const { store } = service.log;
+    const quota = quotaStream(tenant.workspaceId, quotaDay(Date.now()));
+    const events = await store.read(quota, 0, 100);
+    // The service held some of the daily limit in reserve.
+    expect(events.at(-1)?.type).toBe("QuotaReturned");
+    await unfreezeLog(store, systemCommandContext("test"));
+    await service.restart();
+    expect(await store.read(quota, 0, 100)).toEqual(events);
   });
 });
