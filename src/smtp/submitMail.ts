@@ -87,8 +87,9 @@ async function inTurn<Result>(
 
 async function sendToAll(sending: Sending, mail: ParsedMail): Promise<readonly string[]> {
   const { context } = sending;
-  const deps = { ...sending.deps, inspector: inspectOnce(sending.deps.inspector) };
   const sends = await sendsOf(sending, mail);
+  const { inspector } = sending.deps;
+  const deps = sends.length === 1 ? sending.deps : { ...sending.deps, inspector: inspectOnce(inspector) };
   const ids: string[] = [];
   for (const send of sends) {
     try {

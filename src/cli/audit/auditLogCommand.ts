@@ -43,11 +43,11 @@ function entriesMax(text: string | undefined): number {
 
 /** Refuses what cannot have been done there, because it would find nothing. */
 function checkAction(action: string | undefined, workspaceId: string | null): void {
-  const [here, elsewhere]: readonly (readonly string[])[] =
-    workspaceId === null ? [INSTANCE_ACTIONS, WORKSPACE_ACTIONS] : [WORKSPACE_ACTIONS, INSTANCE_ACTIONS];
-  if (action === undefined || here?.includes(action)) return;
-  if (!elsewhere?.includes(action))
-    throw new UsageError(`--action takes one of these, not ${action}: ${here?.join(", ")}`);
+  const here: readonly string[] = workspaceId === null ? INSTANCE_ACTIONS : WORKSPACE_ACTIONS;
+  const elsewhere: readonly string[] = workspaceId === null ? WORKSPACE_ACTIONS : INSTANCE_ACTIONS;
+  if (action === undefined || here.includes(action)) return;
+  if (!elsewhere.includes(action))
+    throw new UsageError(`--action takes one of these, not ${action}: ${here.join(", ")}`);
   throw new UsageError(
     workspaceId === null
       ? `${action} is done in a workspace: say which with --workspace <id>`

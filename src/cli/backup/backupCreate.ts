@@ -20,6 +20,7 @@ import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
+import { requireNew } from "../output/requireNew.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
@@ -127,7 +128,7 @@ export const backupCreate: Command = {
     requireEmbedded(config);
     const out = invocation.required("out");
     const withKey = invocation.option("with-key") !== undefined;
-    if (existsSync(out)) refuse(`${out} already exists`);
+    requireNew(out);
     if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
       refuse("there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself");
     }

@@ -146,8 +146,12 @@ export const erasureList: Command = {
     const views = await withLog(config, ({ deps }) => readErasures(deps.store));
     print(
       views.map(({ id, erasure: { status, reference, workspaceId }, requestedAt, completedAt }) => ({
-        ...{ id, status, workspace_id: workspaceId, reference },
-        ...{ created_at: requestedAt, completed_at: completedAt },
+        id,
+        status,
+        workspace_id: workspaceId,
+        reference,
+        created_at: requestedAt,
+        completed_at: completedAt,
       })),
       views.map(({ id, erasure: { status, reference, workspaceId }, requestedAt }) =>
         [id, status, requestedAt, `workspace ${workspaceId}`, reference].filter(Boolean).join("  "),

@@ -1,6 +1,6 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { dirname } from "node:path";
-import { type Invocation, type Option, refuse, UsageError } from "../program/command.ts";
+import { type Invocation, type Option, UsageError } from "../program/command.ts";
 import { parseTime } from "../program/timeArgument.ts";
 
 export type Format = "jsonl" | "csv";
@@ -24,11 +24,6 @@ export function formatOf(invocation: Invocation): Format {
   const format = invocation.option("format") ?? "jsonl";
   if (format === "jsonl" || format === "csv") return format;
   throw new UsageError("--format takes jsonl or csv");
-}
-
-/** Refuses files that exist: none is overwritten. */
-export function requireNew(paths: readonly string[]): void {
-  for (const path of paths) if (existsSync(path)) refuse(`${path} already exists`);
 }
 
 /** The output file. Throws a usage error if it cannot be written, before a long read is wasted. */

@@ -4,17 +4,9 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { PastReadModel } from "../../readModels/asOf.ts";
 import { rowsByKey } from "../../readModels/compareTables.ts";
 import { csvRecord, jsonRow, writeLines } from "../output/jsonAndCsvRows.ts";
+import { requireNew } from "../output/requireNew.ts";
 import { type Command, type Invocation, type Option, UsageError } from "../program/command.ts";
-import {
-  FORMAT,
-  type Format,
-  formatOf,
-  OUT,
-  outOf,
-  parseTimeOperand,
-  requireNew,
-  TIME_FORMS,
-} from "./asOfOptions.ts";
+import { FORMAT, type Format, formatOf, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
 import { PROJECTION_NAME, projectionNamed } from "./projectionNames.ts";
 import { withReadModelsAsOf } from "./withReadModelsAsOf.ts";
 
@@ -84,7 +76,8 @@ export const projectionAsOf: Command = {
         `${name} has several tables: name one with --table (${tables.map((table) => table.name).join(", ")}), or give --out`,
       );
     }
-    if (out !== undefined) requireNew(isSplit ? tables.map((table) => pathOfTable(out, table)) : [out]);
+    if (out !== undefined)
+      for (const path of isSplit ? tables.map((table) => pathOfTable(out, table)) : [out]) requireNew(path);
     return withReadModelsAsOf(invocation, { projection, times: [at] }, async ([past], signal) => {
       if (!past) return;
       const written: { table: string; rows: number; file: string | null }[] = [];

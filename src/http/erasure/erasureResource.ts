@@ -19,7 +19,7 @@ const NOT_REACHED = [
   {
     what: "outboxes",
     detail:
-      "`.eml` files that were moved out of an outbox, or are in one of earlier settings that cannot be used; and those of an instance that is stopped, until it starts again.",
+      "`.eml` files that were moved out of an outbox. Those in an outbox of earlier settings, if it cannot be used. Those of a stopped instance, until it starts again.",
   },
   { what: "webhook_endpoints", detail: "What endpoints were sent before." },
   {

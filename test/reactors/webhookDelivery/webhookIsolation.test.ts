@@ -188,12 +188,18 @@ describe("an endpoint that no call gets through to", () => {
     });
   }
 
-  test("for five days, with twenty failures of two events, is disabled, and not before", async () => {
+  /** An endpoint that fails every call, once so many events have had their first attempt. */
+  async function failing(events: number, policy: { readonly scheduleMs: readonly number[] }) {
     world.endpoints.answer = () => answered(500);
     const id = await world.register("dead");
-    await addEvents(2);
-    const { caughtUp, disabled } = await world.start({ policy: HALF_DAYS });
-    await until(() => world.endpoints.receivedCalls.length === 2, "the first attempts");
+    await addEvents(events);
+    const instance = await world.start({ policy });
+    await until(() => world.endpoints.receivedCalls.length === events, "the first attempts");
+    return { id, ...instance };
+  }
+
+  test("for five days, with twenty failures of two events, is disabled, and not before", async () => {
+    const { id, caughtUp, disabled } = await failing(2, HALF_DAYS);
     await halfDays(9, 2, caughtUp);
     expect(world.endpoints.receivedCalls).toHaveLength(20);
     await caughtUp();
@@ -206,13 +212,7 @@ describe("an endpoint that no call gets through to", () => {
   });
 
   test("stays once it has moved: its old URL's failures say nothing about the new one", async () => {
-    world.endpoints.answer = () => answered(500);
-    const id = await world.register("dead");
-    await addEvents(2);
-    const { caughtUp } = await world.start({
-      policy: { scheduleMs: [0, ...Array<number>(9).fill(12 * HOUR_MS)] },
-    });
-    await until(() => world.endpoints.receivedCalls.length === 2, "the first attempts");
+    const { id, caughtUp } = await failing(2, { scheduleMs: [0, ...Array<number>(9).fill(12 * HOUR_MS)] });
     await halfDays(9, 2, caughtUp);
     await caughtUp();
     await world.update(id, { url: urlOf("moved") });
@@ -223,13 +223,7 @@ describe("an endpoint that no call gets through to", () => {
   });
 
   test("with failures of only one event stays, however many there are", async () => {
-    world.endpoints.answer = () => answered(500);
-    const id = await world.register("dead");
-    await addEvents(1);
-    const { caughtUp } = await world.start({
-      policy: { scheduleMs: [0, ...Array<number>(24).fill(12 * HOUR_MS)] },
-    });
-    await until(() => world.endpoints.receivedCalls.length === 1, "the first attempt");
+    const { id, caughtUp } = await failing(1, { scheduleMs: [0, ...Array<number>(24).fill(12 * HOUR_MS)] });
     await halfDays(23, 1, caughtUp);
     await caughtUp();
     await untilFailingCheck();
