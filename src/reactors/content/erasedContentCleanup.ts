@@ -6,8 +6,9 @@ import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ContentCleanupCheckpoint } from "../../ports/contentCleanupCheckpoint.ts";
 import { LOG_START, type Position, type RecordedEvent } from "../../ports/eventStore.ts";
-import { tryOne } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
+import { rowBackoff } from "../worker/rowBackoff.ts";
+import { type Tolerate, tolerateFaults } from "../worker/tolerateFaults.ts";
 import { type ActingWorker, workerCommandContext } from "../worker/workerCommandContext.ts";
 
 interface ErasedContentCleanupOptions extends Pick<ActingWorker, "worker"> {
@@ -23,7 +24,7 @@ interface ErasedContentCleanupOptions extends Pick<ActingWorker, "worker"> {
 const INTERVAL_MS = SECOND_MS;
 /** How often to save a checkpoint that has only moved past other events. */
 const SAVE_MS = 30_000;
-/** Failed clearings to keep for retries; with this many, reading waits. */
+/** Failed clearings to keep for retries. With this many, reading waits. */
 const FAILED_MAX = 1_000;
 
 /** The event that erased a stream's content, and the reader's position before it. */
@@ -51,40 +52,42 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
   let position = LOG_START;
   let saved = { position: LOG_START, at: Number.NEGATIVE_INFINITY };
   let isPositioned = false;
-  let failed: readonly Erased[] = [];
+  /** By stream, the oldest first. */
+  const failed = new Map<string, Erased>();
+  const backoff = rowBackoff(clock);
 
   const clear = ({ stream, revision }: Erased) => {
     if (!stream.startsWith(EMAIL)) return store.truncateBefore(stream, revision);
     return clearErasedEmail(deps, idOfStream(stream), workerCommandContext({ clock, worker }));
   };
 
-  const tryToClear = (one: Erased) =>
-    tryOne(
+  const tryToClear = async (tolerate: Tolerate, one: Erased): Promise<void> => {
+    const isCleared = await tolerate(
       () => clear(one),
-      (error) => onTrouble(error, one.stream),
+      (error) => {
+        failed.set(one.stream, one);
+        backoff.failed(one.stream);
+        onTrouble(error, one.stream);
+      },
     );
-
-  const clearAll = async (
-    { stopping }: Round,
-    events: readonly RecordedEvent[],
-    before: Position,
-  ): Promise<boolean> => {
-    for (const { stream, revision } of events) {
-      if (stopping.aborted) return false;
-      const one = { stream, revision, before };
-      if (!(await tryToClear(one))) failed = [...failed, one];
-    }
-    return true;
+    if (isCleared) failed.delete(one.stream);
   };
 
-  const retryFailed = async () => {
-    const again: Erased[] = [];
-    for (const one of failed) if (!(await tryToClear(one))) again.push(one);
-    failed = again;
+  const clearAll = async (events: readonly RecordedEvent[], tolerate: Tolerate, stopping: AbortSignal) => {
+    for (const { stream, revision } of events) {
+      if (stopping.aborted) return;
+      if (!failed.has(stream)) await tryToClear(tolerate, { stream, revision, before: position });
+    }
+  };
+
+  const retryFailed = async (tolerate: Tolerate) => {
+    const resting = new Set(backoff.busy());
+    for (const one of [...failed.values()]) if (!resting.has(one.stream)) await tryToClear(tolerate, one);
   };
 
   const save = (hasWorked: boolean) => {
-    const reached = failed[0]?.before ?? position;
+    const [oldest] = failed.values();
+    const reached = oldest?.before ?? position;
     const isDue = hasWorked || clock.monotonicMs() - saved.at >= SAVE_MS;
     if (reached === saved.position || !isDue) return;
     checkpoint.save(reached);
@@ -94,14 +97,17 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
   const round = async (on: Round) => {
     if (!isPositioned) position = await startPosition(options);
     isPositioned = true;
-    await retryFailed();
+    const tolerate = tolerateFaults(clock);
+    await retryFailed(tolerate);
     const passed = noneUntil(position);
     if (passed !== null) {
       position = passed;
       return save(false);
     }
     for await (const batch of store.readAll(position, { types: ERASING_TYPES })) {
-      if (failed.length >= FAILED_MAX || !(await clearAll(on, batch.events, position))) return;
+      if (failed.size >= FAILED_MAX) return;
+      await clearAll(batch.events, tolerate, on.stopping);
+      if (on.stopping.aborted) return;
       position = batch.position;
       save(batch.events.length > 0);
       // A log in memory never waits for I/O, so yield to the event loop here.

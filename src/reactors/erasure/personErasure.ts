@@ -21,6 +21,7 @@ import { nextTurn } from "../../kernel/sleep.ts";
 import { epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
+import { ErasureFaults } from "./erasureFaults.ts";
 
 interface PersonErasureOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
@@ -116,19 +117,25 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
   });
 }
 
-/** Erases everything about the person. Throws {@link NotYetError} while read models lag or a message is in flight. */
+/**
+ * Erases everything about the person. Throws {@link NotYetError} while read models lag or a message is in flight, and
+ * the fault of a single message or file once everything else is erased.
+ */
 async function apply(erasing: Erasing): Promise<ErasureCounts> {
   if (!(await erasing.areCaughtUp())) throw new NotYetError("the read models are behind the log");
-  const messages = await eraseMessages(erasing);
+  const faults = new ErasureFaults(erasing.deps.clock);
+  const { underWay, ...messages } = await eraseMessages(erasing, faults);
   // After the messages: the last of them may only just have bounced and suppressed its recipient.
   const { request, deps, context } = erasing;
-  const uploads = await eraseUploads(erasing);
+  const uploads = await eraseUploads(erasing, faults);
   const hadSuppression = await eraseSuppressedAddress(
     deps.store,
     request.erasure.recipientHash,
     request.id,
     context,
   );
+  faults.throwFirst();
+  if (underWay > 0) throw new NotYetError(`${underWay} messages are being delivered`);
   return { ...messages, ...uploads, suppressionsErased: hadSuppression ? 1 : 0 };
 }
 
@@ -142,7 +149,10 @@ const NOTHING: MessageCounts = {
   outboxMessages: 0,
 };
 
-async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
+async function eraseMessages(
+  erasing: Erasing,
+  faults: ErasureFaults,
+): Promise<MessageCounts & { readonly underWay: number }> {
   const { emails, request } = erasing;
   let counts = NOTHING;
   let underWay = 0;
@@ -150,15 +160,16 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
   do {
     const page = emailsToRecipient(emails, request.erasure, after, WALK_EMAILS);
     for (const message of page.found) {
-      const email = await eraseMessage(erasing, message);
-      if (email === "underWay") underWay += 1;
-      else if (email !== null) counts = counted(counts, email, request.id);
+      await faults.pass(`message ${message.id}`, async () => {
+        const email = await eraseMessage(erasing, message);
+        if (email === "underWay") underWay += 1;
+        else if (email !== null) counts = counted(counts, email, request.id);
+      });
     }
     after = page.next;
     await nextTurn();
   } while (after !== null);
-  if (underWay > 0) throw new NotYetError(`${underWay} messages are being delivered`);
-  return counts;
+  return { ...counts, underWay };
 }
 
 /** Erases the message and returns it; null when the request does not cover it. */
@@ -199,14 +210,17 @@ function counted(counts: MessageCounts, email: Email, erasureId: string): Messag
 }
 
 /** An upload that was also sent to others is theirs too: it stays, and the report names it. */
-async function eraseUploads({ deps, attachmentUse, request, context }: Erasing) {
+async function eraseUploads({ deps, attachmentUse, request, context }: Erasing, faults: ErasureFaults) {
   let uploadsErased = 0;
   const uploadsKept: string[] = [];
   for (let after = ""; ; ) {
     const page = uploadsSentTo(attachmentUse, request.erasure.recipientHash, after, PAGE_UPLOADS);
     for (const { id, isShared } of page) {
       if (isShared) uploadsKept.push(id);
-      else if (await erasePersonsUpload(deps, id, request.id, context)) uploadsErased += 1;
+      else
+        await faults.pass(`upload ${id}`, async () => {
+          if (await erasePersonsUpload(deps, id, request.id, context)) uploadsErased += 1;
+        });
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_UPLOADS) break;

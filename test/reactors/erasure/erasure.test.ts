@@ -281,6 +281,69 @@ describe("a request to erase a person", () => {
     await world.end();
   });
 
+  test("erases all other messages although one message's files cannot be removed, and completes later", async () => {
+    const world = await startWorld();
+    const { deps, store } = world;
+    const ids = [1, 2, 3].map(() => world.send("ana@example.org", { files: 1 }));
+    const [, broken = ""] = await Promise.all(ids);
+    const requestId = await requestPersonErasure(deps, addressOf("ana@example.org"), world.context());
+    let isBroken = true;
+    const content: Dependencies["content"] = {
+      ...deps.content,
+      async removeOwner(owner) {
+        if (isBroken && owner.ownerId === broken)
+          throw new StoreError("unavailable", "its folder is read-only");
+        return deps.content.removeOwner(owner);
+      },
+    };
+    const failures: unknown[] = [];
+    const one = worker(world, { ...deps, content }, failures);
+    one.start();
+    await until(() => failures.length > 0, "the fault to be reported");
+    expect(String(failures[0])).toMatch(
+      new RegExp(`message ${broken} could not be erased: .*its folder is read-only`),
+    );
+    for (const id of await Promise.all(ids)) {
+      expect((await readEmailState(store, id))?.contentErased).toBe(true);
+      expect(await world.folders(id)).toBe(id === broken ? 1 : 0);
+    }
+    expect((await readErasure(store, requestId))?.erasure.status).toBe("requested");
+    isBroken = false;
+    await until(async () => {
+      world.pass(1_000);
+      one.wake();
+      return (await readErasure(store, requestId))?.erasure.status === "completed";
+    }, "the erasure to be completed");
+    await one.stop(5_000);
+    expect(await world.folders(broken)).toBe(0);
+    expect((await readErasure(store, requestId))?.erasure.counts).toMatchObject({ messagesErased: 3 });
+    await world.end();
+  });
+
+  test("stops at a content store that lets every message wait, rather than wait for each", async () => {
+    const world = await startWorld();
+    const { deps } = world;
+    for (let nth = 0; nth < 10; nth += 1) await world.send("ana@example.org");
+    await requestPersonErasure(deps, addressOf("ana@example.org"), world.context());
+    let calls = 0;
+    const content: Dependencies["content"] = {
+      ...deps.content,
+      async removeOwner() {
+        calls += 1;
+        world.pass(20_000);
+        throw new StoreError("unavailable", "no answer in time");
+      },
+    };
+    const failures: unknown[] = [];
+    const one = worker(world, { ...deps, content }, failures);
+    one.start();
+    await until(() => failures.length > 0, "the walk to end");
+    // Each message asks twice: in its erasure, and for what that has left.
+    expect(calls).toBeLessThanOrEqual(4);
+    await one.stop(5_000);
+    await world.end();
+  });
+
   test("does not wait for many requests of another workspace", async () => {
     const world = await startWorld();
     const { deps, store } = world;
@@ -404,7 +467,10 @@ describe("what was erased", () => {
     await world.end();
   });
 
-  test("is cleared once the store is back, and a message that cannot be read delays no other", async () => {
+  test.each([
+    ["whose events are damaged", new Error("its events are damaged")],
+    ["whose files cannot be reached", new StoreError("unavailable", "its folder cannot be read")],
+  ])("is cleared once that works again, and a message %s delays no other", async (_, fault) => {
     const world = await startWorld();
     const [broken, sound] = [await world.send("ana@example.org"), await world.send("ana@example.org")];
     for (const id of [broken, sound]) await world.addEmailEvents(id, ...sent, erased);
@@ -413,14 +479,17 @@ describe("what was erased", () => {
     const store: EventStore = {
       ...world.store,
       async read(stream, ...rest) {
-        if (isBroken && stream === emailStream(broken)) throw new Error("its events are damaged");
+        if (isBroken && stream === emailStream(broken)) throw fault;
         return world.store.read(stream, ...rest);
       },
     };
     const failures: unknown[] = [];
     const eraser = startEraser(path, { ...world.deps, store }, failures);
     await until(() => isCleared(world, sound), "the sound request to complete");
-    await until(() => failures.length > 1, "the broken request to be retried");
+    await until(() => {
+      world.pass(100);
+      return failures.length > 1;
+    }, "the broken request to be retried");
     expect(await isCleared(world, broken)).toBe(false);
     // After a restart it starts with what was left.
     await eraser.stop();
