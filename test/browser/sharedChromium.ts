@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { atEndOfTests } from "../support/endOfTests.ts";
 
@@ -7,12 +6,14 @@ const WAIT_MS_MAX = 30_000;
 /** How long the browser may take to start, in ms. */
 export const START_MS_MAX = 60_000;
 
-/** Where a Chromium is: CHROMIUM_PATH, Debian's, or one on the PATH; null where there is none. */
+/** Names of the browser on the PATH. The first is one without windows, which takes half the processor time. */
+const NAMES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"] as const;
+
+/** Where a Chromium is: at CHROMIUM_PATH, or the first of {@link NAMES}; null where there is none. */
 function chromiumPath(): string | null {
   const { CHROMIUM_PATH } = process.env;
   if (CHROMIUM_PATH) return CHROMIUM_PATH;
-  if (existsSync("/usr/bin/chromium")) return "/usr/bin/chromium";
-  return Bun.which("chromium") ?? Bun.which("chromium-browser") ?? Bun.which("google-chrome");
+  return NAMES.map((name) => Bun.which(name)).find((path) => path !== null) ?? null;
 }
 
 const executablePath = chromiumPath();
