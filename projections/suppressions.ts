@@ -12,7 +12,7 @@ import {
 import { atOf, type Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions
-  (workspace_id, recipient_hash, id, reason, email_id, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)
+  (workspace_id, recipient_hash, id, reason, created_at, revision) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT DO NOTHING`;
 const DELETE = "DELETE FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?";
 
@@ -20,9 +20,8 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = suppressionCodec.decode(event);
   switch (type) {
     case "RecipientSuppressed": {
-      const { workspaceId, recipientHash, reason, emailId = null } = data;
-      const at = atOf(event);
-      db.run(INSERT, workspaceId, recipientHash, event.id, reason, emailId, at, event.revision);
+      const { workspaceId, recipientHash, reason } = data;
+      db.run(INSERT, workspaceId, recipientHash, event.id, reason, atOf(event), event.revision);
       break;
     }
     case "RecipientUnsuppressed":
@@ -37,13 +36,13 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
  */
 export const suppressions: Projection = {
   name: "suppressions",
-  version: 3,
+  version: 4,
   events: ["RecipientSuppressed", "RecipientUnsuppressed"],
   tables: [
     {
       name: "suppressions",
       columns: `workspace_id TEXT NOT NULL, recipient_hash TEXT NOT NULL, id TEXT NOT NULL, reason TEXT NOT NULL,
-        email_id TEXT, created_at TEXT NOT NULL, revision INTEGER NOT NULL,
+        created_at TEXT NOT NULL, revision INTEGER NOT NULL,
         PRIMARY KEY (workspace_id, recipient_hash)`,
       key: ["workspace_id", "recipient_hash"],
       indexes: [

@@ -153,16 +153,18 @@ function storeHosts(url: string): string {
 }
 
 /** Why the content store cannot be used. */
-export function contentError({ contentUrl }: Pick<Config, "contentUrl">, error: unknown): unknown {
+export function contentError({ content }: Pick<Config, "content">, error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
-  const setting = `CONTENT_URL ${contentUrl}`;
-  if (isDiskFull(error, contentUrl.replace(/^file:/, ""))) return diskFullError(setting);
-  const remedy = contentUrl.startsWith("s3:")
-    ? "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key"
-    : "Set CONTENT_URL to a directory that this user can write to";
-  const text = `${setting} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`;
-  // A bucket may come back in a moment; a directory depends on the setting.
-  return contentUrl.startsWith("s3:")
-    ? new StoreError(error.failure, text, { cause: error })
-    : new ConfigError([text]);
+  const setting = `CONTENT_URL ${content.url}`;
+  const text = `${setting} cannot be used: ${faultOf(error.cause ?? error)}`;
+  switch (content.kind) {
+    case "directory":
+      if (isDiskFull(error, content.directory)) return diskFullError(setting);
+      return new ConfigError([`${text}. Set CONTENT_URL to a directory that this user can write to`]);
+    case "s3": {
+      // A bucket may come back in a moment; a directory depends on the setting.
+      const remedy = "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key";
+      return new StoreError(error.failure, `${text}. ${remedy}`, { cause: error });
+    }
+  }
 }

@@ -11,6 +11,8 @@ import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
 import { SEARCH_WORDS } from "../../src/http/dashboard/email/emailSearch.ts";
 import { emailOperations } from "../../src/http/email/emailOperations.ts";
 import { SendEmailBody } from "../../src/http/email/sendEmailRequest.ts";
+import { documentPath } from "../../src/http/reference/openApiDocument.ts";
+import { type Route, routes } from "../../src/http/server/routes.ts";
 import { webhookEvents } from "../../src/http/webhook/webhookEventSchemas.ts";
 import { document } from "../gate/documentedAnswers.ts";
 import { ROOT } from "../support/root.ts";
@@ -64,6 +66,28 @@ function firstColumnOf(path: string, heading: RegExp): readonly string[] {
     .find((one) => heading.test(one));
   return codeInColumn(part ?? "", 0);
 }
+
+test("every endpoint has its row with its scope, by itself or under the path of its resource, and no other has one", () => {
+  const rows = section(textOf("docs/api.md"), "Endpoints")
+    .split("\n")
+    .filter((line) => line.startsWith("| `"))
+    .map((row) => ({ named: codeInColumn(row, 0), scope: codeInColumn(row, 1)[0] ?? null }));
+  const scopes = new Map(rows.flatMap(({ named, scope }) => named.map((name) => [name, scope] as const)));
+  const used = new Set<string>();
+  const rowOf = (endpoint: string, path: string): string | undefined => {
+    const parts = path.split("/");
+    const above = parts.map((_, at) => parts.slice(0, parts.length - at).join("/"));
+    return [endpoint, path, ...above].find((name) => scopes.has(name));
+  };
+  for (const { method, path, scope } of Object.values<Route>(routes)) {
+    const shown = documentPath(path);
+    const endpoint = `${method} ${shown}`;
+    const row = rowOf(endpoint, shown);
+    used.add(row ?? "");
+    expect({ endpoint, scope: row === undefined ? "no row" : scopes.get(row) }).toEqual({ endpoint, scope });
+  }
+  expect([...scopes.keys()].filter((name) => !used.has(name))).toEqual([]);
+});
 
 test("every field of a send has its row, and no other has one", () => {
   const described = firstColumnOf("docs/sending.md", /^The request/);

@@ -157,9 +157,9 @@ export function answerFault(method: string, path: string, seen: SeenAnswer): str
   const found = describedOf(method, path);
   if (!found) return unroutedFault(method, path, seen);
   const documented = found.operation.responses[seen.status];
-  // The method is documented, so the path takes it: only a controller that is not registered leaves it unanswered.
+  // The method is documented, so the path takes it: only a handler that is missing leaves it unanswered.
   if (seen.status === 405)
-    return `means that no controller answers ${found.name}: add it to src/service/httpControllers.ts`;
+    return `means that nothing answers ${found.name}: add a handler to its controller, and a new controller to src/service/httpControllers.ts`;
   if (!documented) return `has the undocumented status ${seen.status}`;
   return headersFault(documented, seen.headers) ?? bodyFault(method, documented.content, seen);
 }

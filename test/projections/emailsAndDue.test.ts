@@ -270,10 +270,9 @@ function checkSuppression(
 ): void {
   const { state = null, since } = byStream.get(suppressionStream(`${workspaceId} ${recipientHash}`)) ?? {};
   expect(isSuppressed(db, workspaceId, recipientHash)).toBe(state !== null);
-  const sql =
-    "SELECT reason, email_id, created_at FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?";
+  const sql = "SELECT reason, created_at FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?";
   const row = db.get(sql, workspaceId, recipientHash);
-  const expected = state && { reason: state.reason, email_id: state.emailId, created_at: since };
+  const expected = state && { reason: state.reason, created_at: since };
   expect(row ? { ...row } : null).toEqual(expected as SqlRow | null);
 }
 

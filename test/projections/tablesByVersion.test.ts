@@ -15,7 +15,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   "attachment-use": { since: 2, digest: "474c91684753834e" },
   senders: { since: 5, digest: "73edb925995278bb" },
   "storage-reservations": { since: 1, digest: "ee554babc3dafcd1" },
-  suppressions: { since: 3, digest: "e4a450b791660638" },
+  suppressions: { since: 4, digest: "abbbcba9b20a03bb" },
   templates: { since: 3, digest: "24cb4d84c14bdf53" },
   "webhook-deliveries": { since: 6, digest: "22e78ea1fda99ff1" },
   "webhook-endpoints": { since: 3, digest: "fb8fa99cc3c7a1dd" },

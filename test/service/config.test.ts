@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.ts";
 import { openRelays } from "../../src/service/adapters/openMailTransport.ts";
-import { readConfig } from "../../src/service/config/config.ts";
+import { type Config, readConfig } from "../../src/service/config/config.ts";
 import { ConfigError } from "../../src/service/config/configError.ts";
 import { runJsonCommand } from "../support/process/jsonCommand.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
@@ -440,10 +440,11 @@ describe("settings", () => {
   });
 
   describe("of content on S3", () => {
+    const s3Of = ({ content }: Config) => (content.kind === "s3" ? content.s3 : null);
     const S3 = { CONTENT_URL: "s3://mail-content", S3_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "secret" };
 
     test("name a bucket, a place in it, and the server; Amazon's unless another is named", () => {
-      expect(readConfig(S3).s3).toEqual({
+      expect(s3Of(readConfig(S3))).toEqual({
         endpoint: "https://s3.us-east-1.amazonaws.com",
         region: "us-east-1",
         bucket: "mail-content",
@@ -454,7 +455,7 @@ describe("settings", () => {
         kmsKeyId: null,
       });
       for (const S3_SERVER_SIDE_ENCRYPTION of ["AES256", "aws:kms"] as const) {
-        const { s3 } = readConfig({ ...S3, S3_SERVER_SIDE_ENCRYPTION });
+        const s3 = s3Of(readConfig({ ...S3, S3_SERVER_SIDE_ENCRYPTION }));
         expect(s3?.serverSideEncryption).toBe(S3_SERVER_SIDE_ENCRYPTION);
       }
       const kms = { ...S3, S3_SERVER_SIDE_ENCRYPTION: "aws:kms" };
@@ -463,17 +464,17 @@ describe("settings", () => {
         "alias/mail",
         "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
       ])
-        expect(readConfig({ ...kms, S3_KMS_KEY_ID }).s3?.kmsKeyId).toBe(S3_KMS_KEY_ID);
-      expect(readConfig({ ...S3, S3_REGION: "eu-central-1" }).s3?.endpoint).toBe(
+        expect(s3Of(readConfig({ ...kms, S3_KMS_KEY_ID }))?.kmsKeyId).toBe(S3_KMS_KEY_ID);
+      expect(s3Of(readConfig({ ...S3, S3_REGION: "eu-central-1" }))?.endpoint).toBe(
         "https://s3.eu-central-1.amazonaws.com",
       );
       const own = { CONTENT_URL: "s3://mail.content/a/b-1/", S3_ENDPOINT: "http://minio:9000/" };
-      expect(readConfig({ ...S3, ...own }).s3).toMatchObject({
+      expect(s3Of(readConfig({ ...S3, ...own }))).toMatchObject({
         endpoint: "http://minio:9000",
         bucket: "mail.content",
         prefix: "a/b-1/",
       });
-      expect(readConfig({}).s3).toBeNull();
+      expect(readConfig({}).content).toMatchObject({ kind: "directory" });
     });
 
     test("need a key, which may come from files", () => {
@@ -482,7 +483,7 @@ describe("settings", () => {
       expect(errors.map((error) => error.split(" ", 1)[0])).toEqual(names);
       const env = { CONTENT_URL: S3.CONTENT_URL, S3_ACCESS_KEY_ID: "id" };
       const read = (path: string) => readConfig({ ...env, S3_SECRET_ACCESS_KEY_FILE: path });
-      expect(withFile("from a file\n", read).s3?.secretAccessKey).toBe("from a file");
+      expect(s3Of(withFile("from a file\n", read))?.secretAccessKey).toBe("from a file");
     });
 
     test("name a KMS key only for aws:kms", () => {

@@ -52,7 +52,7 @@ async function factsOf(config: Config, place: string, withKey: boolean): Promise
   });
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, frozenAt } = state;
-  const content = config.s3 === null ? "directory" : "s3";
+  const content = config.content.kind;
   const sealed = frozenAt !== null;
   return { backupId: newId(), createdAt, logId, contentStoreId, sealedDataKey, sealed, content };
 }
@@ -91,9 +91,9 @@ async function fill(
     if (key !== null) manifest.add({ path: BACKUP_KEY, ...key });
   }
   let damaged = 0;
-  if (facts.content === "directory") {
-    const root = config.contentUrl.slice("file:".length);
-    for await (const file of copyContentTree(root, join(directory, BACKUP_CONTENT))) {
+  const { content } = config;
+  if (content.kind === "directory") {
+    for await (const file of copyContentTree(content.directory, join(directory, BACKUP_CONTENT))) {
       const path = `${BACKUP_CONTENT}/${file.path}`;
       if (isDamagedCopy(file)) damaged += 1;
       manifest.add({ ...file, path });

@@ -69,19 +69,24 @@ function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
   // A write-ahead log that another log has left would be applied to ours.
   const ofLog = ["", "-wal", "-shm"].map((ending) => logPath(config) + ending).find(existsSync);
   if (ofLog !== undefined) refuse(`there is a log already: ${ofLog}`);
-  if (config.s3 !== null) return;
-  const root = config.contentUrl.slice("file:".length);
+  const { content } = config;
+  if (content.kind !== "directory") return;
+  const root = content.directory;
   if (existsSync(root) && readdirSync(root).length > 0) refuse(`${root} is not empty`);
+}
+
+/** Where the backup's content is restored to; null where it has none, or the content store is no directory. */
+function contentTarget({ content }: Config, facts: BackupFacts): string | null {
+  return facts.content === "directory" && content.kind === "directory" ? content.directory : null;
 }
 
 /** Refuses if the disk is too small. An interrupted restore has part of its bytes there already. */
 function requireRoomFor(config: Config, { facts, bytes, log }: CheckedBackup): void {
   if (isBegun(config, facts)) return;
-  const content = { directory: config.contentUrl.slice("file:".length), bytes: bytes - log.bytes };
-  const isContentHere = facts.content === "directory" && config.s3 === null;
+  const directory = contentTarget(config, facts);
   requireRoom([
     { directory: dirname(logPath(config)), bytes: log.bytes },
-    ...(isContentHere ? [content] : []),
+    ...(directory === null ? [] : [{ directory, bytes: bytes - log.bytes }]),
   ]);
 }
 
@@ -125,8 +130,7 @@ async function restoreLog(config: Config, from: string, { facts, log }: CheckedB
 }
 
 /** Copies only the content that the backup lists, and checks each copy against the list. */
-async function restoreContent(config: Config, from: string): Promise<void> {
-  const root = config.contentUrl.slice("file:".length);
+async function restoreContent(root: string, from: string): Promise<void> {
   const below = `${BACKUP_CONTENT}/`;
   mkdirSync(root, { recursive: true, mode: FOLDER_MODE });
   let copying: Promise<void>[] = [];
@@ -169,7 +173,8 @@ async function restore(config: Config, from: string): Promise<Restored> {
   const directory = await begin(config, facts);
   const ownKey = join(config.dataDir, BACKUP_KEY);
   if (bringsKey) await copyDurably(join(from, BACKUP_KEY), ownKey);
-  if (facts.content === "directory" && config.s3 === null) await restoreContent(config, from);
+  const contentRoot = contentTarget(config, facts);
+  if (contentRoot !== null) await restoreContent(contentRoot, from);
   // An earlier run may have got this far.
   if (!existsSync(logPath(config))) await restoreLog(config, from, checked);
   await rm(directory, { recursive: true, force: true });
@@ -215,7 +220,7 @@ export const backupRestore: Command = {
     if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
     const { facts, files, bytes, hasKey } = await restore(config, from);
     const { createdAt, logId } = facts;
-    const isRestored = facts.content === "directory" && config.s3 === null;
+    const isRestored = contentTarget(config, facts) !== null;
     // The log is in place by now: a bucket that does not answer is no reason to fail.
     const claimedBy = isRestored
       ? logId

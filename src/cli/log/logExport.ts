@@ -138,17 +138,15 @@ export const logExport: Command = {
     if (contentDir === "") throw new UsageError("--content names no directory");
     // Check before freezing a log whose export cannot be written.
     if (out !== STDOUT) requireDirectoryOf(out);
-    if (contentDir !== undefined && config.s3 !== null) {
-      refuse("the content is on S3, where every instance finds it: keep CONTENT_URL as it is");
-    }
+    const copy =
+      contentDir === undefined ? null : { out, from: contentDirectory(config), target: contentDir };
     // Held to the end, so no service starts on a log that is moving away.
     const isFreezing = invocation.option("freeze") !== undefined;
     using lock = isFreezing && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
     return await withLog(config, async (open) => {
       const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
       const written = await writeOut(open, out);
-      const content =
-        contentDir === undefined ? null : await exportContent(config, { out, target: contentDir });
+      const content = copy === null ? null : await exportContent(copy);
       report(invocation, out, { ...written, content, silent });
       return content?.damaged ? 1 : 0;
     });
@@ -163,16 +161,26 @@ interface ExportedContent {
   readonly damaged: number;
 }
 
+/** Where CONTENT_URL keeps content. Refuses a bucket. */
+function contentDirectory({ content }: Config): string {
+  if (content.kind === "directory") return content.directory;
+  refuse("the content is on S3, where every instance finds it: keep CONTENT_URL as it is");
+}
+
+interface ContentCopy {
+  /** The export beside it. */
+  readonly out: string;
+  readonly from: string;
+  readonly target: string;
+}
+
 /** Copies the content directory to a new one. If that fails, the export is removed: the next one needs its name. */
-async function exportContent(
-  { contentUrl }: Config,
-  { out, target }: { readonly out: string; readonly target: string },
-): Promise<ExportedContent> {
+async function exportContent({ out, from, target }: ContentCopy): Promise<ExportedContent> {
   const bar = progressBar("content");
   let [files, bytes, damaged] = [0, 0, 0];
   try {
     await createDirectoryAtomically(target, async (directory) => {
-      for await (const file of copyContentTree(contentUrl.slice("file:".length), directory)) {
+      for await (const file of copyContentTree(from, directory)) {
         files += 1;
         bytes += file.bytes;
         if (isDamagedCopy(file)) damaged += 1;

@@ -16,16 +16,15 @@ const IN_DATA_DIR = [
   "projections/catalog.db",
 ];
 const IN_CONTENT_DIRECTORY = ["identity", "log"];
-const DIRECTORY_URL = "file:";
-
-type Locations = Pick<Config, "dataDir" | "storeUrl" | "contentUrl">;
+type Locations = Pick<Config, "dataDir" | "storeUrl" | "content">;
 
 function ownFiles(config: Locations): readonly string[] {
-  const { dataDir, contentUrl } = config;
-  const contentFiles = contentUrl.startsWith(DIRECTORY_URL) ? IN_CONTENT_DIRECTORY : [];
+  const { dataDir, content } = config;
   return [
     ...IN_DATA_DIR.map((name) => join(dataDir, name)),
-    ...contentFiles.map((name) => join(contentUrl.slice(DIRECTORY_URL.length), name)),
+    ...(content.kind === "directory"
+      ? IN_CONTENT_DIRECTORY.map((name) => join(content.directory, name))
+      : []),
     ...(isEmbedded(config) ? ["", "-wal", "-shm"].map((ending) => logPath(config) + ending) : []),
   ];
 }

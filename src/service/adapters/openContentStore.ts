@@ -4,7 +4,11 @@ import type { ContentStore } from "../../ports/contentStore.ts";
 import type { Config } from "../config/config.ts";
 
 /** The content store that CONTENT_URL names. */
-export function openContentStore(config: Config): ContentStore {
-  if (config.s3 !== null) return s3ContentStore({ ...config.s3, timeoutMs: config.contentTimeoutMs });
-  return directoryContentStore(config.contentUrl.slice("file:".length));
+export function openContentStore({ content, contentTimeoutMs }: Config): ContentStore {
+  switch (content.kind) {
+    case "directory":
+      return directoryContentStore(content.directory);
+    case "s3":
+      return s3ContentStore({ ...content.s3, timeoutMs: contentTimeoutMs });
+  }
 }

@@ -3,19 +3,18 @@ import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { namesNoDirectory } from "./storeConfig.ts";
 
+/** Where CONTENT_URL says that content is. `url` is the setting itself. */
+export type ContentLocation =
+  | { readonly kind: "directory"; readonly url: string; readonly directory: string }
+  | { readonly kind: "s3"; readonly url: string; readonly s3: S3Location };
+
 /** Where content and files are kept, and which scanner checks files. */
 export type ContentStoreConfig = Readonly<ReturnType<typeof readContentStoreConfig>>;
 
 export function readContentStoreConfig(reader: EnvironmentReader, dataDir: string) {
-  const url = contentUrl(reader, dataDir);
   return {
-    /**
-     * `file:<directory>` or `s3://<bucket>[/<prefix>]`: where content too large for an event is kept. Instances of
-     * one log share it; two logs never do.
-     */
-    contentUrl: url,
-    /** The S3 endpoint and credentials; null with a directory. */
-    s3: s3Settings(reader, url),
+    /** Where content too large for an event is kept. Instances of one log share it; two logs never do. */
+    content: contentLocation(reader, dataDir),
     contentTimeoutMs: reader.integer("CONTENT_TIMEOUT_MS", 10_000, { min: 100, max: MINUTE_MS }),
     /** How often each instance looks for content that no message and no upload names. */
     contentSweepIntervalMs: reader.integer("CONTENT_SWEEP_INTERVAL_MS", 10 * MINUTE_MS, {
@@ -27,18 +26,21 @@ export function readContentStoreConfig(reader: EnvironmentReader, dataDir: strin
   };
 }
 
-function contentUrl(reader: EnvironmentReader, dataDir: string): string {
-  const url = reader.text("CONTENT_URL", `file:${dataDir}/content`);
-  if (!/^(file:|s3:)/.test(url)) reader.errors.push("CONTENT_URL must begin with file: or s3://");
-  if (url === "file:") reader.errors.push(namesNoDirectory("CONTENT_URL"));
-  return url;
+const DIRECTORY_URL = "file:";
+
+/** CONTENT_URL is `file:<directory>` or `s3://<bucket>[/<prefix>]`. */
+function contentLocation(reader: EnvironmentReader, dataDir: string): ContentLocation {
+  const url = reader.text("CONTENT_URL", `${DIRECTORY_URL}${dataDir}/content`);
+  if (url.startsWith("s3:")) return { kind: "s3", url, s3: s3Settings(reader, url) };
+  if (!url.startsWith(DIRECTORY_URL)) reader.errors.push("CONTENT_URL must begin with file: or s3://");
+  if (url === DIRECTORY_URL) reader.errors.push(namesNoDirectory("CONTENT_URL"));
+  return { kind: "directory", url, directory: url.slice(DIRECTORY_URL.length) };
 }
 
 /** Only characters that need no escape in a path, so a signature cannot depend on how they are escaped. */
 const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)\/?$/;
 
-function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location | null {
-  if (!contentUrl.startsWith("s3:")) return null;
+function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location {
   const [, bucket = "", path = ""] = S3_URL.exec(contentUrl) ?? [];
   if (bucket === "") {
     reader.errors.push("CONTENT_URL must be s3://<bucket> or s3://<bucket>/<prefix>, without credentials");

@@ -5,6 +5,7 @@ import { openMalwareScanner } from "../adapters/openAttachmentInspector.ts";
 import { openContentStore } from "../adapters/openContentStore.ts";
 import { openMailTransport, openRelays } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
+import type { ContentLocation } from "../config/contentStoreConfig.ts";
 import { relayRemedy } from "../relayLogLines.ts";
 import { type Check, failed, ok } from "./check.ts";
 
@@ -50,10 +51,22 @@ export async function scannerChecks(config: Config): Promise<readonly Check[]> {
   }
 }
 
+/** What a check calls the content store, and which settings it names. */
+function contentTexts(content: ContentLocation): { readonly location: string; readonly settings: string } {
+  switch (content.kind) {
+    case "directory":
+      return { location: "directory", settings: "CONTENT_URL and who owns the directory" };
+    case "s3": {
+      const { bucket, endpoint } = content.s3;
+      const location = `S3 bucket ${bucket} at ${new URL(endpoint).host}`;
+      return { location, settings: "CONTENT_URL and the S3_ settings" };
+    }
+  }
+}
+
 /** Asks the content store for its id and its clock. */
 export async function contentCheck(config: Config): Promise<Check> {
-  const { s3 } = config;
-  const location = s3 === null ? "directory" : `S3 bucket ${s3.bucket} at ${new URL(s3.endpoint).host}`;
+  const { location, settings } = contentTexts(config.content);
   const name = `content (${location})`;
   try {
     const content = openContentStore(config);
@@ -63,8 +76,6 @@ export async function contentCheck(config: Config): Promise<Check> {
   } catch (error) {
     const { message, cause } = error as Error;
     const detail = cause instanceof Error ? `${message}: ${cause.message}` : message;
-    const settings =
-      s3 === null ? "CONTENT_URL and who owns the directory" : "CONTENT_URL and the S3_ settings";
     return failed(name, detail, `check ${settings}`);
   }
 }
