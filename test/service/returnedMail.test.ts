@@ -90,12 +90,19 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     expect((await emailOf(tenant, id)).timeline).toHaveLength(email.timeline.length);
   });
 
-  test("changes nothing when it is an automatic reply", async () => {
-    const { id, returnPath } = await sent("away@example.net");
-    const reply =
-      "From: away@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1";
-    expect(await returnMail(returnPath, reply)).toBe("250 2.0.0 taken");
+  test("changes nothing when it is an automatic reply or a read receipt", async () => {
+    const to = "away@example.net";
+    const { id, returnPath } = await sent(to);
+    for (const head of [
+      "Subject: Out of office\r\nAuto-Submitted: auto-replied",
+      "Return-Path: <>\r\nSubject: Re: Delivery status of your order\r\nAuto-Submitted: auto-replied",
+      "Subject: Read: x\r\nContent-Type: multipart/report; report-type=disposition-notification; boundary=b",
+    ]) {
+      const words = `The account of Eve is no longer valid.\r\nFinal-Recipient: rfc822; ${to}\r\nStatus: 5.1.1`;
+      expect(await returnMail(returnPath, `From: ${to}\r\n${head}\r\n\r\n${words}`)).toBe("250 2.0.0 taken");
+    }
     expect((await emailOf(tenant, id)).status).toBe("sent");
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
   });
 
   test("is refused at RCPT for every address but ours", async () => {

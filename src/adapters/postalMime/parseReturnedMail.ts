@@ -1,4 +1,4 @@
-import PostalMime, { type Email } from "postal-mime";
+import PostalMime, { decodeWords, type Email } from "postal-mime";
 import type { MailPart, ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import { BOUNDARY, hasMore } from "./parseLimits.ts";
 
@@ -28,7 +28,7 @@ export async function parseReturnedMail(bytes: Uint8Array): Promise<ReturnedMail
 
 function mailParts({ headers, text, html = "", attachments }: Email, bytes: Buffer): ReturnedMailParts {
   return {
-    headers: headers.map(({ key, value }) => ({ name: key, value })),
+    headers: headers.map(({ key, value }) => ({ name: key, value: decodeWords(value) })),
     text: (text ?? textOf(html)) || (attachments.length === 0 ? wholeBody(bytes) : ""),
     parts: attachments.map(({ mimeType, content }): MailPart => {
       const decoded = typeof content === "string" ? content : new TextDecoder().decode(content);

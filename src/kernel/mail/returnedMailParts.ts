@@ -1,4 +1,4 @@
-/** A header field: its name in lower case, its value unfolded but otherwise unchanged. */
+/** A header field: its name in lower case, its value unfolded and with its encoded words (RFC 2047) decoded. */
 interface MailHeader {
   readonly name: string;
   readonly value: string;

@@ -10,7 +10,7 @@ const PARAGRAPHS_MAX = 100;
 const PARAGRAPH_CHARACTERS_MAX = 1_000;
 
 const REPLY =
-  /(?<![\d.:])(?:4[2357]\d|5[0-7]\d)[ -]+\S|\(?#[45]\.\d{1,3}\.\d{1,3}|(?<![\d.])[45]\.\d{1,3}\.\d{1,3}(?!\.?\d)/;
+  /(?<![\d.:])(?:4[2357]\d|5[0-7]\d)[ -]+[^\s\d]|\(?#[45]\.\d{1,3}\.\d{1,3}|(?<![\d.])[45]\.\d{1,3}\.\d{1,3}(?!\.?\d)/;
 /** What a server says that is still trying. */
 const STILL_TRYING =
   /warning: (?:message|could not send)|has not (?:yet )?been delivered|will (?:continue|keep|be retried|retry|try again|attempt)|delivery (?:is |was |has been |will be |temporarily )?(?:delayed|suspended)|still be(?:ing)? (?:re)?tried|no action is required|this is a warning message only|\(delay\)/i;
@@ -26,15 +26,24 @@ function reportText(text: string): string {
   return bounded.slice(0, end);
 }
 
+function isStillTrying(subject: string, report: string): boolean {
+  const whole = `${subject}\n${report}`;
+  return STILL_TRYING.test(whole) && !GIVEN_UP.test(whole);
+}
+
+/** Whether a report in plain words quotes a server: its reply, or that it is still trying. */
+export function quotesServer(subject: string, text: string): boolean {
+  const report = reportText(text);
+  return REPLY.test(report) || isStillTrying(subject, report);
+}
+
 /**
  * Reads a report in plain words. The first paragraph with a server's reply counts, else the first with the words of a
  * refusal, else all of it. Null if it has no words: then not even the failure is certain.
  */
 export function bounceText(subject: string, text: string): RecipientStatus | null {
   const report = reportText(text);
-  const whole = `${subject}\n${report}`;
-  if (STILL_TRYING.test(whole) && !GIVEN_UP.test(whole))
-    return { action: "delayed", status: "", diagnostic: "" };
+  if (isStillTrying(subject, report)) return { action: "delayed", status: "", diagnostic: "" };
   const paragraphs = report
     .split(/\r?\n[ \t]*\r?\n/, PARAGRAPHS_MAX)
     .map((paragraph) => paragraph.replace(/\s+/g, " ").trim().slice(0, PARAGRAPH_CHARACTERS_MAX));

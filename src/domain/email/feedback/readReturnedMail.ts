@@ -1,7 +1,7 @@
 import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedMailParts.ts";
-import { isAutomaticReply, isReportOfDelivery } from "./automaticReply.ts";
+import { isAutomaticReply, isReadReceipt, isReportInWords } from "./automaticReply.ts";
 import { type BounceReason, bounceReason } from "./bounceReason.ts";
-import { bounceText } from "./bounceText.ts";
+import { bounceText, quotesServer } from "./bounceText.ts";
 import { type ComplaintReport, parseComplaintReport } from "./parseComplaintReport.ts";
 import { parseDeliveryStatus, type RecipientStatus } from "./parseDeliveryStatus.ts";
 
@@ -15,13 +15,13 @@ export type ReturnedMail =
   | { readonly kind: "underway" }
   /** Somebody reported it. Unless it came to a return path, believe it only if `mailFrom` has an address of ours. */
   | ({ readonly kind: "reported" } & ComplaintReport)
-  /** An automatic reply: it says nothing about the address. */
+  /** An automatic reply, or a read receipt: it says nothing about the address. */
   | { readonly kind: "autoReply" }
   | { readonly kind: "unknown" };
 
 const STATUS_TYPES = new Set(["message/delivery-status", "message/global-delivery-status"]);
-const STATUS_IN_TEXT = /^[ \t]*(?:Final-Recipient|Action|Status)[ \t]*:/im;
-const MAILBOX_REPORT = /^[ \t]*Final-Recipient[ \t]*:/im;
+const RECIPIENT_IN_TEXT = /^[ \t]*Final-Recipient[ \t]*:/im;
+const STATUS_IN_TEXT = /^[ \t]*(?:Action|Status)[ \t]*:/im;
 
 function fromStatus(status: RecipientStatus, words: RecipientStatus | null): ReturnedMail {
   if (status.action === "delivered") return { kind: "delivered" };
@@ -31,27 +31,37 @@ function fromStatus(status: RecipientStatus, words: RecipientStatus | null): Ret
   return { kind: "bounced", bounce: bounceReason({ status: status.status, diagnostic }), diagnostic };
 }
 
-/** A report's delivery status, from its own part or from the readable text; null without one. */
-function statusOf({ parts, text }: ReturnedMailParts): RecipientStatus | null {
+/** The delivery status in a report's part for it; null without one. */
+function statusInPart({ parts }: ReturnedMailParts): RecipientStatus | null {
   for (const { contentType, content } of parts) {
     const status = STATUS_TYPES.has(contentType) ? parseDeliveryStatus(content) : null;
     if (status !== null) return status;
   }
-  if (!MAILBOX_REPORT.test(text) || !STATUS_IN_TEXT.test(text)) return null;
-  return parseDeliveryStatus(text);
+  return null;
+}
+
+/** The same fields in the readable text, where some servers put them; null without them. */
+function statusInText({ text }: ReturnedMailParts): RecipientStatus | null {
+  return RECIPIENT_IN_TEXT.test(text) && STATUS_IN_TEXT.test(text) ? parseDeliveryStatus(text) : null;
 }
 
 /**
- * Reads delivery status notifications (RFC 3464), bounces in plain words, abuse reports (RFC 5965) and automatic replies
- * (RFC 3834). Anyone could have written the mail, so the caller must know from elsewhere which message it is about. Pure
- * and total.
+ * Reads delivery status notifications (RFC 3464), bounces in plain words, abuse reports (RFC 5965), automatic replies
+ * (RFC 3834) and read receipts (RFC 8098). Anyone could have written the mail, so the caller must know from elsewhere
+ * which message it is about. Pure and total.
  */
 export function readReturnedMail(mail: ReturnedMailParts): ReturnedMail {
   const complaint = parseComplaintReport(mail);
   if (complaint !== null) return { kind: "reported", ...complaint };
-  const words = bounceText(headerOf(mail, "subject"), mail.text);
-  const status = statusOf(mail);
+  if (isReadReceipt(mail)) return { kind: "autoReply" };
+  const subject = headerOf(mail, "subject");
+  const words = bounceText(subject, mail.text);
+  const status = statusInPart(mail);
   if (status !== null) return fromStatus(status, words);
-  if (isReportOfDelivery(mail)) return words === null ? { kind: "unknown" } : fromStatus(words, null);
-  return isAutomaticReply(mail) ? { kind: "autoReply" } : { kind: "unknown" };
+  // Postfix leaves the part empty if it has lost its record of the failure.
+  const hasStatusPart = mail.parts.some(({ contentType }) => STATUS_TYPES.has(contentType));
+  const isReport = hasStatusPart || isReportInWords(mail, quotesServer(subject, mail.text));
+  if (!isReport && isAutomaticReply(mail)) return { kind: "autoReply" };
+  const said = statusInText(mail) ?? (isReport ? words : null);
+  return said === null ? { kind: "unknown" } : fromStatus(said, words);
 }

@@ -127,6 +127,111 @@ export const COMPLAINTS_AND_REPLIES: readonly Specimen[] = [
     expected: { kind: "autoReply" },
   },
   {
+    name: "a read receipt of a server, with a recipient in its words too",
+    mail: textReport(
+      [
+        "From: Mail Delivery System <MAILER-DAEMON@mailbox.example>",
+        "Subject: Not read: Delivery failed",
+        "MIME-Version: 1.0",
+        'Content-Type: multipart/report; report-type=disposition-notification; boundary="=_r"',
+      ],
+      `--=_r\nContent-Type: text/plain\n\nFinal-Recipient: rfc822; ${RECIPIENT}\nStatus: 5.1.1\nDeleted unread.\n\n--=_r--`,
+    ),
+    expected: { kind: "autoReply" },
+  },
+  {
+    name: "an answer to our own subject, which sounds like a report",
+    mail: textReport(
+      [
+        "Return-Path: <>",
+        "From: Ana <ana@mailbox.example>",
+        "Subject: Re: Delivery status of your order",
+        "Auto-Submitted: auto-replied",
+        "Precedence: bulk",
+      ],
+      "I am out of the office. The account of Eve is no longer valid: write to bo@mailbox.example.",
+    ),
+    expected: { kind: "autoReply" },
+  },
+  {
+    name: "an answer that keeps our own subject",
+    mail: textReport(
+      [
+        "From: Front desk <desk@mailbox.example>",
+        "Subject: Undeliverable parcel 4711",
+        "Auto-Submitted: auto-replied",
+      ],
+      "If the recipient is unknown to us, please call 0511 550 12.",
+    ),
+    expected: { kind: "autoReply" },
+  },
+  {
+    name: "an answer in German, with a null sender",
+    mail: textReport(
+      [
+        "Return-Path: <>",
+        "From: ana@mailbox.example",
+        "Subject: Automatische Antwort: Delivery failed",
+        "Auto-Submitted: auto-generated",
+        "X-Auto-Response-Suppress: All",
+      ],
+      "Ich bin bis Montag im Urlaub.",
+    ),
+    expected: { kind: "autoReply" },
+  },
+  {
+    name: "an answer whose subject is encoded (RFC 2047)",
+    mail: textReport(
+      [
+        "From: ana@mailbox.example",
+        `Subject: =?utf-8?B?${Buffer.from("自動返信: 注文").toString("base64")}?=`,
+      ],
+      "不在です。",
+    ),
+    expected: { kind: "autoReply" },
+  },
+  {
+    name: "an answer of a mail administrator who is away",
+    mail: textReport(
+      [
+        "From: Mail Administrator <it@mailbox.example>",
+        "Subject: Out of office: Your order 7",
+        "Auto-Submitted: auto-replied",
+        "X-Auto-Response-Suppress: All",
+      ],
+      "I am away until Monday.",
+    ),
+    expected: { kind: "autoReply" },
+  },
+  {
+    name: "a ticket system at postmaster's address",
+    mail: textReport(
+      [
+        "From: postmaster@mailbox.example",
+        "Subject: [Ticket 12] Delivery problem with order 7",
+        "Auto-Submitted: auto-generated",
+      ],
+      "We have received your message. Call us: 0511 550 12.",
+    ),
+    expected: { kind: "autoReply" },
+  },
+  {
+    name: "a ticket system at postmaster's address, which does not say that it is one",
+    mail: textReport(
+      ["From: postmaster@mailbox.example", "Subject: [Ticket 12] Re: Delivery problem with order 7"],
+      "We have received your message.",
+    ),
+    expected: { kind: "unknown" },
+  },
+  {
+    name: "an answer with a report in its words",
+    mail: textReport(
+      ["From: ana@mailbox.example", "Subject: Re: Your order", "Auto-Submitted: auto-replied"],
+      `I have left. Others got this:\n\nFinal-Recipient: rfc822; ${RECIPIENT}\nAction: failed\nStatus: 5.1.1`,
+    ),
+    expected: { kind: "autoReply" },
+  },
+  {
     name: "a person",
     mail: textReport(
       ["From: Ana <ana@mailbox.example>", "Subject: Re: Your order"],

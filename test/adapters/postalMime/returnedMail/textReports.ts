@@ -186,6 +186,19 @@ export const TEXT_REPORTS: readonly Specimen[] = [
     expected: hard("recipient_address_rejected"),
   },
   {
+    name: "Exchange Online: a reply without a status part, Auto-Submitted as of a reply",
+    mail: textReport(
+      [
+        "Return-Path: <>",
+        "From: <postmaster@tenant.example>",
+        "Subject: Undeliverable: Re: Your order",
+        "Auto-Submitted: auto-generated",
+      ],
+      `Delivery has failed to these recipients:\n\n${RECIPIENT}\n\nRemote Server returned '550 5.1.10 RESOLVER.ADR.RecipientNotFound; not found'`,
+    ),
+    expected: hard("recipient_address_rejected", 550, "5.1.10"),
+  },
+  {
     name: "a report that says nothing",
     mail: textReport(["From: MAILER-DAEMON@relay.example", "Subject: failure notice"], ""),
     expected: { kind: "unknown" },
