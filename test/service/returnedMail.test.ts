@@ -114,6 +114,24 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     expect(await returnMail(`postmaster@${DOMAIN}`, "Subject: hello\r\n\r\nhello")).toBe("250 2.0.0 taken");
   });
 
+  test("is recognised where servers have wrapped the address (BATV, SRS)", async () => {
+    const bounced = await sent("wrapped@example.net");
+    const [local = ""] = bounced.returnPath.split("@");
+    const forged = local.slice(0, -1) + (local.endsWith("a") ? "b" : "a");
+    const raw = report("5.2.2", "552 5.2.2 mailbox full");
+    for (const wrapped of [
+      `prvs=1234ABCDEF=${forged}@${DOMAIN}`,
+      `SRS0=aBc=X1=${DOMAIN}=${forged}@relay.example`,
+    ])
+      expect(await returnMail(wrapped, raw)).toBe("550 5.1.1 no such address");
+    expect(await returnMail(`prvs=1234ABCDEF=${bounced.returnPath}`, raw)).toBe("250 2.0.0 taken");
+    expect((await emailOf(tenant, bounced.id)).status).toBe("bounced");
+    const complained = await sent("wrapped.too@example.net");
+    const srs = `SRS0=aBc=X1=${complained.returnPath.split("@").reverse().join("=")}@relay.example`;
+    expect(await returnMail(COMPLAINTS, complaint(srs))).toBe("250 2.0.0 taken");
+    expect((await emailOf(tenant, complained.id)).status).toBe("complained");
+  });
+
   test("is believed as a complaint with a signed address of ours alone", async () => {
     const to = "annoyed@example.net";
     const { id, returnPath } = await sent(to);

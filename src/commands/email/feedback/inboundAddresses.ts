@@ -1,5 +1,6 @@
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { type ReturnPath, readReturnPath } from "../../../kernel/crypto/returnPath.ts";
+import { unwrappedAddress } from "../../../kernel/mail/unwrappedAddress.ts";
 import { domainOf } from "../../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 
@@ -22,19 +23,22 @@ export type ReturnAddress =
   | { readonly kind: "complaints" }
   | { readonly kind: "postmaster" };
 
-/** What an address is for, in upper or lower case; null if it accepts no mail. */
+/**
+ * What an address is for, in upper or lower case; null if it accepts no mail. A return path may be wrapped by servers
+ * on the way: its HMAC still decides.
+ */
 export function returnAddress(
   { keys, domain, complaintLocalPart, now }: InboundAddresses,
   address: string,
 ): ReturnAddress | null {
   const lower = address.toLowerCase();
   // RFC 5321 §4.5.1 also permits it without a domain.
-  if (lower === POSTMASTER) return { kind: "postmaster" };
-  const at = lower.lastIndexOf("@");
-  if (at < 0 || domainOf(lower) !== domain) return null;
-  const localPart = lower.slice(0, at);
-  if (localPart === POSTMASTER) return { kind: "postmaster" };
-  if (localPart === complaintLocalPart) return { kind: "complaints" };
-  const path = readReturnPath(keys, localPart, now());
+  if (lower === POSTMASTER || lower === `${POSTMASTER}@${domain}`) return { kind: "postmaster" };
+  if (complaintLocalPart !== null && lower === `${complaintLocalPart}@${domain}`)
+    return { kind: "complaints" };
+  const sender = unwrappedAddress(lower);
+  const at = sender.lastIndexOf("@");
+  if (at < 0 || domainOf(sender) !== domain) return null;
+  const path = readReturnPath(keys, sender.slice(0, at), now());
   return path && { kind: "returnPath", ...path };
 }

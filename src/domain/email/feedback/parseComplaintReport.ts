@@ -21,6 +21,15 @@ function bare(address: string): string {
   return address.replace(/^.*</, "").replace(/>.*$/, "").trim();
 }
 
+/** The token in a value that may have comments around it (RFC 5965 §3.5), in lower case. */
+function typeOf(value: string): string {
+  return value
+    .replace(/\([^()]*\)/g, " ")
+    .trim()
+    .toLowerCase()
+    .replace(/[\s;].*$/, "");
+}
+
 /** The header fields of the returned message; null without one. */
 function returnedHeaders({ parts }: ReturnedMailParts): ReportFields | null {
   const part = parts.find(({ contentType }) => ORIGINAL_TYPES.test(contentType));
@@ -42,7 +51,7 @@ export function parseComplaintReport(mail: ReturnedMailParts): ComplaintReport |
     return { feedbackType: "abuse", isComplaint: true, mailFrom: mailFromOf(undefined, original) };
   }
   const fields = reportFields(part.content).find((group) => group.has("feedback-type"));
-  const feedbackType = (fields === undefined ? "" : fieldOf(fields, "feedback-type")).toLowerCase();
+  const feedbackType = fields === undefined ? "" : typeOf(fieldOf(fields, "feedback-type"));
   const isComplaint = COMPLAINTS.has(feedbackType);
   return { feedbackType, isComplaint, mailFrom: mailFromOf(fields, original) };
 }

@@ -25,6 +25,11 @@ export const COMPLAINTS_AND_REPLIES: readonly Specimen[] = [
     expected: reported("abuse", true),
   },
   {
+    name: "ARF: a comment on the type",
+    mail: abuseReport(["Feedback-Type: (as reported) abuse (spam button)", ...REPORT]),
+    expected: reported("abuse", true),
+  },
+  {
     name: "ARF: fraud",
     mail: abuseReport(["Feedback-Type: fraud", ...REPORT]),
     expected: reported("fraud", true),
