@@ -15,11 +15,9 @@ const MESSAGES_PER_ROUND = 60;
 /** After so many replies of 250 in a round the service is killed, with other reports in every stage. */
 const REPLIES_BEFORE_KILL = 20;
 
-const REPORT = statusReport({
-  recipient: "gone@example.org",
-  status: "5.1.1",
-  reply: "550 5.1.1 user unknown",
-});
+function reportOf(recipient: string): string {
+  return statusReport({ recipient, status: "5.1.1", reply: "550 5.1.1 user unknown" });
+}
 
 /** A message, the sender of its envelope, and whether a report of it was taken. */
 interface Returned {
@@ -79,7 +77,8 @@ async function returnUntilTheEnd(port: number, next: () => Returned | undefined)
   const client = await smtpClient(port);
   await client.command("EHLO relay.example");
   for (let one = next(); one !== undefined && !client.isClosed(); one = next()) {
-    if ((await client.send([one.returnPath], REPORT)).startsWith("250")) one.isConfirmed = true;
+    const reply = await client.send([one.returnPath], reportOf(one.to));
+    if (reply.startsWith("250")) one.isConfirmed = true;
   }
   client.destroy();
 }

@@ -2,7 +2,7 @@
 const WRAPPINGS_MAX = 4;
 /** `prvs=tag=local@domain` (draft-levine-smtp-batv §5), and Barracuda's `btv1==tag==local@domain`. */
 const BATV = /^(?:prvs=[^=@]+=|btv1==[^=@]+==)/i;
-/** `SRS0=hash=day=domain=local@forwarder`, and after a second forwarder `SRS1=hash=first==hash=day=domain=local@second`. */
+/** `SRS0=hash=day=domain=local@forwarder`; after another one `SRS1=hash=forwarder==hash=day=domain=local@another`. */
 const SRS = /^(?:srs0|srs1[=+-][^=@]+=[^=@]+=)[=+-][^=@]+=[^=@]+=(?<domain>[^=@]+)=(?<local>[^@]+)@[^@]*$/i;
 
 /**

@@ -21,7 +21,7 @@ export interface ReturnedMailResult {
 function feedbackReportOf(reading: ReturnedMail): FeedbackReport | null {
   switch (reading.kind) {
     case "bounced":
-      return { kind: "bounced", bounce: reading.bounce, diagnostic: reading.diagnostic };
+      return reading;
     case "delivered":
       return { kind: "delivered" };
     case "reported":

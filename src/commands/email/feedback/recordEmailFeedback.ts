@@ -1,12 +1,12 @@
 import { redactRelayReply } from "../../../domain/email/delivery/redactRelayReply.ts";
-import type { BounceReason } from "../../../domain/email/feedback/bounceReason.ts";
+import { type BounceReason, ofAnotherAddress } from "../../../domain/email/feedback/bounceReason.ts";
 import {
   type Feedback,
   type FeedbackOutcome,
   type FeedbackSource,
   recordFeedback,
 } from "../../../domain/email/feedback/feedbackDecision.ts";
-import { reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
+import { isAnotherAddress, reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { domainOf } from "../../../kernel/text/emailAddress.ts";
@@ -23,10 +23,17 @@ import { contentOf } from "../readEmail.ts";
 export type FeedbackReport =
   | { readonly kind: "delivered" }
   | { readonly kind: "complained"; readonly feedbackType: string }
-  /**
-   * `diagnostic` is the server's reply, "" if unknown. It may name people, so it is redacted and encrypted.
-   */
-  | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string };
+  | BounceReport;
+
+/** A server gave up. */
+interface BounceReport {
+  readonly kind: "bounced";
+  readonly bounce: BounceReason;
+  /** The server's reply, "" if unknown. It may name people, so it is redacted and encrypted. */
+  readonly diagnostic: string;
+  /** Whom the server tried to deliver to, if that may be another address; "" if unknown. */
+  readonly failedRecipient?: string;
+}
 
 /** What recording feedback needs. */
 export interface FeedbackContext {
@@ -67,6 +74,13 @@ async function known(context: FeedbackContext, id: string, history: EmailHistory
   };
 }
 
+/** The report as far as it is about the recipient, whose address is null once it is erased. */
+function aboutRecipient(report: FeedbackReport, address: string | null): FeedbackReport {
+  if (report.kind !== "bounced" || address === null) return report;
+  const isAnother = isAnotherAddress(report.failedRecipient ?? "", address);
+  return isAnother ? { ...report, bounce: ofAnotherAddress(report.bounce) } : report;
+}
+
 function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedback {
   if (report.kind !== "bounced") return report;
   const { reason, code, enhancedCode } = report.bounce;
@@ -92,7 +106,7 @@ function bounceOf(feedback: Feedback) {
 export async function recordEmailFeedback(
   context: FeedbackContext,
   id: string,
-  report: FeedbackReport,
+  reported: FeedbackReport,
   origin: FeedbackOrigin,
 ): Promise<FeedbackOutcome> {
   const { source, workspaceId: only, ...on } = origin;
@@ -102,6 +116,7 @@ export async function recordEmailFeedback(
   if (email === null || email.isTest) return "notFound";
   if (only !== undefined && email.workspaceId !== only) return "notFound";
   const facts = await known(context, id, history);
+  const report = aboutRecipient(reported, facts.address);
   const feedback = feedbackOf(report, facts);
   const first = recordFeedback(email, feedback, source);
   if (first.outcome !== "recorded") return first.outcome;

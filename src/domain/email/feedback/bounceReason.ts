@@ -88,6 +88,11 @@ function kindOf(reason: RefusalReason): BounceKind {
   return "policy";
 }
 
+/** A bounce of another address, such as a member of an alias: about the one that was sent to it says nothing lasting. */
+export function ofAnotherAddress(read: BounceReason): BounceReason {
+  return read.kind === "hard" ? { ...read, kind: "soft", reason: "recipient_refused" } : read;
+}
+
 /** Classifies a bounce. A temporary code is never hard: that server gave up, but may accept mail again. */
 export function bounceReason({ status, diagnostic }: BounceEvidence): BounceReason {
   const words = diagnostic.slice(0, DIAGNOSTIC_CHARACTERS_MAX);

@@ -10,10 +10,15 @@ export interface RecipientStatus {
   readonly status: string;
   /** The remote server's reply, without its type; "" if the report gives none. */
   readonly diagnostic: string;
+  /** Whom the server tried to deliver to, who may be a member of an alias; absent or "" if it does not say. */
+  readonly recipient?: string;
+  /** Whether others got the message, according to the same report. */
+  readonly isPartial?: boolean;
 }
 
 const STATUS = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?!\.?\d)/;
-const DIAGNOSTIC_TYPE = /^[\w.-]{1,40}[ \t]*;[ \t]*/;
+/** Before a value: `smtp; `, `rfc822;`. */
+const TYPE = /^[\w.-]{1,40}[ \t]*;[ \t]*/;
 
 /** The words that servers use, whether the RFC has them or not. */
 const ACTIONS: ReadonlyMap<string, DeliveryAction> = new Map([
@@ -44,13 +49,16 @@ function recipientStatus(fields: ReportFields): RecipientStatus | null {
   if (!["action", "status", "final-recipient", "diagnostic-code"].some((name) => fields.has(name)))
     return null;
   const [status = ""] = STATUS.exec(fieldOf(fields, "status")) ?? [];
-  const diagnostic = fieldOf(fields, "diagnostic-code").replace(DIAGNOSTIC_TYPE, "");
-  return { action: actionOf(fields, status), status, diagnostic };
+  const diagnostic = fieldOf(fields, "diagnostic-code").replace(TYPE, "");
+  const recipient = fieldOf(fields, "final-recipient").replace(TYPE, "").replace(/^<|>$/g, "");
+  return { action: actionOf(fields, status), status, diagnostic, recipient };
 }
 
 /** The recipient's status in a delivery status notification (RFC 3464); null when it holds none. */
 export function parseDeliveryStatus(report: string): RecipientStatus | null {
   const statuses = reportFields(report).flatMap((fields) => recipientStatus(fields) ?? []);
   const rank = ({ action }: RecipientStatus) => WORST_FIRST.indexOf(action);
-  return statuses.toSorted((one, other) => rank(one) - rank(other))[0] ?? null;
+  const [worst] = statuses.toSorted((one, other) => rank(one) - rank(other));
+  const isPartial = statuses.some(({ action }) => action === "delivered" || action === "relayed");
+  return worst === undefined ? null : { ...worst, isPartial };
 }

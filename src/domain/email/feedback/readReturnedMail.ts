@@ -1,14 +1,23 @@
 import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedMailParts.ts";
 import { isAutomaticReply, isReadReceipt, isReportInWords } from "./automaticReply.ts";
-import { type BounceReason, bounceReason } from "./bounceReason.ts";
+import { type BounceReason, bounceReason, ofAnotherAddress } from "./bounceReason.ts";
 import { bounceText, quotesServer } from "./bounceText.ts";
 import { type ComplaintReport, parseComplaintReport } from "./parseComplaintReport.ts";
 import { parseDeliveryStatus, type RecipientStatus } from "./parseDeliveryStatus.ts";
 
+/** A server gave up. */
+interface ReturnedBounce {
+  readonly kind: "bounced";
+  readonly bounce: BounceReason;
+  /** The remote server's reply, unredacted: it may name people. */
+  readonly diagnostic: string;
+  /** Whom it tried to deliver to, as it says; "" if it does not. */
+  readonly failedRecipient: string;
+}
+
 /** What a returned mail says about the message that it refers to. */
 export type ReturnedMail =
-  /** A server gave up. `diagnostic` is the remote server's reply, unredacted: it may name people. */
-  | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string }
+  | ReturnedBounce
   /** The recipient's server says that it is in the mailbox. */
   | { readonly kind: "delivered" }
   /** A server has it and is still trying: not final. */
@@ -23,12 +32,19 @@ const STATUS_TYPES = new Set(["message/delivery-status", "message/global-deliver
 const RECIPIENT_IN_TEXT = /^[ \t]*Final-Recipient[ \t]*:/im;
 const STATUS_IN_TEXT = /^[ \t]*(?:Action|Status)[ \t]*:/im;
 
-function fromStatus(status: RecipientStatus, words: RecipientStatus | null): ReturnedMail {
+function fromStatus(
+  mail: ReturnedMailParts,
+  status: RecipientStatus,
+  words: RecipientStatus | null,
+): ReturnedMail {
   if (status.action === "delivered") return { kind: "delivered" };
   if (status.action !== "failed") return { kind: "underway" };
   // A bare status says less than the words of the report.
   const diagnostic = status.diagnostic || (words?.action === "failed" ? words.diagnostic : "");
-  return { kind: "bounced", bounce: bounceReason({ status: status.status, diagnostic }), diagnostic };
+  const read = bounceReason({ status: status.status, diagnostic });
+  const bounce = status.isPartial ? ofAnotherAddress(read) : read;
+  const failedRecipient = status.recipient || headerOf(mail, "x-failed-recipients").trim();
+  return { kind: "bounced", bounce, diagnostic, failedRecipient };
 }
 
 /** The delivery status in a report's part for it; null without one. */
@@ -57,11 +73,11 @@ export function readReturnedMail(mail: ReturnedMailParts): ReturnedMail {
   const subject = headerOf(mail, "subject");
   const words = bounceText(subject, mail.text);
   const status = statusInPart(mail);
-  if (status !== null) return fromStatus(status, words);
+  if (status !== null) return fromStatus(mail, status, words);
   // Postfix leaves the part empty if it has lost its record of the failure.
   const hasStatusPart = mail.parts.some(({ contentType }) => STATUS_TYPES.has(contentType));
   const isReport = hasStatusPart || isReportInWords(mail, quotesServer(subject, mail.text));
   if (!isReport && isAutomaticReply(mail)) return { kind: "autoReply" };
   const said = statusInText(mail) ?? (isReport ? words : null);
-  return said === null ? { kind: "unknown" } : fromStatus(said, words);
+  return said === null ? { kind: "unknown" } : fromStatus(mail, said, words);
 }

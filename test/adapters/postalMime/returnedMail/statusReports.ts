@@ -491,6 +491,17 @@ export const STATUS_REPORTS: readonly Specimen[] = [
     expected: hard("recipient_address_rejected", undefined, "5.1.1"),
   },
   {
+    name: "several groups, one of which failed and one was delivered",
+    mail: statusReport({
+      status: [
+        MTA,
+        ["Final-Recipient: rfc822; left@mailbox.example", "Action: failed", "Status: 5.1.1"],
+        ["Final-Recipient: rfc822; bo@mailbox.example", "Action: delivered", "Status: 2.0.0"],
+      ],
+    }),
+    expected: soft("recipient_refused", undefined, "5.1.1"),
+  },
+  {
     name: "line ends of another time",
     mail: statusReport({ status: failed("5.1.1", "smtp; 550 5.1.1 User unknown") }).replaceAll("\r\n", "\n"),
     expected: hard("recipient_address_rejected", 550, "5.1.1"),
