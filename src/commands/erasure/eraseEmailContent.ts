@@ -59,9 +59,18 @@ export async function clearErasedEmail(
   if (email === null || !email.contentErased) return;
   const { workspaceId } = email;
   deps.recent?.take(id);
-  await deps.content.removeOwner({ workspaceId, ownerId: id });
-  await deps.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION);
-  await expireEmailFiles(deps, id, { ...context, workspaceId });
-  // Last, so that an outbox that cannot be used keeps nothing else.
-  await deps.outbox?.remove(id);
+  // Each whatever becomes of the others: what cannot be deleted in one place must not stay in all.
+  await runEach([
+    () => deps.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION),
+    () => deps.content.removeOwner({ workspaceId, ownerId: id }),
+    () => expireEmailFiles(deps, id, { ...context, workspaceId }),
+    async () => deps.outbox?.remove(id),
+  ]);
+}
+
+/** Runs steps one after the other, also past one that fails, and then throws the first fault. */
+async function runEach(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const faults: unknown[] = [];
+  for (const step of steps) await step().catch((error: unknown) => faults.push(error));
+  if (faults.length > 0) throw faults[0];
 }

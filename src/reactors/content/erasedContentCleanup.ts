@@ -25,7 +25,7 @@ const INTERVAL_MS = SECOND_MS;
 /** How often to save a checkpoint that has only moved past other events. */
 const SAVE_MS = 30_000;
 /** Failed clearings to keep for retries. With this many, reading waits. */
-const FAILED_MAX = 1_000;
+const FAILED_MAX = 10_000;
 
 /** The event that erased a stream's content, and the reader's position before it. */
 interface Erased {
