@@ -1,7 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { attachmentAggregate, erasureAggregate } from "../../src/commands/aggregateDefinitions.ts";
+import {
+  attachmentAggregate,
+  emailAggregate,
+  erasureAggregate,
+} from "../../src/commands/aggregateDefinitions.ts";
 import { eraseUpload } from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
+import { expireContent } from "../../src/domain/email/contentRemoval.ts";
+import { releaseLease } from "../../src/domain/email/decisions.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
+import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { completeErasure, noteApplied, requestErasure } from "../../src/domain/erasure/decisions.ts";
 import type { ErasureCounts, ErasureEvent } from "../../src/domain/erasure/events.ts";
 import { suppress } from "../../src/domain/suppression/decisions.ts";
@@ -9,6 +17,8 @@ import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
 import { suppressionDecider } from "../../src/domain/suppression/state.ts";
 import { toErasedEvents } from "../../src/kernel/event/erasedEventHashes.ts";
 import { erasedEventHashes, eventHash } from "../../src/kernel/event/eventHash.ts";
+import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
+import { ACCEPTED_AT, acceptance } from "../support/emailHistories.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const PERSON = { workspaceId: "w", recipientHash: "h" };
@@ -22,6 +32,8 @@ const COUNTS: ErasureCounts = {
   uploadsKept: ["u"],
   suppressionsErased: 1,
 };
+
+const INPUT = { now: ACCEPTED_AT, random: 0, pausedMs: 0 };
 
 const COPY = { kind: "backup", at: "2026-01-01T00:00:00.000Z", place: "/backups/one" } as const;
 
@@ -74,6 +86,55 @@ describe("a request to erase a person", () => {
       remains: ["a chunk"],
       copies: [COPY],
     });
+  });
+});
+
+describe("the content of a message", () => {
+  const given = givenWhenThen(emailAggregate);
+  const erased = (reason: string): EmailEvent => ({ type: "EmailContentErased", data: { reason } });
+  const requested = (erasureId: string): EmailEvent => ({
+    type: "EmailContentErasureRequested",
+    data: { reason: "person", erasureId },
+  });
+  const claimed: EmailEvent = {
+    type: "EmailDeliveryStarted",
+    data: { attempt: 1, worker: "w", leaseMs: 1_000, transport: "smtp" },
+  };
+
+  test("is kept from its acceptance on, even if a clock that was set back has scheduled it for before that", () => {
+    const moved: EmailEvent = {
+      type: "EmailRescheduled",
+      data: { scheduledAt: rfc3339(ACCEPTED_AT - 2 * HOUR_MS) },
+    };
+    const ended = [
+      ...acceptance({ as: "scheduled", dueInMs: HOUR_MS }),
+      moved,
+      { type: "EmailCanceled", data: {} },
+    ] as const;
+    given(...ended)
+      .when((state) => expireContent(state, ACCEPTED_AT - 1))
+      .then("notDue");
+    given(...ended)
+      .when((state) => expireContent(state, ACCEPTED_AT))
+      .then("erased", erased("retention"))
+      .again("notDue");
+  });
+
+  test("was erased for the first reason in a log that holds several", () => {
+    const folded = foldOf(emailAggregate, [...acceptance(), erased("requested"), erased("retention")]);
+    expect(folded?.erasedFor).toEqual({ reason: "requested" });
+  });
+
+  test("waits to be erased for the first request in a log that holds several", () => {
+    given(...acceptance(), claimed, requested("first"), requested("second"))
+      .when((state) =>
+        releaseLease(state, 1, "content_unavailable", { policy: DELIVERY_POLICY, input: INPUT }),
+      )
+      .then(
+        "released",
+        { type: "EmailFailed", data: { attempt: 1, reason: "content_unavailable" } },
+        { type: "EmailContentErased", data: { reason: "person", erasureId: "first" } },
+      );
   });
 });
 

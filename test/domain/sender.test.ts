@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { senderAggregate } from "../../src/commands/aggregateDefinitions.ts";
-import { addSender, renameSender, switchSender, verifySender } from "../../src/domain/sender/decisions.ts";
+import {
+  addSender,
+  noteRecord,
+  renameSender,
+  switchSender,
+  verifySender,
+} from "../../src/domain/sender/decisions.ts";
 import type { SenderEvent } from "../../src/domain/sender/events.ts";
 import { authorityOf, canSend } from "../../src/domain/sender/state.ts";
 import {
@@ -112,6 +118,36 @@ const domainAdded: SenderEvent = {
   type: "SenderDomainAdded",
   data: { workspaceId: "w", domain: "example.com" },
 };
+
+describe("the DNS record of a domain", () => {
+  const domain: SenderEvent = {
+    type: "SenderDomainAdded",
+    data: { workspaceId: "w", domain: "example.com" },
+  };
+  const byRecord: SenderEvent = { type: "SenderVerified", data: { method: "dns" } };
+  const missing: SenderEvent = { type: "SenderRecordMissing", data: { since: rfc3339(NOW) } };
+
+  test("is noted once when it is missing, and once when it is there again", () => {
+    given(domain, byRecord)
+      .when((state) => noteRecord(state, false, NOW))
+      .then("missing", missing)
+      .again("unchanged");
+    given(domain, byRecord, missing)
+      .when((state) => noteRecord(state, true, NOW))
+      .then("found", { type: "SenderRecordFound", data: {} })
+      .again("unchanged");
+  });
+
+  test.each([
+    ["an unverified domain", [domain]],
+    ["a domain that the operator verified", [domain, verified]],
+    ["an address", [added, verified]],
+  ] as const)("is not asked of %s", (_, past) => {
+    given(...past)
+      .when((state) => noteRecord(state, false, NOW))
+      .then("unchanged");
+  });
+});
 
 describe("mail from an address may leave", () => {
   const none: readonly SenderEvent[] = [];
@@ -294,6 +330,14 @@ describe("the mail of a link", () => {
       )
       .then(null);
     expect(claimAfter([...claimedAgain, mailSent(1)], { expiredAttempt: 2 }).attempt).toBeNull();
+  });
+
+  test("stays as its newest claim left it in a log that holds a late worker's failure", () => {
+    const late = mailFailed(1, "relay_refused");
+    const folded = (...past: readonly SenderEvent[]) =>
+      foldOf(senderAggregate, [added, requested, mailStarted(1), ...past])?.requests[0]?.mail;
+    expect(folded(mailStarted(2), late)).toBe("claimed");
+    expect(folded(mailSent(1), late)).toBe("sent");
   });
 
   test("refused for good is not retried", () => {

@@ -17,7 +17,7 @@ import type { DeliveryOrigin, WebhookDeliveryEvent } from "../../src/domain/webh
 import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.ts";
 import { LEASE_EXPIRED, type WebhookDeliveryState } from "../../src/domain/webhookDelivery/state.ts";
 import type { WebhookOutcome } from "../../src/kernel/outcome/webhookOutcome.ts";
-import { givenWhenThen } from "../support/givenWhenThen.ts";
+import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const given = givenWhenThen(webhookDeliveryAggregate);
 const NOW = Date.parse("2030-01-01T00:00:00Z");
@@ -50,6 +50,17 @@ const delivered = (attempt: number): WebhookDeliveryEvent => ({
   type: "WebhookDelivered",
   data: { attempt, durationMs: 5 },
 });
+const expired = (attempt: number): WebhookDeliveryEvent => ({
+  type: "WebhookAttemptFailed",
+  data: {
+    attempt,
+    durationMs: 30_000,
+    reason: LEASE_EXPIRED,
+    attemptBurnt: true,
+    nextAttemptAt: at(5_000),
+  },
+});
+const exhausted: WebhookDeliveryEvent = { type: "WebhookDeliveryExhausted", data: { reason: "status" } };
 const FAILED: WebhookAttemptResult = { kind: "failed", reason: "status", retryAfterMs: null };
 const context = (random = 0) => ({
   policy: WEBHOOK_POLICY,
@@ -115,10 +126,7 @@ describe("a delivery", () => {
     ]).flat();
     given(...before, started(attempts))
       .when((state) => recordAttempt(state, attempts, FAILED, context()))
-      .then("recorded", failed(attempts), {
-        type: "WebhookDeliveryExhausted",
-        data: { reason: "status" },
-      })
+      .then("recorded", failed(attempts), exhausted)
       .again("notClaimed");
   });
 
@@ -144,26 +152,49 @@ describe("a delivery", () => {
   });
 
   test("whose lease expired waits for its next attempt, and may still record its own outcome", () => {
-    const expired: WebhookDeliveryEvent = {
-      type: "WebhookAttemptFailed",
-      data: {
-        attempt: 1,
-        durationMs: 30_000,
-        reason: LEASE_EXPIRED,
-        attemptBurnt: true,
-        nextAttemptAt: at(5_000),
-      },
-    };
     given(started(1))
       .when((state) => expireAttempt(state, 1, context()))
-      .then("expired", expired)
+      .then("expired", expired(1))
       .again("notClaimed");
-    given(started(1), expired)
+    given(started(1), expired(1))
       .when((state) => recordAttempt(state, 1, { kind: "delivered" }, context()))
       .then("recorded", delivered(1));
-    given(started(1), expired, started(2))
+    given(started(1), expired(1), started(2))
       .when((state) => recordAttempt(state, 1, FAILED, context()))
       .then("recorded", failed(1));
+  });
+
+  test("is not over when an earlier attempt reports late that the endpoint is gone", () => {
+    given(started(1), expired(1), started(2))
+      .when((state) => recordAttempt(state, 1, { kind: "gone", reason: "status" }, context()))
+      .then("recorded", failed(1));
+  });
+
+  test("is not exhausted by a late failure while its last attempt is under way", () => {
+    const attempts = WEBHOOK_POLICY.scheduleMs.length;
+    const before = Array.from({ length: attempts - 1 }, (_, index) => [
+      started(index + 1),
+      expired(index + 1),
+    ]).flat();
+    given(...before, started(attempts))
+      .when((state) => recordAttempt(state, attempts - 1, FAILED, context()))
+      .then("recorded", failed(attempts - 1));
+  });
+
+  test("is delivered after all if an attempt whose lease expired reports its success once it was exhausted", () => {
+    const past = [started(1), expired(1), started(2), failed(2), exhausted] as const;
+    given(...past)
+      .when((state) => recordAttempt(state, 1, { kind: "delivered" }, context()))
+      .then("recorded", delivered(1))
+      .again("notClaimed");
+    const folded = foldOf(webhookDeliveryAggregate, [...past, delivered(1)]);
+    expect(folded).toMatchObject({ status: "delivered", claim: null });
+  });
+
+  test("records no attempt that was never claimed", () => {
+    given(started(1))
+      .when((state) => recordAttempt(state, 2, { kind: "delivered" }, context()))
+      .then("notClaimed");
   });
 
   test("is skipped once, while it waits", () => {

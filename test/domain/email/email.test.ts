@@ -322,11 +322,14 @@ describe("expireLease", () => {
       .again("notClaimed");
   });
 
-  test("or holds it to the end, if the setting says so", () => {
+  test("or holds it to the end, which pauses extend, if the setting says so", () => {
     given(...queued, started(1))
       .when(expireFirst(hold))
       .then("expired", leaseExpired(1, END))
       .again("notClaimed");
+    given(...queued, started(1))
+      .when(expireFirst(hold, { ...input, pausedMs: HOUR_MS }))
+      .then("expired", leaseExpired(1, END + HOUR_MS));
   });
 
   test("does not set an attempt beyond the message's lifetime", () => {
@@ -436,6 +439,22 @@ describe("resumeHeld", () => {
 
   test("says that the next attempt may be a duplicate", () => {
     given(...queued, started(1), leaseExpired(1, END))
+      .when(resume)
+      .then({ outcome: "resumed", ambiguous: true }, resumedEvent)
+      .again({ outcome: "notHeld", ambiguous: false });
+  });
+
+  test("still says so after a later attempt has surely delivered nothing", () => {
+    given(...queued, started(1), leaseExpired(1), started(2), deferred(2))
+      .when(resume)
+      .then({ outcome: "resumed", ambiguous: true }, {
+        ...resumedEvent,
+        data: { ...resumedEvent.data, attempt: 2 },
+      } as EmailEvent);
+  });
+
+  test("resumes a held message whose time has come, because a pause has moved its end", () => {
+    given(...queued, started(1), leaseExpired(1, NOW))
       .when(resume)
       .then({ outcome: "resumed", ambiguous: true }, resumedEvent)
       .again({ outcome: "notHeld", ambiguous: false });

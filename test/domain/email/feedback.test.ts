@@ -160,6 +160,15 @@ describe("feedback before the outcome of the attempt is known", () => {
     }
   });
 
+  test("ends one that an earlier attempt may have delivered, although the last one surely did not", () => {
+    const claimedAgain = { ...claimed, data: { ...claimed.data, attempt: 2 } } as EmailEvent;
+    const deferredAgain = { ...deferred(false), data: { ...deferred(false).data, attempt: 2 } } as EmailEvent;
+    given(...accepted, claimed, deferred(true), claimedAgain, deferredAgain)
+      .when(give(COMPLAINED))
+      .then("recorded", { ...complainedEvent, data: { ...complainedEvent.data, attempt: 2 } } as EmailEvent)
+      .again("superseded");
+  });
+
   test("ends a claimed one; the worker's own outcome is still recorded, and its lease expires without effect", () => {
     const past = [...accepted, claimed, bouncedEvent] as const;
     given(...past)
