@@ -5,7 +5,7 @@ import { expiresAt } from "./delivery/deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./delivery/deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "./delivery/encryptRelayReply.ts";
 import { nextDeliveryAction } from "./delivery/nextDeliveryAction.ts";
-import { nextAttemptAt, retryAfter } from "./delivery/retrySchedule.ts";
+import { holdsAmbiguous, nextAttemptAt, retryAfter } from "./delivery/retrySchedule.ts";
 import type { EmailEvent } from "./events.ts";
 import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
 
@@ -81,8 +81,9 @@ export function expireLease(
   input: DecisionInput,
 ): Decision<"expired" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return decided("notClaimed");
-  const hold = policy.onAmbiguous === "hold";
-  const at = hold ? expiresAt(state, policy, input.pausedMs) : retryAfter(state, policy, input, 0);
+  const at = holdsAmbiguous(state, policy)
+    ? expiresAt(state, policy, input.pausedMs)
+    : retryAfter(state, policy, input, 0);
   const doubt = { attemptBurnt: true, ambiguous: true, nextAttemptAt: rfc3339(at) };
   return decided(
     "expired",

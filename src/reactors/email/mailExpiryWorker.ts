@@ -64,12 +64,8 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
       const { state } = await readEmailHistory(store, id);
       if (state === null) return;
       const input = decisionInputOf(context, state, await workspaces.get(state.workspaceId));
-      await expireEmailLease(store, id, attempt, {
-        // A relay can never have a simulated message: there is nothing to hold it for.
-        policy: state.isSimulated ? { ...policy, onAmbiguous: "retry" } : policy,
-        input,
-        context: workerCommandContext(context, state.workspaceId),
-      });
+      const on = { policy, input, context: workerCommandContext(context, state.workspaceId) };
+      await expireEmailLease(store, id, attempt, on);
     });
   };
 

@@ -3,6 +3,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import { expiresAt } from "../../domain/email/delivery/deliveryLifetime.ts";
 import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
+import { holdsAmbiguous } from "../../domain/email/delivery/retrySchedule.ts";
 import { deliverFrom, isTerminal } from "../../domain/email/state.ts";
 import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";
@@ -47,7 +48,7 @@ export function readWaitingReason(
       hasRoom: options.hasRoom(),
       leaseUntil: leaseUntil(events, email.claim),
       expiresAt: expiresAt(email, policy, paused),
-      holdsAmbiguous: policy.onAmbiguous === "hold",
+      holdsAmbiguous: holdsAmbiguous(email, policy),
       lastDeferral: lastDeferral(events),
       relay: email.isSimulated ? null : options.relay(),
     });

@@ -34,6 +34,9 @@ const context = { policy, input, transport: "smtp" };
 const END = ACCEPTED_AT + policy.lifetimeMs;
 
 const queued = acceptance();
+const simulated = queued.map((event): EmailEvent => {
+  return event.type === "EmailQueued" ? { ...event, data: { ...event.data, simulated: true } } : event;
+});
 const started = (attempt: number): EmailEvent => {
   const leaseMs = policy.leaseMs;
   return { type: "EmailDeliveryStarted", data: { attempt, worker: "w", leaseMs, transport: "smtp" } };
@@ -330,6 +333,14 @@ describe("expireLease", () => {
     given(...queued, started(1))
       .when(expireFirst(hold, { ...input, pausedMs: HOUR_MS }))
       .then("expired", leaseExpired(1, END + HOUR_MS));
+  });
+
+  test("holds no simulated message: no relay can have it", () => {
+    given(...simulated, started(1))
+      .when(expireFirst(hold))
+      .then("expired", leaseExpired(1));
+    const state = foldOf(emailAggregate, [...simulated, started(1), leaseExpired(1)]);
+    expect(nextDeliveryAction(state, input, hold)).toEqual({ kind: "deliver" });
   });
 
   test("does not set an attempt beyond the message's lifetime", () => {

@@ -2,7 +2,7 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import { type EmailState, isTerminal } from "../state.ts";
 import { expiresAt } from "./deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
-import { isDue } from "./retrySchedule.ts";
+import { holdsAmbiguous, isDue } from "./retrySchedule.ts";
 
 type NextDeliveryAction =
   /** Claim it and deliver. */
@@ -26,7 +26,7 @@ export function nextDeliveryAction(
   const expiry = expiresAt(state, policy, input.pausedMs);
   if ((input.jumpProofNow ?? input.now) >= expiry) return { kind: "expire" };
   // A pause moves the expiry past `nextAttemptAt`. A held message must not be sent in between.
-  if (state.isDeliveryUnknown && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
+  if (state.isDeliveryUnknown && holdsAmbiguous(state, policy)) return { kind: "wait", until: expiry };
   if (!isDue(state, policy, input.now)) return { kind: "wait", until: state.nextAttemptAt };
   return { kind: "deliver" };
 }

@@ -54,6 +54,14 @@ export function retryAfter(
   return jumpProofNow < end && end <= now ? at : Math.min(at, end);
 }
 
+/**
+ * Whether a message that the relay may have is held until the operator decides. A relay can never have a simulated one:
+ * there is nothing to hold it for.
+ */
+export function holdsAmbiguous({ isSimulated }: Email, { onAmbiguous }: DeliveryPolicy): boolean {
+  return onAmbiguous === "hold" && !isSimulated;
+}
+
 type DeferredResult = Extract<RecordedAttemptResult, { kind: "deferred" }>;
 
 /** When a deferred message is tried again. */
@@ -63,7 +71,7 @@ export function nextAttemptAt(
   policy: DeliveryPolicy,
   input: DecisionInput,
 ): EpochMs {
-  if (result.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, input.pausedMs);
+  if (result.ambiguous && holdsAmbiguous(email, policy)) return expiresAt(email, policy, input.pausedMs);
   if (result.attemptBurnt) return backoffAt(email, policy, input);
   return relayRetryAt(email, policy, input);
 }
