@@ -6,12 +6,15 @@ import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventSt
 import { suppressionAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { resumeEmail } from "../../../src/commands/email/resumeEmail.ts";
+import { suppressRecipient } from "../../../src/commands/suppression/suppressRecipient.ts";
 import { load } from "../../../src/commands/transact.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
+import { RelayCircuitBreaker } from "../../../src/reactors/email/relayCircuitBreaker.ts";
+import { RelayOutageReports } from "../../../src/reactors/email/relayOutageReports.ts";
 import { SETTLING_MS } from "../../../src/reactors/worker/jumpProofTime.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -347,6 +350,18 @@ describe("after a crash", () => {
     expect(world.relay.sent).toHaveLength(1);
   });
 
+  test("simulated mail is not held even if mail that may have been sent is: no relay can have it", async () => {
+    const id = await world.accept("order-1001", { to: "delivered@simulator.test" });
+    await appendForeign(world, id, {
+      type: "EmailDeliveryStarted",
+      data: { attempt: 1, worker: "dead", leaseMs: LEASE_MS, transport: "simulator" },
+    });
+    await world.start({ endedWorker: "dead", policy: { onAmbiguous: "hold" } });
+    const [claimed, deferred] = ["EmailDeliveryStarted", "EmailDeferred"] as const;
+    await world.untilEvents(id, claimed, deferred, claimed, "EmailSent", "EmailDelivered");
+    expect(world.relay.sent).toHaveLength(0);
+  });
+
   test("another instance's claim is left alone while its lease lasts, and its outcome stands", async () => {
     const id = await world.accept("order-1001");
     const facts = { attempt: 1, transport: "smtp" };
@@ -579,6 +594,18 @@ describe("what holds a message back", () => {
     await world.untilEvents(second, "EmailDeliveryStarted", "EmailSuppressed");
     expect(world.relay.sent).toHaveLength(1);
     expect(instance.failures).toEqual([]);
+  });
+
+  test("a recipient suppressed for a complaint about the message itself: it ends suppressed, not bounced", async () => {
+    const id = await world.accept("order-1001");
+    const { recipientHash } = await world.state(id);
+    const { workspaceId } = world;
+    const complaint = { workspaceId, recipientHash, emailId: id, reason: "complaint" } as const;
+    const context = { at: world.clock.now(), correlationId: "t", actor: "t", workspaceId };
+    await suppressRecipient(world.store, { ...complaint, address: "ana@example.org" }, context);
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSuppressed");
+    expect(world.relay.sent).toHaveLength(0);
   });
 
   test("a message that was canceled while the read model stood still is not sent", async () => {
@@ -871,6 +898,24 @@ describe("the breaker", () => {
     expect(instance.reports).toEqual([]);
   });
 
+  test("opens for a second after a recovery, however long it was open before", () => {
+    const { clock } = world;
+    const breaker = new RelayCircuitBreaker(clock, new RelayOutageReports(clock, () => {}));
+    const fail = (times: number) => {
+      for (let fault = 0; fault < times; fault += 1)
+        breaker.acquire()?.fault({ trouble: "unreachable", reason: "ECONNREFUSED" });
+    };
+    fail(5);
+    expect(breaker.restMs).toBe(SECOND_MS);
+    clock.advance(SECOND_MS);
+    fail(1);
+    expect(breaker.restMs).toBe(2 * SECOND_MS);
+    clock.advance(2 * SECOND_MS);
+    breaker.acquire()?.success();
+    fail(5);
+    expect(breaker.restMs).toBe(SECOND_MS);
+  });
+
   test("answers about recipients leave it closed", async () => {
     world.relay.answer = () => refused("rcpt", "450 4.7.1 greylisted");
     for (let index = 0; index < 20; index += 1) await world.accept(`order-${index}`);
@@ -979,6 +1024,20 @@ describe("a fault of the store", () => {
     world.pass(30 * SECOND_MS);
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
     expect(world.relay.sent).toHaveLength(1);
+  });
+
+  test("at a claim that another worker has made meanwhile: that claim stays", async () => {
+    const id = await world.accept("order-1001");
+    const claim = { attempt: 1, worker: "other", leaseMs: LEASE_MS, transport: "smtp" };
+    world.store.beforeAppend = async () => {
+      world.store.beforeAppend = () => {};
+      await appendForeign(world, id, { type: "EmailDeliveryStarted", data: claim });
+      throw new StoreError("outcomeUnknown", "no answer");
+    };
+    const instance = await world.start();
+    await until(() => instance.failures.length > 0, "the failure report");
+    expect((await world.events(id)).slice(2)).toEqual([{ type: "EmailDeliveryStarted", data: claim }]);
+    expect(world.relay.sent).toHaveLength(0);
   });
 
   test("at the outcome: retried until it is in the log, and sent once", async () => {

@@ -482,6 +482,23 @@ describe("a fault of the store", () => {
     expect(world.endpoints.receivedCalls).toHaveLength(0);
   });
 
+  test("at a claim that another worker has made meanwhile: that claim stays", async () => {
+    const endpoint = await world.register("shop");
+    const event = await world.addEvent();
+    const delivery = webhookDeliveryId(event, endpoint);
+    const origin = world.originOf(event, endpoint);
+    const claim = { origin, attempt: 1, worker: "other", leaseMs: LEASE_MS };
+    world.store.beforeAppend = async () => {
+      world.store.beforeAppend = () => {};
+      await world.appendForeign(delivery, { type: "WebhookAttemptStarted", data: claim });
+      throw new StoreError("outcomeUnknown", "no answer");
+    };
+    const instance = await world.start();
+    await until(() => instance.failures.length > 0, "the failure report");
+    expect(await world.events(delivery)).toEqual([{ type: "WebhookAttemptStarted", data: claim }]);
+    expect(world.endpoints.receivedCalls).toHaveLength(0);
+  });
+
   test("at the outcome: retried until it is in the log, and delivered once", async () => {
     const id = await world.register("shop");
     let faults = 0;

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { webhookDeliveryId } from "../../../src/kernel/ids.ts";
+import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
+import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
+import { newId, webhookDeliveryId } from "../../../src/kernel/ids.ts";
 import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { EndpointBulkhead } from "../../../src/reactors/webhookDelivery/endpointBulkhead.ts";
@@ -155,6 +157,22 @@ describe("the breaker", () => {
     expect(bulkhead.admit("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
   });
 
+  test("forgets earlier calls once a trial gets through", () => {
+    const clock = testClock();
+    const bulkhead = new EndpointBulkhead(clock, ENDPOINT_IN_FLIGHT_MAX);
+    const fail = (times: number) => {
+      for (let index = 0; index < times; index += 1) bulkhead.beginCall("shop")(false);
+    };
+    fail(10);
+    clock.advance(BREAKER_OPEN_MS);
+    bulkhead.beginCall("shop")(true);
+    // With the trial, these are nine calls.
+    fail(8);
+    expect(bulkhead.admit("shop")).toEqual({ kind: "admitted" });
+    fail(1);
+    expect(bulkhead.admit("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
+  });
+
   test("stays closed while fewer than 70% fail", async () => {
     world.endpoints.answer = (_, nth) => answered(nth % 5 < 2 ? 200 : 500);
     await world.register("shaky");
@@ -243,6 +261,24 @@ describe("an endpoint that no call gets through to", () => {
     await halfDays(8, 2, caughtUp);
     await caughtUp();
     await untilFailingCheck();
+    expect(await world.disabledReason(id)).toBeNull();
+  });
+
+  test("stays while the log was frozen in between, when nobody could call it from here", async () => {
+    const data = { logId: newId(), sealedDataKey: "x", contentStoreId: newId() };
+    const created = { id: newId(), type: "InstanceCreated", data, metadata: {} };
+    await world.store.append(INSTANCE_STREAM, [created], "noStream");
+    const context = () => ({ at: world.clock.now(), correlationId: "t", actor: "t" });
+    const { id, caughtUp, deps } = await failing(2, HALF_DAYS);
+    await halfDays(5, 2, caughtUp);
+    await freezeLog(world.store, context());
+    await unfreezeLog(world.store, context());
+    const downtimes = async () => (await deps.instanceStatus.get()).instance?.downtimes.length;
+    await until(async () => (await downtimes()) === 1, "the instance to notice");
+    await halfDays(6, 2, caughtUp);
+    await caughtUp();
+    await untilFailingCheck();
+    expect(world.endpoints.receivedCalls.length).toBeGreaterThan(20);
     expect(await world.disabledReason(id)).toBeNull();
   });
 
