@@ -6,6 +6,7 @@ import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { epochMs } from "../../../src/kernel/time.ts";
 import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
+import { settleAfter } from "../../support/until.ts";
 
 let world: DeliveryWorld;
 beforeEach(async () => {
@@ -59,6 +60,24 @@ describe("a send under a key that was used", () => {
       appends: 1,
       reads: 1,
     });
+  });
+
+  test("while the first is being written waits for it, even if its sender was disabled meanwhile", async () => {
+    const [writing, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    world.store.beforeAppend = (stream) => {
+      if (!stream.startsWith("email-")) return;
+      writing.resolve();
+      return written.promise;
+    };
+    const first = world.accept("one-and-the-same");
+    await writing.promise;
+    await world.setSender("SenderDisabled");
+    const both = Promise.all([first, world.accept("one-and-the-same")]);
+    // A refusal would be here before the first is written.
+    await settleAfter(() => {});
+    written.resolve();
+    const [id, repeated] = await both;
+    expect(repeated).toBe(id);
   });
 
   test("costs another instance that has it listed no access to the log, but changed content costs as usual", async () => {

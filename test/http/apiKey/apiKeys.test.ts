@@ -468,7 +468,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
   describe("a key that is bound to senders", () => {
     const send = (caller: Caller, from: string) => caller.send(newKey(), message({ from }));
 
-    test("sends from those alone, and cancels and erases their messages alone", async () => {
+    test("sends from those alone, and moves, cancels and erases their messages alone", async () => {
       const own = await service.tenant({ sender: "shop@one.example" });
       const scopes = ["email:send", "email:read"];
       for (const senders of [["Shop@ONE.example"], ["one.example"]]) {
@@ -484,6 +484,8 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
         expect(refused.json.detail).toContain("two.example");
       }
       const { id } = (await send(own, "shop@one.example")).json;
+      const later = { body: { scheduled_at: new Date(Date.now() + 60_000).toISOString() } };
+      expectProblem(await bound.call("POST", `/api/v1/emails/${id}/reschedule`, later), 403, "FORBIDDEN");
       expectProblem(await bound.call("POST", `/api/v1/emails/${id}/cancel`), 403, "FORBIDDEN");
       expectProblem(await bound.call("DELETE", `/api/v1/emails/${id}/content`), 403, "FORBIDDEN");
       expect((await bound.call("GET", `/api/v1/emails/${id}`)).json.status).toBe("queued");

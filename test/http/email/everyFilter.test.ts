@@ -97,6 +97,14 @@ test.each(Object.entries(FILTERS))(
   },
 );
 
+test("a range of time holds its beginning and not its end, with an Idempotency-Key too", async () => {
+  const { created_at } = (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
+  for (const key of [{}, { idempotency_key: KEY }]) {
+    expect(await listed({ ...key, created_from: created_at })).toEqual([id]);
+    expect(await listed({ ...key, created_before: created_at })).toEqual([]);
+  }
+});
+
 test.each(SEARCH_WORDS)("the dashboard finds messages by %s:", async (word) => {
   const shows = async (value: string) => {
     const { html } = await visitor.get(`/messages?${new URLSearchParams({ q: `${word}:${value}` })}`);

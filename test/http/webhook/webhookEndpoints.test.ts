@@ -71,6 +71,18 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     await until(() => callsTo("moved").length > 0, "the event at the new URL");
   });
 
+  test("lose their description by a null, and keep it through other changes, in the list too", async () => {
+    const owner = await world.service.tenant({ sender: null });
+    const { id } = await register(owner, "shop", { description: "Orders" });
+    for (const [body, description] of [
+      [{ event_types: null }, "Orders"],
+      [{ description: null }, null],
+    ] as const) {
+      expect((await owner.call("PATCH", `/webhooks/${id}`, { body })).json.description).toBe(description);
+      expect((await owner.call("GET", "/webhooks")).json.data).toMatchObject([{ id, description }]);
+    }
+  });
+
   test("sign with the new secret alone when a rotation says so in its body", async () => {
     const owner = await world.service.tenant();
     const { id } = await register(owner, "shop");

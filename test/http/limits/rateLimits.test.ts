@@ -1,0 +1,43 @@
+import { afterEach, expect, setSystemTime, test } from "bun:test";
+import type { Principal } from "../../../src/commands/apiKey/authenticate.ts";
+import { createLogInAttempts } from "../../../src/http/dashboard/login/logInAttempts.ts";
+import { createRateLimits } from "../../../src/http/limits/rateLimits.ts";
+import { HOUR_MS } from "../../../src/kernel/time.ts";
+import { readConfig } from "../../../src/service/config/config.ts";
+
+const ADDRESS = "192.0.2.1";
+/** Client addresses counted at once. */
+const ADDRESSES_MAX = 50_000;
+const { limitsDefault } = readConfig({});
+/** As often as both kinds of failures are counted before they are refused, and once more. */
+const FAILURES = 11;
+
+afterEach(() => void setSystemTime());
+
+test("a clock that goes back an hour keeps nobody waiting for longer than the window", async () => {
+  const limits = createRateLimits(FAILURES - 1);
+  const logIns = createLogInAttempts();
+  const failOnce = async () => [await limits.countFailure(ADDRESS), await logIns.begin(ADDRESS)];
+  for (let failure = 1; failure < FAILURES; failure += 1) expect(await failOnce()).toEqual([null, null]);
+  setSystemTime(new Date(Date.now() - HOUR_MS));
+  expect(await failOnce()).toEqual([60, 60]);
+});
+
+test("a key over its own limit uses nothing of its workspace's", async () => {
+  const limits = createRateLimits(0);
+  const keyed = (keyId: string) => ({ keyId, workspaceId: "shop" }) as Principal;
+  const perSecond = { ...limitsDefault, keyRequestsPerSecond: 1, workspaceRequestsPerSecond: 2 };
+  const retryAfter = async (keyId: string) => (await limits.count(keyed(keyId), perSecond)).retryAfterSeconds;
+  expect(await retryAfter("eager")).toBeNull();
+  for (let request = 0; request < 10; request += 1) expect(await retryAfter("eager")).toBe(1);
+  expect(await retryAfter("modest")).toBeNull();
+});
+
+test("an address that failed is forgotten once 50,000 others have failed since, and not before", async () => {
+  const limits = createRateLimits(1);
+  const failFrom = (nth: number) => limits.countFailure(`10.${nth >> 16}.${(nth >> 8) & 255}.${nth & 255}`);
+  for (let nth = 0; nth < ADDRESSES_MAX; nth += 1) await failFrom(nth);
+  expect(await failFrom(0)).toBeGreaterThan(0);
+  await failFrom(ADDRESSES_MAX);
+  expect(await failFrom(0)).toBeNull();
+});
