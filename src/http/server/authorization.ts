@@ -33,9 +33,7 @@ export function authorize(deps: Dependencies, route: Route) {
     if (route.scope !== null && !principal.scopes.has(route.scope)) {
       throw new Problem("FORBIDDEN", { detail: `this operation needs the scope ${route.scope}` });
     }
-    if (principal.clients !== null && !isClientIn(clientOf(request) ?? "", principal.clients)) {
-      throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this client's address" });
-    }
+    requireClient(request, principal);
     if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
     context.principal = principal;
     if (request.method !== "GET") return;
@@ -102,6 +100,17 @@ export function authorizeThenRead(
     requireJson(request.headers);
     return readJsonBody(request, bodyOf(request), route.bodyBytesMax);
   };
+}
+
+/** Whether a key's client addresses include that of the request. An unknown address is in no range. */
+export function isFromAllowedClient(request: Request, { clients }: Pick<Principal, "clients">): boolean {
+  return clients === null || isClientIn(clientOf(request) ?? "", clients);
+}
+
+/** Throws if the key is bound to client addresses and the request comes from another. */
+export function requireClient(request: Request, principal: Pick<Principal, "clients">): void {
+  if (isFromAllowedClient(request, principal)) return;
+  throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this client's address" });
 }
 
 /** Throws if the key is bound to senders and this address is not one of them. Null: the address is no longer known. */

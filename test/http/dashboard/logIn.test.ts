@@ -9,10 +9,12 @@ import {
 } from "../../../src/http/dashboard/login/logInAttempts.ts";
 import { apiKeyId, newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
-import { askDashboard, logIn, submitLogIn } from "../../support/dashboard.ts";
+import { askDashboard, logIn, submitLogIn, visitorOf } from "../../support/dashboard.ts";
 import { lastAcceptedMs } from "../../support/lastAcceptedMs.ts";
+import { setLimits } from "../../support/limits.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
 
 /** A revocation holds everywhere within this time. */
 const REVOKED_MS_MAX = 1_000;
@@ -21,7 +23,7 @@ describe.each(await testStores())("logging in on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await startService(store, { TRUSTED_PROXIES: "127.0.0.1,::1" });
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());
@@ -102,6 +104,33 @@ describe.each(await testStores())("logging in on $name", (store) => {
     const lastMs = await lastAcceptedMs(async () => (await ask()).status === 200, "the end of the session");
     expect(lastMs).toBeLessThan(REVOKED_MS_MAX);
     expect((await ask()).location).toBe("/dashboard/log-in?ended=");
+  });
+
+  test("a session of a key that is bound to client addresses works from those alone", async () => {
+    const body = { name: "office", scopes: ["email:read"], client_ranges: ["192.0.2.0/24"] };
+    const { key } = (await tenant.call("POST", "/api/v1/api-keys", { body })).json;
+    const from = (address: string) => ({ "x-forwarded-for": address });
+    expect((await submitLogIn(service.url, key, from("198.51.100.1"))).status).toBe(401);
+    const { headers } = await submitLogIn(service.url, key, from("192.0.2.1"));
+    const visitor = visitorOf(service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
+    expect((await visitor.get("/messages", from("192.0.2.9"))).status).toBe(200);
+    const elsewhere = await visitor.get("/messages", from("198.51.100.1"));
+    expect(elsewhere.status).toBe(403);
+    expect(elsewhere.html).toContain("not accepted from this client");
+    expect((await visitor.get("/messages")).status).toBe(403);
+  });
+
+  test("the pages of a session count against its key's rate", async () => {
+    const own = await service.tenant({ sender: null });
+    const visitor = await logIn(service.url, own.apiKey);
+    await setLimits(service.log, own.workspaceId, { keyRequestsPerSecond: 1 });
+    const refused = async () => {
+      const pages = await Promise.all([1, 2, 3, 4].map(() => visitor.get("/messages")));
+      return pages.filter(({ status }) => status === 429);
+    };
+    await until(async () => (await refused()).length > 0, "the limit");
+    const [page] = await refused();
+    expect(page?.headers.get("retry-after")).toBe("1");
   });
 
   test("log-out ends a session, also for copies of its cookie", async () => {

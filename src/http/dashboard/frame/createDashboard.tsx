@@ -3,16 +3,10 @@ import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
 import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
-import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
+import { requireClient } from "../../server/authorization.ts";
 import { found, Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
-import {
-  beginRead,
-  bodyOf,
-  clientOf,
-  commandContextOf,
-  requestContextOf,
-} from "../../server/requestContext.ts";
+import { beginRead, bodyOf, commandContextOf, requestContextOf } from "../../server/requestContext.ts";
 import { urlOf } from "../../server/requestTarget.ts";
 import { TOKEN_FIELD } from "../components/form.tsx";
 import { Layout } from "../components/layout.tsx";
@@ -224,9 +218,7 @@ async function admit(
   const limits = limitsOf(await deps.workspaces.get(workspaceId), deps.limitsDefault);
   const { rateLimits } = requestContextOf(request).server;
   const { retryAfterSeconds } = await rateLimits.count(principal, limits);
-  if (principal.clients !== null && !isClientIn(clientOf(request) ?? "", principal.clients)) {
-    throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this computer's address" });
-  }
+  requireClient(request, principal);
   if (route.scope !== null && !context.may(route.scope)) {
     throw new Problem("FORBIDDEN", { detail: `this needs a key with the scope ${route.scope}` });
   }

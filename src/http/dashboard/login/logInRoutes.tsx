@@ -3,10 +3,10 @@
 import { type AuthenticationFault, authenticate } from "../../../commands/apiKey/authenticate.ts";
 import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/redeemLogInLink.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { healthStatus } from "../../health/healthController.ts";
+import { isFromAllowedClient } from "../../server/authorization.ts";
 import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";
 import { urlOf } from "../../server/requestTarget.ts";
 import type { Assets } from "../frame/assets.ts";
@@ -129,11 +129,9 @@ async function admit(deps: Dependencies, request: Request, secret: string): Prom
 async function admitByKey(deps: Dependencies, request: Request, key: string): Promise<Admitted | string> {
   const principal = await authenticate(deps, key === "" ? null : `Bearer ${key}`);
   if (typeof principal === "string") return KEY_FAULTS[principal];
-  const { keyId, clients } = principal;
-  if (clients !== null && !isClientIn(clientOf(request) ?? "", clients)) {
+  if (!isFromAllowedClient(request, principal))
     return "The key is not accepted from this computer's address.";
-  }
-  return { keyId, hasOwnKey: false };
+  return { keyId: principal.keyId, hasOwnKey: false };
 }
 
 /** Where a log-in leads: always a dashboard page, whatever the address says. */
