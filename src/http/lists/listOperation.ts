@@ -4,15 +4,17 @@ import { withAdvice, withErrorText } from "../body/validation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
 import { PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX } from "./cursorPaging.ts";
 
-const Limit = withErrorText(
-  `must be a whole number from 1 to ${PAGE_ITEMS_MAX}`,
-  WholeNumberText("^([1-9][0-9]?|100)$", {
-    minimum: 1,
-    maximum: PAGE_ITEMS_MAX,
-    default: PAGE_ITEMS_DEFAULT,
-    description: `1 to ${PAGE_ITEMS_MAX}.`,
-  }),
-);
+/** The size of a page; `ofDefault` says what it is if the caller does not. */
+function limitParameter(ofDefault: { readonly default?: number }) {
+  const range = { minimum: 1, maximum: PAGE_ITEMS_MAX, description: `1 to ${PAGE_ITEMS_MAX}.` };
+  return withErrorText(
+    `must be a whole number from 1 to ${PAGE_ITEMS_MAX}`,
+    WholeNumberText("^([1-9][0-9]?|100)$", { ...range, ...ofDefault }),
+  );
+}
+
+const Limit = limitParameter({ default: PAGE_ITEMS_DEFAULT });
+const LimitWithoutDefault = limitParameter({});
 const Cursor = FreeText("`next_cursor` of the page before.");
 
 /** The time filter of most lists. */
@@ -32,6 +34,12 @@ export function listQuery<Filters extends TProperties>(filters: Filters) {
     Closed({ ...filters, limit: Type.Optional(Limit), cursor: Type.Optional(Cursor) }),
   );
 }
+
+/** The query of a list that is answered whole, unless its caller asks for pages. */
+export const wholeListQuery = withAdvice(
+  PAGING_ADVICE,
+  Closed({ limit: Type.Optional(LimitWithoutDefault), cursor: Type.Optional(Cursor) }),
+);
 
 /** One page of a list: its items, and where the next page begins. */
 function pageSchema<Item extends TSchema>(item: Item) {

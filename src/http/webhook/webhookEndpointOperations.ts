@@ -4,7 +4,7 @@ import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { displayNameFaults, memberRules, NO_FAULTS } from "../body/commonFaults.ts";
 import { Closed, FreeText, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
-import { listQuery } from "../lists/listOperation.ts";
+import { wholeListQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 import { LEFT_ALONE, NewWebhookEndpoint, WebhookEndpoint, WebhookTest } from "./webhookEndpointResource.ts";
@@ -102,7 +102,7 @@ export const webhookEndpointOperations = operationsOf("Webhooks", {
   listWebhooks: {
     summary: "List webhook endpoints",
     description: "Active and disabled ones, newest first. Without `limit` and `cursor`, all of them.",
-    query: listQuery({}),
+    query: wholeListQuery,
     success: { status: 200, schema: WebhookEndpointList },
     problems: [],
   },

@@ -101,8 +101,13 @@ describe("the document", () => {
     );
     const schemasOf = (name: string) =>
       queries.filter((one) => one.name === name).map(({ schema }) => schema);
-    for (const limit of schemasOf("limit"))
-      expect(limit).toEqual({ type: "integer", minimum: 1, maximum: 100, default: 25 });
+    const limit = { type: "integer", minimum: 1, maximum: 100 };
+    for (const { name, operation } of described) {
+      const told = operation.parameters?.find((one) => one.in === "query" && one.name === "limit");
+      // Endpoints are listed whole by default.
+      const wanted = name === "listWebhooks" ? limit : { ...limit, default: 25 };
+      if (told) expect({ name, limit: told.schema }).toEqual({ name, limit: wanted });
+    }
     expect(schemasOf("overlap_seconds")).toEqual([{ type: "integer", minimum: 0, maximum: 604_800 }]);
     for (const name of ["created_from", "created_before", "as_of"])
       for (const schema of schemasOf(name)) expect(schema).toEqual({ type: "string", format: "date-time" });
