@@ -11,7 +11,8 @@ export interface Principal extends Pick<ApiKey, "workspaceId" | "scopes" | "send
 /** Why a request is not authenticated. `revoked` and `expired` are told only to somebody who holds the whole key. */
 export type AuthenticationFault = "missing" | "noBearer" | "malformed" | "unknown" | "revoked" | "expired";
 
-const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
+/** One space or more (RFC 9110 §11.4). */
+const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
 /**
  * The principal behind an Authorization header, or why there is none. Without the whole secret, the answer is the same
