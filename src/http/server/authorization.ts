@@ -60,6 +60,8 @@ const UNAUTHORIZED: Readonly<Record<AuthenticationFault, string>> = {
   expired: "holds an API key that has expired: issue another one",
 };
 
+const TOO_MANY_FAILURES = "too many requests without a valid API key came from this address: check the key";
+
 /** Counts a large page that needs no key. Throws when its client has had too many. */
 export async function countPage(request: Request): Promise<void> {
   const address = clientOf(request);
@@ -74,7 +76,7 @@ async function unauthorized(request: Request, fault: AuthenticationFault): Promi
   const problem = refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
   if (address === null) return problem;
   const retryAfterSeconds = await requestContextOf(request).server.rateLimits.countFailure(address);
-  return retryAfterSeconds === null ? problem : tooManyRequests(retryAfterSeconds);
+  return retryAfterSeconds === null ? problem : tooManyRequests(retryAfterSeconds, TOO_MANY_FAILURES);
 }
 
 /** For an operation without a body: refuses one that has content. */

@@ -249,6 +249,9 @@ describe.each(sqlite)("failed authentications on $name", (store) => {
     expect(await statuses(FAILURES)).toEqual(Array(FAILURES).fill(401));
     const limited = await guess();
     expect(problemOf(limited)).toEqual({ status: 429, code: "RATE_LIMITED", retryable: true });
+    expect(limited.json.detail).toBe(
+      "too many requests without a valid API key came from this address: check the key",
+    );
     const retryAfter = Number(limited.headers.get("retry-after"));
     expect(retryAfter).toBeGreaterThanOrEqual(1);
     expect(retryAfter).toBeLessThanOrEqual(60);
