@@ -29,7 +29,7 @@ export interface AttachmentInspector {
   inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult;
   /**
    * Checks everything. When files have to queue, owners take turns; `owner` says whose file this is. Throws
-   * `StoreError` `unavailable` when the malware scanner cannot be reached.
+   * `ScannerError` when the malware scanner gives no verdict.
    */
   inspect(file: InspectedFile, allowances: FileAllowances, owner: string): Promise<InspectionResult>;
 }

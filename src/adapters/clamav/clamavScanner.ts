@@ -1,7 +1,6 @@
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { Readable } from "node:stream";
-import { StoreError } from "../../ports/eventStore.ts";
-import type { MalwareScanner, ScanResult } from "../../ports/malwareScanner.ts";
+import { type MalwareScanner, ScannerError, type ScanResult } from "../../ports/malwareScanner.ts";
 
 interface ClamavOptions {
   /** Where clamd listens: `tcp://host:port` or `unix:/path`. */
@@ -18,7 +17,7 @@ const REPLY_BYTES_MAX = 4_096;
 
 /**
  * Asks clamd, ClamAV's daemon, over its own protocol (clamd(8), COMMANDS: `zINSTREAM`), with one connection per file.
- * Anything but a verdict is `unavailable`: a limit of clamd, an error, half a reply, no reply.
+ * Anything but a verdict is a {@link ScannerError}: a limit of clamd, an error, half a reply, no reply.
  */
 export function clamavScanner(options: ClamavOptions): MalwareScanner {
   return { scan: async (bytes) => verdictOf(await ask(options, bytes)) };
@@ -43,7 +42,7 @@ function ask(
       end();
     };
     const fail = (what: string, cause?: Error): void => {
-      settle(() => reject(new StoreError("unavailable", `the malware scanner ${what}`, { cause })));
+      settle(() => reject(new ScannerError(`the malware scanner ${what}`, { cause })));
     };
     let timer = setTimeout(() => fail("cannot be reached in time"), connectTimeoutMs);
     let reply = "";
@@ -91,5 +90,5 @@ function verdictOf(reply: string): ScanResult {
   if (found !== undefined) return { found };
   const isTooLarge = reply.startsWith("INSTREAM size limit exceeded");
   const what = isTooLarge ? "takes no files of this size (StreamMaxLength)" : "answers with an error";
-  throw new StoreError("unavailable", `the malware scanner ${what}`);
+  throw new ScannerError(`the malware scanner ${what}`);
 }

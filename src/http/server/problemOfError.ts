@@ -3,6 +3,7 @@ import { DiskFullError } from "../../commands/storage/diskFullError.ts";
 import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
+import { ScannerError } from "../../ports/malwareScanner.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { Problem, tooManyRequests, unavailable } from "./problem.ts";
 
@@ -15,6 +16,8 @@ export function problemOf(error: unknown): Problem | null {
     return unavailable("too many requests change the same resource at once; try again");
   if (error instanceof DiskFullError)
     return unavailable("the service is short of disk space; try again later");
+  if (error instanceof ScannerError)
+    return unavailable("the malware scanner gives no verdict on an attachment; try again later");
   if (error instanceof StoreError && error.failure !== "tooLarge")
     return unavailable("the store cannot be reached; try again");
   if (error instanceof ReadDatabaseError && error.failure !== "statement")
