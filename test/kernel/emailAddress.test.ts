@@ -30,6 +30,14 @@ describe("domains", () => {
 });
 
 describe("addresses", () => {
+  test("are never those of another domain with characters left out", () => {
+    for (let code = 0x80; code <= 0x10ffff; code += 1) {
+      const domain = `exam${String.fromCodePoint(code)}ple.org`;
+      if (domainToASCII(domain) === "example.org")
+        expect(parseAddress(`ana@${domain}`)).toHaveProperty("invalid");
+    }
+  });
+
   test.each([
     ["ana@example.com", "ana@example.com", "ana@example.com"],
     ["Ana.B+Tag@EXAMPLE.Com", "Ana.B+Tag@example.com", "ana.b+tag@example.com"],
@@ -37,6 +45,9 @@ describe("addresses", () => {
     ["o'hara!#$%&*+/=?^_`{|}~-@a.co", "o'hara!#$%&*+/=?^_`{|}~-@a.co", "o'hara!#$%&*+/=?^_`{|}~-@a.co"],
     [`${"a".repeat(64)}@a.co`, `${"a".repeat(64)}@a.co`, `${"a".repeat(64)}@a.co`],
     ["a@1.example.com", "a@1.example.com", "a@1.example.com"],
+    ["a@example\u3002com", "a@example.com", "a@example.com"],
+    // A joiner that Persian needs (RFC 5892, appendix A.1).
+    ["a@نامه\u200cای.com", "a@xn--mgba3gch31f060k.com", "a@xn--mgba3gch31f060k.com"],
   ])("%s is sent to %s and compared as %s", (text, sent, canonical) => {
     expect(parseAddress(text)).toEqual({ sent, canonical });
   });
@@ -69,6 +80,9 @@ describe("addresses", () => {
     "ana@-example.com",
     "ana@example-.com",
     "ana@exa_mple.com",
+    "ana@exam\u00adple.org",
+    "ana@exam\u200dple.org",
+    "ana@example.org\ufeff",
     "ana@127.0.0.1",
     "ana@127.1",
     "ana@[127.0.0.1]",

@@ -17,6 +17,11 @@ const LOCAL = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]
 const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** ASCII that no domain contains. `domainToASCII` would cut at `/`, `?` and `#` and decode `%`: another domain. */
 const NOT_IN_DOMAIN = /[\0-,/:-@[-`{-\x7f]/;
+/**
+ * Characters that are not seen, and that IDNA's mapping would drop (UTS #46 §4, "ignored"): the mail would go to another
+ * domain than was given. Whether a joiner may stand where it does is for `domainToASCII` to say (RFC 5892, appendix A).
+ */
+const DROPPED_FROM_DOMAIN = /(?![\u200c\u200d])\p{Default_Ignorable_Code_Point}/u;
 
 /**
  * A domain already in its ASCII form. The last label begins with a letter, because one that looks like a number may
@@ -29,6 +34,7 @@ const PLAIN_DOMAIN =
 export function parseDomain(text: string): string | null {
   if (text.length <= DOMAIN_OCTETS_MAX && PLAIN_DOMAIN.test(text)) return text;
   if (text.length > DOMAIN_UNITS_MAX || NOT_IN_DOMAIN.test(text)) return null;
+  if (DROPPED_FROM_DOMAIN.test(text)) return null;
   const domain = domainToASCII(text).toLowerCase();
   return domain.length <= DOMAIN_OCTETS_MAX && DOMAIN.test(domain) ? domain : null;
 }
@@ -60,9 +66,13 @@ export function parseAddress(text: string): Address | { readonly invalid: string
   if (local.length > LOCAL_OCTETS_MAX || !LOCAL.test(local)) {
     return { invalid: "has a local part (before the @) that is not 1 to 64 plain ASCII characters" };
   }
-  const domain = parseDomain(text.slice(at + 1));
+  const given = text.slice(at + 1);
+  const domain = parseDomain(given);
   if (domain === null) {
-    return { invalid: "has a domain (after the @) that is not a fully qualified name" };
+    const why = DROPPED_FROM_DOMAIN.test(given)
+      ? "holds an invisible character"
+      : "is not a fully qualified name";
+    return { invalid: `has a domain (after the @) that ${why}` };
   }
   const sent = `${local}@${domain}`;
   return { sent, canonical: sent.toLowerCase() };
