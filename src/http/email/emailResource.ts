@@ -55,7 +55,7 @@ const summaryFields = {
   from: NullableText,
   to: NullableText,
   subject: NullableText,
-  attempts: Count("How many times a delivery was begun."),
+  attempts: Count("How many times a delivery was begun, whoever was at fault when it failed."),
 };
 
 export const EmailSummary = Closed(summaryFields, {
@@ -83,7 +83,7 @@ const Waiting = Closed(
   {
     reason: OneOf(WAITING_REASONS, {
       description:
-        "`in_queue`: it is due. `being_delivered`: a worker is delivering it. `scheduled`: its time has not come yet. `retry_scheduled`: the last attempt was deferred. `relay_unavailable`: the relay takes no mail, and no attempt is counted. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: on the instance that answers.",
+        "`in_queue`: it is due. `being_delivered`: a worker is delivering it. `scheduled`: its time has not come yet. `retry_scheduled`: the last attempt was deferred. `relay_unavailable`: the relay takes no mail; it is tried again when the relay does. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: on the instance that answers.",
     }),
     until: Nullable(DateTime),
     detail: FreeText("For people."),

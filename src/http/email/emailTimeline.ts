@@ -75,7 +75,10 @@ const ENTRIES = {
     attempt,
     reason,
     ambiguous: Type.Boolean({ description: "Whether the relay may have taken the message nevertheless." }),
-    attempt_burnt: Type.Boolean({ description: "False when the fault was the relay's or ours." }),
+    attempt_burnt: Type.Boolean({
+      description:
+        "False when the fault was the relay's or ours: the attempt does not lengthen the waits between attempts.",
+    }),
     next_attempt_at: DateTime,
     ...relayAnswer,
   }),

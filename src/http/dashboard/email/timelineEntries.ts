@@ -319,7 +319,9 @@ function deferralText(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data
     ...(ambiguous
       ? ["A further attempt carries the same Message-ID, so that receivers can drop a repeat."]
       : []),
-    ...(attemptBurnt || reason === "resumed" ? [] : ["The attempt does not count."]),
+    ...(attemptBurnt || reason === "resumed"
+      ? []
+      : ["The attempt does not lengthen the waits between attempts."]),
     { words: "Due again at", at: nextAttemptAt },
   ];
   const title = reason === "resumed" ? "Due at once" : `Put off after attempt ${attempt}`;
