@@ -225,6 +225,9 @@ describe("a destination", () => {
 
   test.each([
     ["example.com/hook", "it is no URL such as https://app.example.com/hook", null],
+    ["https:example.com/hook", "it is no URL such as https://app.example.com/hook", null],
+    ["https:/example.com/hook", "it is no URL such as https://app.example.com/hook", null],
+    ["https://f.example.com\\@127.0.0.1/", "it holds white space or a backslash", null],
     ["http://example.com/hook", "it does not begin with https://", null],
     ["ftp://example.com/", "it does not begin with https://", null],
     ["http://localhost:4000/", "it does not begin with https://", "localhost:4000"],
@@ -252,6 +255,8 @@ describe("a destination", () => {
     "https://[::1]/",
     "https://user@example.com/",
     "ftp://localhost/",
+    "https:localhost/",
+    "https://localhost:4000\n",
     "example.com",
   ])("%s has no pair that would help", (text) => {
     expect(privateHostOf(text)).toBeNull();

@@ -26,9 +26,19 @@ function isListable({ protocol, hostname }: URL): boolean {
   return protocol === "https:" && !ADDRESS.test(hostname);
 }
 
+/** What the WHATWG parser would drop, or read as `/`. */
+const SPACE_OR_BACKSLASH = /[\s\p{Cc}\\]/u;
+/** The parser also takes `https:host` and `https:///host`. */
+const BEGINNING = /^[a-z]+:\/\/[^/]/i;
+
+/** The URL; null if there is none without a repair that its owner may not have meant. */
+function parsedAsWritten(text: string): URL | null {
+  return BEGINNING.test(text) && !SPACE_OR_BACKSLASH.test(text) ? URL.parse(text) : null;
+}
+
 /** The `host:port` to list so that a destination is allowed for development; null if listing would not help. */
 export function privateHostOf(text: string): string | null {
-  const url = text.length > URL_CHARACTERS_MAX ? null : URL.parse(text);
+  const url = text.length > URL_CHARACTERS_MAX ? null : parsedAsWritten(text);
   return url === null || hasCredentials(url) || !isListable(url) ? null : pairOf(url);
 }
 
@@ -59,7 +69,8 @@ export function readDestination(
 ): Destination {
   const tooLong = { fault: `it has more than ${URL_CHARACTERS_MAX} characters` };
   if (text.length > URL_CHARACTERS_MAX) return tooLong;
-  const url = URL.parse(text);
+  if (SPACE_OR_BACKSLASH.test(text)) return { fault: "it holds white space or a backslash" };
+  const url = parsedAsWritten(text);
   if (url === null) return { fault: "it is no URL such as https://app.example.com/hook" };
   if (hasCredentials(url)) return { fault: "it holds a user or a password" };
   url.hostname = url.hostname.replace(/\.$/, "");

@@ -1,6 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisions.ts";
+import { URL_CHARACTERS_MAX } from "../../domain/webhook/webhookUrl.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { displayNameFaults, memberRules, NO_FAULTS } from "../body/commonFaults.ts";
 import { Closed, FreeText, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
@@ -28,7 +30,9 @@ const endpointRules = memberRules(({ description, event_types: types }) => [
   ...eventTypeFaults(types),
 ]);
 
-const Destination = FreeText("A public HTTPS URL on port 443.");
+const Destination = FreeText(
+  `A public HTTPS URL on port 443, at most ${grouped(URL_CHARACTERS_MAX)} characters as given and as kept.`,
+);
 const Description = Nullable(Text({ maxLength: DESCRIPTION_CHARACTERS_MAX, description: SHOWN_NAME_RULE }));
 const EventTypes = Nullable(Type.Array(Type.String(), { minItems: 1, uniqueItems: true }), {
   description: `Null or absent: all. Else some of ${WEBHOOK_EVENT_TYPES.join(", ")}.`,
