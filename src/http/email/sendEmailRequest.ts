@@ -218,8 +218,8 @@ export function sendRequest(
   };
 }
 
-function hasMembers<Value extends object>(value: Value | undefined): value is Value {
-  return value !== undefined && Object.keys(value).length > 0;
+function unlessEmpty<Value extends object>(value: Value | undefined): Value | undefined {
+  return value !== undefined && Object.keys(value).length > 0 ? value : undefined;
 }
 
 /** The content without the addresses. An empty value equals an absent one. */
@@ -229,12 +229,12 @@ function textsOf({ subject = "", html, text, headers, tags, variables, metadata,
     toName: names.to_name,
     replyToName: names.reply_to_name,
     subject,
-    headers: hasMembers(headers) ? headers : undefined,
+    headers: unlessEmpty(headers),
     html: html || undefined,
     text: text || undefined,
     variables,
     metadata,
-    tags: hasMembers(tags) ? tags : undefined,
+    tags: unlessEmpty(tags),
   });
 }
 
@@ -261,16 +261,25 @@ export function digestedAttachments({
   );
 }
 
-/** What a retry is compared with: the request as sent, with direct files replaced by digests of their text. */
+/**
+ * What a retry is compared with: the request as sent, with direct files replaced by digests of their text. An empty value
+ * equals an absent one, and the letter case of a template's ids is none of their content.
+ */
 function comparable(
-  { attachments: _, headers, auto_text: autoText, tags, ...rest }: SendEmailBody,
+  { attachments: _, auto_text: autoText, html, text, ...given }: SendEmailBody,
   digested: DigestedAttachments,
 ): JsonObject {
-  const body = {
-    ...rest,
-    ...(hasMembers(headers) ? { headers } : {}),
-    ...(hasMembers(tags) ? { tags } : {}),
-    ...(autoText ? { auto_text: true } : {}),
-  };
-  return (digested.length === 0 ? body : { ...body, attachments: digested }) as unknown as JsonObject;
+  return omitUndefined({
+    ...given,
+    html: html || undefined,
+    text: text || undefined,
+    headers: unlessEmpty(given.headers),
+    tags: unlessEmpty(given.tags),
+    variables: unlessEmpty(given.variables),
+    metadata: unlessEmpty(given.metadata),
+    auto_text: autoText || undefined,
+    template_id: given.template_id?.toLowerCase(),
+    template_version_id: given.template_version_id?.toLowerCase(),
+    attachments: unlessEmpty(digested),
+  }) as unknown as JsonObject;
 }

@@ -88,10 +88,35 @@ describe.each(await testStores())("sending on $name", (store) => {
       expectReplay(await tenant.send(key, `\n ${JSON.stringify(reversed, null, 3)}\t`), first);
     });
 
-    test("with an empty list of attachments is the same content as without", async () => {
+    test.each([
+      ["attachments", []],
+      ["headers", {}],
+      ["tags", []],
+      ["auto_text", false],
+      ["html", ""],
+      ["metadata", {}],
+      ["variables", {}],
+    ])("with empty %s is the same content as without", async (member, empty) => {
       const key = newKey();
       const first = await tenant.send(key, message());
-      expectReplay(await tenant.send(key, message({ attachments: [] })), first);
+      expectReplay(await tenant.send(key, message({ [member]: empty })), first);
+    });
+
+    test("with a template's ids in another letter case is the same content", async () => {
+      const call = async (path: string, body?: unknown) =>
+        (await tenant.call("POST", `/api/v1/templates${path}`, body === undefined ? {} : { body })).json;
+      const template = await call("", { name: "Welcome" });
+      const version = await call(`/${template.id}/versions`, { subject: "Hi", text: "Hello" });
+      await call(`/${template.id}/versions/${version.id}/publish`);
+      const { from, to } = message();
+      const ids = { template_id: template.id, template_version_id: version.id };
+      const key = newKey();
+      const first = await tenant.send(key, { from, to, ...ids });
+      const capitals = {
+        template_id: template.id.toUpperCase(),
+        template_version_id: version.id.toUpperCase(),
+      };
+      expectReplay(await tenant.send(key, { from, to, ...capitals }), first);
     });
 
     test("with the same text in other JSON escapes is the same content", async () => {
@@ -106,7 +131,7 @@ describe.each(await testStores())("sending on $name", (store) => {
       ["another recipient", { to: "bob@example.com" }],
       ["the recipient in another letter case", { to: "Ana@example.com" }],
       ["a further field", { html: "<p>It works.</p>" }],
-      ["metadata", { metadata: {} }],
+      ["metadata", { metadata: { a: 1 } }],
     ] as const) {
       test(`with ${what} is a conflict`, async () => {
         const key = newKey();
