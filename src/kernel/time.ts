@@ -54,6 +54,18 @@ export function parseDateTime(text: string): EpochMs | null {
   return isDay && at <= YEAR_9999_END ? at : null;
 }
 
+/** Digits below a millisecond that are not all zero. */
+const BELOW_A_MILLISECOND = /\.\d{3}\d*[1-9]/;
+
+/**
+ * As {@link parseDateTime}, for one end of a range of times. Times in the log are whole milliseconds, so an end between
+ * two of them is the later one: as the first that is included, and as the first that is not.
+ */
+export function parseRangeEnd(text: string): EpochMs | null {
+  const at = parseDateTime(text);
+  return at !== null && BELOW_A_MILLISECOND.test(text) ? Math.min(at + 1, YEAR_9999_END) : at;
+}
+
 /** Whether `text` is a full-date or a date-time of RFC 3339 (§5.6). */
 export function isRfc3339(text: string): boolean {
   return parseDateTime(DATE.test(text) ? `${text}T00:00:00Z` : text) !== null;

@@ -1,7 +1,7 @@
 import type { KeysetCursor, PageQuery } from "../../../projections/keysetPagination.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
-import { dateTime } from "../body/dateTimeText.ts";
+import { rangeEnd } from "../body/dateTimeText.ts";
 import { invalid, type Problem } from "../server/problem.ts";
 
 /** The number of items in a page: the default, and the maximum. */
@@ -70,8 +70,8 @@ export function pageRequest(
 /** The time filter of a query. Throws INVALID_REQUEST if the range ends before it begins. */
 export function createdRange(query: { readonly created_from?: string; readonly created_before?: string }) {
   const { created_from: from, created_before: before } = query;
-  const createdFrom = from === undefined ? undefined : dateTime("/created_from", from);
-  const createdBefore = before === undefined ? undefined : dateTime("/created_before", before);
+  const createdFrom = from === undefined ? undefined : rangeEnd("/created_from", from);
+  const createdBefore = before === undefined ? undefined : rangeEnd("/created_before", before);
   if (createdFrom !== undefined && createdBefore !== undefined && createdBefore < createdFrom)
     throw invalid("/created_before", "lies before created_from");
   return omitUndefined({ createdFrom, createdBefore });

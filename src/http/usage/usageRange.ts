@@ -1,6 +1,6 @@
 import type { UsageCursor, UsageRange } from "../../../projections/usage/usageBuckets.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
-import { dateTime } from "../body/dateTimeText.ts";
+import { rangeEnd } from "../body/dateTimeText.ts";
 import { decodeCursor, notACursor, pageItems } from "../lists/cursorPaging.ts";
 import { invalid } from "../server/problem.ts";
 
@@ -27,9 +27,9 @@ function nextStart(at: EpochMs, by: "hour" | "day"): string {
 /** The range that a query asks for. */
 export function usageRange(ownerId: string, query: RangeQuery, now: EpochMs): UsageRange {
   const { by = "day", cursor } = query;
-  const to = query.to === undefined ? now : epochMs(dateTime("/to", query.to));
+  const to = query.to === undefined ? now : epochMs(rangeEnd("/to", query.to));
   const from =
-    query.from === undefined ? to - RANGE_DAYS_DEFAULT[by] * DAY_MS : epochMs(dateTime("/from", query.from));
+    query.from === undefined ? to - RANGE_DAYS_DEFAULT[by] * DAY_MS : epochMs(rangeEnd("/from", query.from));
   if (to < from) throw invalid("/to", "lies before from");
   if (to - from > RANGE_DAYS_MAX[by] * DAY_MS) {
     throw invalid("/to", `lies more than ${RANGE_DAYS_MAX[by]} days after from`);
