@@ -58,6 +58,18 @@ function unknownRoute(request: Request, path: string, basePath: string): Problem
   });
 }
 
+/** The problem for a path whose percent-encoding is no text: where the path of a route has an id, it cannot be one. */
+function unreadablePath(path: string): Problem {
+  if (methodsOf(path).length === 0) return new Problem("NOT_FOUND");
+  return new Problem("INVALID_REQUEST", { detail: "the path is not UTF-8 with percent-encoding" });
+}
+
+/** The path below `basePath`; empty if the request is for another one. */
+function pathBelow(request: Request, basePath: string): string {
+  const whole = pathOf(request);
+  return whole.startsWith(`${basePath}/`) ? whole.slice(basePath.length) : "";
+}
+
 /** All controllers in one Elysia, whose errors become problems. */
 function routerOf({
   basePath,
@@ -82,8 +94,7 @@ function errorResponse(
   { basePath, log }: Pick<ServerOptions, "basePath" | "log">,
 ): Response {
   const context = requestContextOf(request);
-  const whole = pathOf(request);
-  const path = whole.startsWith(`${basePath}/`) ? whole.slice(basePath.length) : "";
+  const path = pathBelow(request, basePath);
   // Elysia also reports a problem's own code, so NOT_FOUND alone does not mean that no route matched.
   const isUnknownRoute = code === "NOT_FOUND" && !(error instanceof Problem);
   const cause = error instanceof ParseError ? error.cause : error;
@@ -112,7 +123,7 @@ export function requestHandler(
     options.requests.begin();
     try {
       checkFraming(request.headers);
-      if (!hasReadablePath(request)) throw new Problem("NOT_FOUND");
+      if (!hasReadablePath(request)) throw unreadablePath(pathBelow(request, basePath));
       if ((await options.isClosed()) && needsLog(request, basePath))
         return answerUnavailable(LOG_FROZEN, context);
       return await handle(routable(request, context));

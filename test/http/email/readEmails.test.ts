@@ -189,8 +189,13 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect((await get(id.toUpperCase())).json.id).toBe(id);
     });
 
-    test("is NOT_FOUND under an id that nobody has, or in a path that encodes nothing", async () => {
-      for (const id of [UNKNOWN, "%zz%"]) expectProblem(await get(id), 404, "NOT_FOUND");
+    test("is NOT_FOUND under an id that nobody has", async () => {
+      expectProblem(await get(UNKNOWN), 404, "NOT_FOUND");
+    });
+
+    test("is INVALID_REQUEST under what cannot be an id, also if it decodes to no text", async () => {
+      for (const id of ["none", "%zz%", "%ff"]) expectProblem(await get(id), 400, "INVALID_REQUEST");
+      expectProblem(await tenant.call("GET", "/nothing/%zz"), 404, "NOT_FOUND");
     });
 
     test("is NOT_FOUND for another workspace", async () => {
@@ -458,6 +463,10 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect(await idsOf(own, { created_before: second.created_at })).toEqual([first.id]);
       expect(await idsOf(own, { created_from: first.created_at })).toHaveLength(2);
       expect(await idsOf(own, { created_before: first.created_at })).toEqual([]);
+      const justAfter = first.created_at.replace("Z", "0000001Z");
+      expect(await idsOf(own, { created_before: justAfter })).toEqual([first.id]);
+      expect(await idsOf(own, { created_from: justAfter })).toEqual([second.id]);
+      expect(await idsOf(own, { created_from: first.created_at.replace("Z", "000Z") })).toHaveLength(2);
       const inOtherZone = new Date(Date.parse(second.created_at) + 2 * 3_600_000).toISOString();
       expect(await idsOf(own, { created_from: inOtherZone.replace("Z", "+02:00") })).toEqual([second.id]);
       expect(await idsOf(own, { created_from: second.created_at.toLowerCase() })).toEqual([second.id]);

@@ -150,9 +150,9 @@ describe.each(await testStores())("suppressions on $name", (store) => {
       expect((await remove(tenant, address)).status).toBe(isAddress ? 204 : 400);
     });
 
-    test.each(["%", "%zz", "%ff%fe"])("path of %p is no path", async (text) => {
+    test.each(["%", "%zz", "%ff%fe"])("path of %p cannot be an address", async (text) => {
       for (const method of ["GET", "DELETE"]) {
-        expectProblem(await tenant.call(method, `${PATH}/${text}`), 404, "NOT_FOUND");
+        expectProblem(await tenant.call(method, `${PATH}/${text}`), 400, "INVALID_REQUEST");
       }
     });
 
