@@ -13,14 +13,16 @@ import type { SmtpOptions } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import type { MailOutcome } from "../../src/kernel/outcome/mailOutcome.ts";
-import { deadlineIn, leftMs } from "../../src/ports/clock.ts";
+import { leftMs } from "../../src/ports/clock.ts";
 import type {
   MailAttachment,
   MailMessage,
   MailSession,
   MailTransport,
 } from "../../src/ports/mail/mailTransport.ts";
+import { sendWithin } from "../support/mail/sendWithin.ts";
 import { type Sink, type SinkHook, type SinkHooks, startSmtpSink } from "../support/mail/smtpSink.ts";
+import { until } from "../support/until.ts";
 
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";
 const MINUTE_MS = 60_000;
@@ -99,7 +101,7 @@ async function sessionOf(transport: MailTransport, signal = never): Promise<Mail
 async function deliver(
   transport: MailTransport,
   message = mail(),
-  deadline = deadlineIn(systemClock, MINUTE_MS),
+  deadline = sendWithin(systemClock, MINUTE_MS),
 ): Promise<MailOutcome> {
   const session = await sessionOf(transport);
   const outcome = await session.send(message, deadline);
@@ -322,7 +324,7 @@ describe.each([
     "that hangs at %s is out of time at the deadline",
     async (stage) => {
       const sink = await sinkWith(at(stage, hanging), { hidePIPELINING });
-      expect(await deliver(transportTo(sink), mail(), deadlineIn(systemClock, 400))).toEqual({
+      expect(await deliver(transportTo(sink), mail(), sendWithin(systemClock, 400))).toEqual({
         kind: "outOfTime",
       });
       await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
@@ -384,7 +386,7 @@ describe("the deadline", () => {
   test("that has passed already sends nothing, and the connection stays", async () => {
     const sink = await sinkWith();
     const transport = transportTo(sink);
-    expect(await deliver(transport, mail(), deadlineIn(systemClock, 0))).toEqual({ kind: "outOfTime" });
+    expect(await deliver(transport, mail(), sendWithin(systemClock, 0))).toEqual({ kind: "outOfTime" });
     expect(sink.record.mails).toBe(0);
     expect(await deliver(transport)).toMatchObject({ kind: "accepted" });
     expect(sink.record.connections).toBe(1);
@@ -406,7 +408,7 @@ describe("the deadline", () => {
     });
     const clock = { now: () => time.now, monotonicMs: () => time.monotonicMs };
     const transport = transportTo(sink, {}, clock);
-    expect(await deliver(transport, mail(), deadlineIn(clock, MINUTE_MS))).toEqual({ kind: "outOfTime" });
+    expect(await deliver(transport, mail(), sendWithin(clock, MINUTE_MS))).toEqual({ kind: "outOfTime" });
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
     expect(sink.record).toMatchObject({ contents: 0, messages: [] });
   });
@@ -414,23 +416,23 @@ describe("the deadline", () => {
   test("ends a command's wait when the time of day was set back since", async () => {
     const sink = await sinkWith({ mail: hanging });
     const transport = transportTo(sink, {}, hourBehind);
-    expect(await deliver(transport, mail(), deadlineIn(systemClock, 400))).toEqual({ kind: "outOfTime" });
+    expect(await deliver(transport, mail(), sendWithin(systemClock, 400))).toEqual({ kind: "outOfTime" });
   });
 
   test("ends a wait for the rate when the time of day was set back since", async () => {
     const sink = await sinkWith();
     const transport = transportTo(sink, { messagesPerSecondMax: 0.001 }, hourBehind);
     const session = await sessionOf(transport);
-    expect(await session.send(mail(), deadlineIn(systemClock, MINUTE_MS))).toMatchObject({
+    expect(await session.send(mail(), sendWithin(systemClock, MINUTE_MS))).toMatchObject({
       kind: "accepted",
     });
-    expect(await session.send(mail(), deadlineIn(systemClock, 400))).toEqual({ kind: "outOfTime" });
+    expect(await session.send(mail(), sendWithin(systemClock, 400))).toEqual({ kind: "outOfTime" });
     session.release();
   });
 
   test("that passes before the relay answers the final dot leaves the outcome unknown", async () => {
     const sink = await sinkWith({ final: hanging });
-    expect(await deliver(transportTo(sink), mail(), deadlineIn(systemClock, 1_000))).toMatchObject({
+    expect(await deliver(transportTo(sink), mail(), sendWithin(systemClock, 1_000))).toMatchObject({
       kind: "unknown",
     });
     expect(sink.record.messages).toHaveLength(1);
@@ -438,8 +440,8 @@ describe("the deadline", () => {
   });
 
   test("that passes with the answer in the socket, unread, loses none", async () => {
-    const deadline = deadlineIn(systemClock, 1_000);
-    const relay = await relayWithStall(() => leftMs(systemClock, deadline) < 0);
+    const deadline = sendWithin(systemClock, 1_000);
+    const relay = await relayWithStall(() => leftMs(systemClock, deadline.reply) < 0);
     expect(await deliver(transportTo(relay), mail(), deadline)).toMatchObject({ kind: "accepted" });
   });
 
@@ -452,8 +454,29 @@ describe("the deadline", () => {
     const outcome = await deliver(
       transportTo(relay),
       mail({ text: BIG_TEXT }),
-      deadlineIn(systemClock, 6_000),
+      sendWithin(systemClock, 6_000),
     );
+    expect(outcome).toMatchObject({ kind: "broken", stage: "data" });
+  });
+
+  test("of the handover does not end the wait for the answer to the final dot", async () => {
+    const { handover } = sendWithin(systemClock, 400);
+    const { reply } = sendWithin(systemClock, MINUTE_MS);
+    const isOver = () => leftMs(systemClock, handover) <= 0;
+    const final = () => until(isOver, "the end of the handover").then(() => undefined);
+    const sink = await sinkWith({ final });
+    expect(await deliver(transportTo(sink), mail(), { handover, reply })).toMatchObject({ kind: "accepted" });
+  });
+
+  test("of the handover ends a content that the relay does not read", async () => {
+    const relay = await scriptedRelay((line, socket) => {
+      if (line !== "DATA") return "250 ok";
+      socket.pause();
+      return "354 go";
+    });
+    const { handover } = sendWithin(systemClock, 1_000);
+    const { reply } = sendWithin(systemClock, 60 * MINUTE_MS);
+    const outcome = await deliver(transportTo(relay), mail({ text: BIG_TEXT }), { handover, reply });
     expect(outcome).toMatchObject({ kind: "broken", stage: "data" });
   });
 
@@ -612,8 +635,8 @@ describe("bounds", () => {
       rcpt: ({ message }) => (message === 1 ? { code: 550, text: "no" } : undefined),
     });
     const session = await sessionOf(transportTo(sink));
-    expect(await session.send(mail(), deadlineIn(systemClock, MINUTE_MS))).toMatchObject({ kind: "refused" });
-    expect(await session.send(mail(), deadlineIn(systemClock, MINUTE_MS))).toMatchObject({
+    expect(await session.send(mail(), sendWithin(systemClock, MINUTE_MS))).toMatchObject({ kind: "refused" });
+    expect(await session.send(mail(), sendWithin(systemClock, MINUTE_MS))).toMatchObject({
       kind: "accepted",
     });
     session.release();
@@ -646,7 +669,7 @@ describe("bounds", () => {
     expect(Date.now() - started).toBeGreaterThanOrEqual(190);
     const session = await sessionOf(transport);
     const before = Date.now();
-    for (let count = 0; count < 5; count += 1) await session.send(mail(), deadlineIn(systemClock, MINUTE_MS));
+    for (let count = 0; count < 5; count += 1) await session.send(mail(), sendWithin(systemClock, MINUTE_MS));
     expect(Date.now() - before).toBeGreaterThanOrEqual(30);
     session.release();
     expect(sink.record.messages).toHaveLength(26);
@@ -662,7 +685,7 @@ describe("close", () => {
     await transport.close();
     await sink.until(({ connectionsOpen }) => connectionsOpen === 1);
     expect(await failSession(transport)).toBe("the transport is closed");
-    expect(await busy.send(mail(), deadlineIn(systemClock, MINUTE_MS))).toMatchObject({ kind: "accepted" });
+    expect(await busy.send(mail(), sendWithin(systemClock, MINUTE_MS))).toMatchObject({ kind: "accepted" });
     busy.release();
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
     expect(sink.record).toMatchObject({ connections: 2, quits: 2 });
@@ -799,9 +822,9 @@ describe("an unavailable relay", () => {
   test("is broken at connect when it goes away between two messages of a session", async () => {
     const sink = await startSmtpSink();
     const session = await sessionOf(transportTo(sink));
-    await session.send(mail(), deadlineIn(systemClock, MINUTE_MS));
+    await session.send(mail(), sendWithin(systemClock, MINUTE_MS));
     await sink.close();
-    const outcome = await session.send(mail(), deadlineIn(systemClock, MINUTE_MS));
+    const outcome = await session.send(mail(), sendWithin(systemClock, MINUTE_MS));
     expect(outcome).toMatchObject({ kind: "broken", stage: "connect" });
     session.release();
   });
@@ -963,7 +986,7 @@ describe("the outbox", () => {
 
   test("writes nothing after the deadline, nor outside of its directory", async () => {
     const { directory, transport } = await outbox();
-    expect(await deliver(transport, mail(), deadlineIn(systemClock, 0))).toEqual({ kind: "outOfTime" });
+    expect(await deliver(transport, mail(), sendWithin(systemClock, 0))).toEqual({ kind: "outOfTime" });
     expect(await deliver(transport, mail({ id: "../../escaped" }))).toMatchObject({ kind: "broken" });
     expect(await stat(directory).catch(() => "missing")).toBe("missing");
   });

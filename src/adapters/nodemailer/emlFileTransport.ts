@@ -46,7 +46,7 @@ export function createEmlFileTransport(options: OutboxOptions, clock: Clock): Ma
 function createSession(directory: string, clock: Clock, give: () => void): MailSession {
   let released = false;
   return {
-    send: (message, deadline) => deliver(directory, message, () => leftMs(clock, deadline) > 0),
+    send: (message, { handover }) => deliver(directory, message, () => leftMs(clock, handover) > 0),
     release() {
       if (released) return;
       released = true;

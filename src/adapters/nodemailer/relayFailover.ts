@@ -4,6 +4,7 @@ import type {
   MailMessage,
   MailSession,
   MailTransport,
+  SendDeadlines,
   SessionResult,
 } from "../../ports/mail/mailTransport.ts";
 import { timerMs } from "./smtpTransaction.ts";
@@ -191,14 +192,14 @@ class FailoverSession implements MailSession {
     return this.current.guarded.relay.name;
   }
 
-  async send(message: MailMessage, deadline: Deadline): Promise<MailOutcome> {
+  async send(message: MailMessage, deadlines: SendDeadlines): Promise<MailOutcome> {
     for (;;) {
       const { guarded, session } = this.current;
-      const outcome = await session.send(message, deadline);
+      const outcome = await session.send(message, deadlines);
       if (outcome.kind === "outOfTime") guarded.undecided();
       else if (isRelayFault(outcome)) guarded.failed(reasonOf(outcome), isPassing(outcome));
       else guarded.succeeded();
-      if (!isHandedOver(outcome) || !(await this.next(deadline))) return outcome;
+      if (!isHandedOver(outcome) || !(await this.next(deadlines.handover))) return outcome;
     }
   }
 
@@ -217,10 +218,10 @@ class FailoverSession implements MailSession {
    * Moves to another relay; false when none accepts mail. Gives its session back first: two messages would otherwise
    * wait for each other if each held the only connection to the relay that the other one moves to.
    */
-  private async next(deadline: Deadline): Promise<boolean> {
+  private async next(handover: Deadline): Promise<boolean> {
     this.giveBack();
     const { open, tried, clock } = this.context;
-    const late = AbortSignal.timeout(timerMs(leftMs(clock, deadline)));
+    const late = AbortSignal.timeout(timerMs(leftMs(clock, handover)));
     const opened = await open(late, tried);
     if ("kind" in opened) return false;
     this.current = opened;

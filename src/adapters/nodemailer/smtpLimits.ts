@@ -15,8 +15,8 @@ export interface SmtpLimits {
   readonly commandTimeoutMs: number;
   /**
    * How long the relay may be silent once the content is being sent. RFC 5321 §4.5.3.2.6 asks for ten minutes, because
-   * a relay that answers after we gave up has the message, and a retry sends a duplicate. The deadline of a send is
-   * usually sooner.
+   * a relay that answers after we gave up has the message, and a retry sends a duplicate. The deadline of a send may be
+   * sooner.
    */
   readonly finalReplyTimeoutMs: number;
 }

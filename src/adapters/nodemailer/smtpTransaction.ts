@@ -3,6 +3,7 @@ import type { MailOutcome, MailStage } from "../../kernel/outcome/mailOutcome.ts
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { startTimeout } from "../../kernel/timeout.ts";
 import { type Clock, type Deadline, leftMs } from "../../ports/clock.ts";
+import type { SendDeadlines } from "../../ports/mail/mailTransport.ts";
 import { type RelayConnection, reasonOf, type SmtpError, setSilenceMax } from "./relayConnection.ts";
 
 /** How much of a relay's reply to keep in an outcome. */
@@ -22,8 +23,8 @@ export interface OutgoingMail {
 /** How long one transmission may take, and by which clock. */
 interface TransmissionTimeouts {
   readonly clock: Clock;
-  /** When it passes, the connection is destroyed unless the reply is here; from then on no content is begun. */
-  readonly deadline: Deadline;
+  /** When the one that applies passes, the connection is destroyed. */
+  readonly deadlines: SendDeadlines;
   readonly commandTimeoutMs: number;
   readonly finalReplyTimeoutMs: number;
 }
@@ -67,7 +68,8 @@ class Content extends Readable {
 
 /**
  * Sends one message over a connection that is ready for it (RFC 5321 §3.3). Never throws, and always ends by the
- * deadline. Closes the connection unless it can be reused.
+ * deadline of the reply; by that of the handover, if the final dot is not out by then. Closes the connection unless it
+ * can be reused.
  */
 export function transmit(
   connection: RelayConnection,
@@ -77,10 +79,10 @@ export function transmit(
   const refusal = refusalBeforeSending(connection, outgoing);
   if (refusal) return Promise.resolve(refusal);
   const { smtp, transcript } = connection;
-  const { clock, deadline } = timeouts;
+  const { clock, deadlines } = timeouts;
   return new Promise((resolve) => {
     const settle = (outcome: MailOutcome): void => {
-      stopTimeout();
+      for (const stop of timers) stop();
       smtp.off("end", onEnd);
       conclude(connection, outcome, content.begun && !content.dotMayBeOut);
       resolve(outcome);
@@ -88,15 +90,19 @@ export function transmit(
     const lost = (reason: string): void => settle(outcomeWithoutReply(transcript.replies, content, reason));
     const outOfTime = (): void =>
       content.begun ? lost("the deadline passed while the content was sent") : settle({ kind: "outOfTime" });
+    const at = (deadline: Deadline, act: () => void) => startTimeout(timerMs(leftMs(clock, deadline)), act);
     const content = new Content(outgoing.bytes, () => {
-      const inTime = leftMs(clock, deadline) > 0;
+      const inTime = leftMs(clock, deadlines.handover) > 0;
       if (inTime) setSilenceMax(connection, timeouts.finalReplyTimeoutMs);
       else outOfTime();
       return inTime;
     });
     // nodemailer ends the connection before it reports why, so wait for the report.
     const onEnd = (): unknown => setImmediate(lost, "the connection ended");
-    const stopTimeout = startTimeout(timerMs(leftMs(clock, deadline)), outOfTime);
+    const timers = [
+      at(deadlines.handover, () => content.dotMayBeOut || outOfTime()),
+      at(deadlines.reply, outOfTime),
+    ];
     transcript.replies = 0;
     connection.messages += 1;
     smtp.once("end", onEnd);

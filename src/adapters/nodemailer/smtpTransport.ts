@@ -1,9 +1,10 @@
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
-import { type Clock, type Deadline, leftMs } from "../../ports/clock.ts";
+import { type Clock, leftMs } from "../../ports/clock.ts";
 import type {
   MailMessage,
   MailSession,
   MailTransport,
+  SendDeadlines,
   SessionResult,
 } from "../../ports/mail/mailTransport.ts";
 import { createIdleConnections, type IdleConnections } from "./idleConnections.ts";
@@ -119,9 +120,9 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     return openRelayConnection(settings, signal);
   }
 
-  async function attempt(outgoing: OutgoingMail, deadline: Deadline): Promise<MailOutcome> {
+  async function attempt(outgoing: OutgoingMail, deadlines: SendDeadlines): Promise<MailOutcome> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), timerMs(leftMs(clock, deadline)));
+    const timer = setTimeout(() => late.abort(), timerMs(leftMs(clock, deadlines.handover)));
     const prepared = await prepare(late.signal);
     clearTimeout(timer);
     connection = typeof prepared === "string" ? undefined : prepared;
@@ -132,17 +133,17 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     }
     turnTaken = true;
     const reused = prepared.messages > 0;
-    const outcome = await transmit(prepared, outgoing, { ...settings, clock, deadline });
+    const outcome = await transmit(prepared, outgoing, { ...settings, clock, deadlines });
     // An idle connection may be dead without our knowing. Nothing was sent yet, so the message gets a new
     // connection. That one is not reused, so this ends after one repeat.
-    return reused && wasDead(outcome) ? attempt(outgoing, deadline) : outcome;
+    return reused && wasDead(outcome) ? attempt(outgoing, deadlines) : outcome;
   }
 
   return {
-    async send(message, deadline) {
-      if (leftMs(clock, deadline) <= 0) return { kind: "outOfTime" };
+    async send(message, deadlines) {
+      if (leftMs(clock, deadlines.handover) <= 0) return { kind: "outOfTime" };
       try {
-        return await attempt(await outgoingOf(message, settings), deadline);
+        return await attempt(await outgoingOf(message, settings), deadlines);
       } catch (error) {
         // Only a bug can get here, and only before anything was sent, because `transmit` does not throw.
         connection?.smtp.close();

@@ -35,10 +35,18 @@ export interface MailMessage {
   readonly attachments?: readonly MailAttachment[];
 }
 
+/** Until when one message may use relays. */
+export interface SendDeadlines {
+  /** For everything before the final dot, over all relays that are tried. No later than `reply`. */
+  readonly handover: Deadline;
+  /** For the answer to the final dot. */
+  readonly reply: Deadline;
+}
+
 /** One session with the relay: an open connection, after the greeting. Sends one message at a time. */
 export interface MailSession {
-  /** Sends one message. Never throws. Stops before the content if `deadline` has passed. */
-  send(message: MailMessage, deadline: Deadline): Promise<MailOutcome>;
+  /** Sends one message. Never throws. Stops before the content if the deadline of the handover has passed. */
+  send(message: MailMessage, deadlines: SendDeadlines): Promise<MailOutcome>;
   /** Host and port of the relay that got the last message; absent if only one relay is configured. */
   readonly relay?: string;
   /** Returns the session to the pool. It must not be used afterwards. */

@@ -32,10 +32,10 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
-import { leaseDeadline } from "../worker/leaseDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryAttempt, type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
+import { mailDeadlines } from "./mailDeadlines.ts";
 import { deliveryRefusal, readBeforeDelivery, type SharedReads } from "./preDeliveryChecks.ts";
 import {
   type AttemptOutcome,
@@ -118,8 +118,8 @@ export function emailDelivery(context: DeliveryDependencies) {
       release: () => releaseUnconfirmed(context, due, workspace),
     });
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
-    const deadline = leaseDeadline(context.clock, policy.leaseMs, claimingSince);
-    return attempt(context, reads, { due, history, claimed, session, deadline, workspace });
+    const deadlines = mailDeadlines(context.clock, policy.leaseMs, claimingSince);
+    return attempt(context, reads, { due, history, claimed, session, deadlines, workspace });
   };
 }
 
@@ -180,11 +180,11 @@ async function handOver(
   on: DeliveryAttempt,
   { workspace, content }: { readonly workspace: WorkspaceState; readonly content: WholeContent },
 ): Promise<DeliveryReport> {
-  const { due, claimed, session, deadline } = on;
+  const { due, claimed, session, deadlines } = on;
   const { state } = on.history;
   invariant(session && state, "what does not stay inside is claimed with a session alone");
   const message = mailMessage(due.id, state, content, returnPathOf(context, on));
-  const mailOutcome = await session.send(message, deadline);
+  const mailOutcome = await session.send(message, deadlines);
   const result = classifyMailOutcome(mailOutcome);
   // The clock may have been set back meanwhile.
   const afterMs = Math.max(0, context.clock.now() - deliverFrom(state));

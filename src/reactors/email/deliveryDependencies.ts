@@ -6,8 +6,7 @@ import type { DecisionInput, DeliveryPolicy } from "../../domain/email/delivery/
 import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import type { Deadline } from "../../ports/clock.ts";
-import type { MailSession } from "../../ports/mail/mailTransport.ts";
+import type { MailSession, SendDeadlines } from "../../ports/mail/mailTransport.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 
 /** What one delivery works with. */
@@ -33,7 +32,7 @@ export interface DeliveryAttempt {
   readonly claimed: ClaimedEmail;
   /** Null for simulated messages. */
   readonly session: MailSession | null;
-  readonly deadline: Deadline;
+  readonly deadlines: SendDeadlines;
   /** As known before the claim. */
   readonly workspace: WorkspaceState;
 }

@@ -13,6 +13,7 @@ import {
 } from "../../commands/sender/verificationRequester.ts";
 import { load } from "../../commands/transact.ts";
 import { type AttemptResult, classifyMailOutcome } from "../../domain/email/delivery/classifyMailOutcome.ts";
+import { DELIVERY_POLICY } from "../../domain/email/delivery/deliveryPolicy.ts";
 import {
   type ClaimedMail,
   claimVerificationMail,
@@ -21,17 +22,20 @@ import {
 } from "../../domain/sender/verificationMailDelivery.ts";
 import { settleWithin, sleep } from "../../kernel/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
-import { MINUTE_MS } from "../../kernel/time.ts";
-import type { Deadline } from "../../ports/clock.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
+import type {
+  MailMessage,
+  MailSession,
+  MailTransport,
+  SendDeadlines,
+} from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { mailDeadlines } from "../email/mailDeadlines.ts";
 import type { RelayOutageReports } from "../email/relayOutageReports.ts";
 import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
-import { leaseDeadline } from "../worker/leaseDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
@@ -58,7 +62,7 @@ const AT_ONCE_MAX = 4;
 const POLL_INTERVAL_MS = 250;
 /** How long to leave the relay alone after a failed connection. */
 const RELAY_REST_MS = 2_000;
-export const VERIFICATION_LEASE_MS = 2 * MINUTE_MS;
+export const VERIFICATION_LEASE_MS = DELIVERY_POLICY.leaseMs;
 
 const SUBJECT = "Confirm your sending address";
 
@@ -179,8 +183,8 @@ export class VerificationMailWorker {
       workerCommandContext({ clock, worker }, sender.workspaceId),
     );
     if (claimed === null) return;
-    const deadline = leaseDeadline(clock, VERIFICATION_LEASE_MS, claimingSince);
-    const result = await this.send(senderId, claimed, session, deadline);
+    const deadlines = mailDeadlines(clock, VERIFICATION_LEASE_MS, claimingSince);
+    const result = await this.send(senderId, claimed, session, deadlines);
     await retryUntilRecorded(
       { abandoned: this.abandoned.signal, onTrouble: this.options.onTrouble },
       id,
@@ -200,13 +204,13 @@ export class VerificationMailWorker {
     senderId: string,
     claimed: ClaimedMail,
     session: MailSession,
-    deadline: Deadline,
+    deadlines: SendDeadlines,
   ): Promise<MailResult> {
     const { deps, transport } = this.options;
     // The sender's id is the keyed hash of workspace and address that also identifies a suppression.
     const suppression = await load(deps.store, suppressionAggregate.of(senderId));
     if (suppression.state !== null) return { kind: "failed", reason: "recipient_suppressed", isFinal: true };
-    const outcome = await session.send(await this.message(senderId, claimed), deadline);
+    const outcome = await session.send(await this.message(senderId, claimed), deadlines);
     return resultOf(classifyMailOutcome(outcome), transport.name);
   }
 

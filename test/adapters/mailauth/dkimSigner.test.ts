@@ -7,8 +7,8 @@ import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
 import { type DkimKey, dkimAlgorithm, dkimRecord } from "../../../src/kernel/crypto/dkimKeys.ts";
-import { deadlineIn } from "../../../src/ports/clock.ts";
 import type { MailMessage } from "../../../src/ports/mail/mailTransport.ts";
+import { sendWithin } from "../../support/mail/sendWithin.ts";
 import { startSmtpSink } from "../../support/mail/smtpSink.ts";
 
 const PEM = { type: "pkcs8", format: "pem" } as const;
@@ -147,7 +147,7 @@ describe("signed mail", () => {
       const transport = createSmtpTransport({ ...relay, signer: dkimSigner(KEYS) }, systemClock);
       const opened = await transport.session(AbortSignal.timeout(10_000));
       if (opened.kind !== "session") throw new Error(opened.reason);
-      expect(await opened.session.send(MESSAGE, deadlineIn(systemClock, 10_000))).toMatchObject({
+      expect(await opened.session.send(MESSAGE, sendWithin(systemClock, 10_000))).toMatchObject({
         kind: "accepted",
       });
       opened.session.release();

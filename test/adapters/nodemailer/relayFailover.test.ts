@@ -3,8 +3,8 @@ import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { type RelayChange, relayFailover } from "../../../src/adapters/nodemailer/relayFailover.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
-import { deadlineIn } from "../../../src/ports/clock.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
+import { sendWithin } from "../../support/mail/sendWithin.ts";
 import { type Sink, type SinkHooks, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { freePort } from "../../support/stores/eventstoredb.ts";
 
@@ -92,7 +92,7 @@ async function send(transport: MailTransport): Promise<readonly [kind: string, r
   const result = await transport.session(AbortSignal.timeout(10_000));
   if (result.kind !== "session") return [result.kind];
   const { session } = result;
-  const { kind } = await session.send(MESSAGE, deadlineIn(systemClock, 10_000));
+  const { kind } = await session.send(MESSAGE, sendWithin(systemClock, 10_000));
   const { relay } = session;
   session.release();
   return [kind, relay];
@@ -197,7 +197,7 @@ describe("several relays", () => {
     ]);
     const failing = await openSession(transport);
     const waiting = [openSession(transport), openSession(transport)];
-    await failing.send(MESSAGE, deadlineIn(systemClock, 10_000));
+    await failing.send(MESSAGE, sendWithin(systemClock, 10_000));
     for (const session of await Promise.all(waiting)) expect(session.relay).toBe(`127.0.0.1:${second.port}`);
     expect(first.record.connections).toBe(1);
   });
@@ -230,7 +230,7 @@ describe("several relays", () => {
     const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }], clock);
     const sessions = [];
     for (let count = 0; count < 3; count += 1) sessions.push(await openSession(transport));
-    await Promise.all(sessions.map((session) => session.send(MESSAGE, deadlineIn(systemClock, 10_000))));
+    await Promise.all(sessions.map((session) => session.send(MESSAGE, sendWithin(systemClock, 10_000))));
     for (const session of sessions) session.release();
     expect(second.record.messages).toHaveLength(3);
     isDown = false;
@@ -325,10 +325,10 @@ describe("several relays", () => {
     const transport = failoverOver(relays, clock);
     const sessions = [await openSession(transport), await openSession(transport)];
     // Holds the only connection to the second relay.
-    expect(await sessions[0]?.send(MESSAGE, deadlineIn(systemClock, 10_000))).toMatchObject({
+    expect(await sessions[0]?.send(MESSAGE, sendWithin(systemClock, 10_000))).toMatchObject({
       kind: "accepted",
     });
-    const outcome = await sessions[1]?.send(MESSAGE, deadlineIn(systemClock, 2_000));
+    const outcome = await sessions[1]?.send(MESSAGE, sendWithin(systemClock, 2_000));
     expect(outcome).toMatchObject({ kind: "refused", code: 421 });
     for (const session of sessions) session.release();
   });
@@ -343,7 +343,7 @@ describe("several relays", () => {
     ]);
     const sessions = [await openSession(transport), await openSession(transport)];
     changes.length = 0;
-    const sending = sessions.map((session) => session.send(MESSAGE, deadlineIn(systemClock, 10_000)));
+    const sending = sessions.map((session) => session.send(MESSAGE, sendWithin(systemClock, 10_000)));
     await second.until(({ messages }) => messages.length === 1);
     await first.until(({ connections, connectionsOpen }) => connections === 2 && connectionsOpen === 0);
     const closing = transport.close();

@@ -6,9 +6,9 @@ import { createEmlFileTransport } from "../../../src/adapters/nodemailer/emlFile
 import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
-import { deadlineIn } from "../../../src/ports/clock.ts";
 import type { MailMessage, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
 import { MAIL_CORPUS, type Specimen } from "../../support/mail/mailCorpus.ts";
+import { sendWithin } from "../../support/mail/sendWithin.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { mailFaults } from "../../support/mail/strictMail.ts";
 
@@ -18,7 +18,7 @@ const never = new AbortController().signal;
 async function deliver(transport: MailTransport, message: MailMessage): Promise<void> {
   const result = await transport.session(never);
   if (result.kind === "broken") throw new Error(result.reason);
-  const outcome = await result.session.send(message, deadlineIn(systemClock, MINUTE_MS));
+  const outcome = await result.session.send(message, sendWithin(systemClock, MINUTE_MS));
   result.session.release();
   expect(outcome).toMatchObject({ kind: "accepted" });
 }

@@ -16,9 +16,14 @@ import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKey
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";
-import type { Clock, Deadline } from "../../../src/ports/clock.ts";
+import type { Clock } from "../../../src/ports/clock.ts";
 import { type EventStore, StoreError } from "../../../src/ports/eventStore.ts";
-import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mail/mailTransport.ts";
+import type {
+  MailMessage,
+  MailTransport,
+  SendDeadlines,
+  SessionResult,
+} from "../../../src/ports/mail/mailTransport.ts";
 import { MailDeliveryWorker } from "../../../src/reactors/email/mailDeliveryWorker.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../../../src/reactors/email/relayRefusalReports.ts";
@@ -56,7 +61,7 @@ export function testClock(): TestClock {
 export interface Transmission {
   readonly message: MailMessage;
   readonly worker: string;
-  readonly deadline: Deadline;
+  readonly deadlines: SendDeadlines;
 }
 
 type Answer = (message: MailMessage, nth: number) => MailOutcome | Promise<MailOutcome>;
@@ -95,8 +100,8 @@ export function scriptedRelay(): ScriptedRelay {
         return {
           kind: "session",
           session: {
-            async send(message, deadline) {
-              relay.sent.push({ message, worker, deadline });
+            async send(message, deadlines) {
+              relay.sent.push({ message, worker, deadlines });
               return relay.answer(message, relay.sent.length);
             },
             release() {},

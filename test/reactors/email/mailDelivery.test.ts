@@ -8,10 +8,12 @@ import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { resumeEmail } from "../../../src/commands/email/resumeEmail.ts";
 import { suppressRecipient } from "../../../src/commands/suppression/suppressRecipient.ts";
 import { load } from "../../../src/commands/transact.ts";
+import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
+import { leftMs } from "../../../src/ports/clock.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { RelayCircuitBreaker } from "../../../src/reactors/email/relayCircuitBreaker.ts";
 import { RelayOutageReports } from "../../../src/reactors/email/relayOutageReports.ts";
@@ -27,7 +29,7 @@ import {
   writeLateOnce,
 } from "./deliveryFixtures.ts";
 
-const LEASE_MS = 2 * MINUTE_MS;
+const LEASE_MS = DELIVERY_POLICY.leaseMs;
 const LIFE_MS = 72 * HOUR_MS;
 
 let world: DeliveryWorld;
@@ -98,6 +100,25 @@ describe("a message", () => {
     await world.untilEvents(id, ...attempts);
     await world.settle();
     expect(instance.sentAfterMs).toEqual([5 * MINUTE_MS]);
+  });
+
+  test("leaves the relay ten minutes for its answer (RFC 5321 §4.5.3.2.6), but far less for all before it", async () => {
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    const [{ deadlines } = {}] = world.relay.sent;
+    if (deadlines === undefined) throw new Error("nothing was sent");
+    expect(leftMs(world.clock, deadlines.reply)).toBeGreaterThan(10 * MINUTE_MS);
+    expect(leftMs(world.clock, deadlines.handover)).toBe(2 * MINUTE_MS);
+  });
+
+  test("under a short lease has both deadlines before the lease ends", async () => {
+    const id = await world.accept("order-1001");
+    await world.start({ policy: { leaseMs: MINUTE_MS } });
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    const [{ deadlines } = {}] = world.relay.sent;
+    expect(deadlines?.handover).toEqual(deadlines?.reply);
+    expect(deadlines && leftMs(world.clock, deadlines.reply)).toBeLessThan(MINUTE_MS);
   });
 
   test("that is accepted while workers are idle is delivered at once", async () => {

@@ -4,6 +4,10 @@ import { type EpochMs, HOUR_MS, MINUTE_MS } from "../../../kernel/time.ts";
 export interface DeliveryPolicy {
   /** How long delivery is tried after acceptance, or after the scheduled time, not counting pauses. */
   readonly lifetimeMs: number;
+  /**
+   * How long a claim lasts. Nine tenths of it are for the relay, which may take ten minutes to answer the final dot (RFC
+   * 5321 §4.5.3.2.6): with a shorter lease a slow relay gets the message again.
+   */
   readonly leaseMs: number;
   readonly retryBaseMs: number;
   readonly retryMaxMs: number;
@@ -14,7 +18,7 @@ export interface DeliveryPolicy {
 
 export const DELIVERY_POLICY: DeliveryPolicy = {
   lifetimeMs: 72 * HOUR_MS,
-  leaseMs: 2 * MINUTE_MS,
+  leaseMs: 12 * MINUTE_MS,
   retryBaseMs: MINUTE_MS,
   retryMaxMs: 4 * HOUR_MS,
   relayRetryMs: 30_000,
