@@ -382,6 +382,29 @@ describe("the reply", () => {
   });
 });
 
+describe.each([
+  ["one reply too many", "250 ok\r\n250 ok"],
+  ["two replies too many", "250 ok\r\n250 ok\r\n250 ok"],
+])("a relay that answers MAIL FROM with %s", (_, replies) => {
+  test.each([
+    ["with pipelining", "250-scripted\r\n250 PIPELINING"],
+    ["without pipelining", "250 scripted"],
+  ])("%s gets no content, because it has not asked for any", async (_name, greeting) => {
+    const lines: string[] = [];
+    const relay = await scriptedRelay((line) => {
+      lines.push(line.slice(0, 4));
+      if (line.startsWith("EHLO")) return greeting;
+      if (line.startsWith("MAIL")) return replies;
+      if (line === "DATA") return "354 go";
+      return line === "." ? "451 4.3.0 no" : "250 ok";
+    });
+    const outcome = await deliver(transportTo(relay));
+    const reason = "the relay answered DATA with 250, not with 354";
+    expect(outcome).toEqual({ kind: "broken", stage: "data", reason });
+    expect(["EHLO", "MAIL", "RCPT", "DATA"]).toEqual(expect.arrayContaining(lines));
+  });
+});
+
 describe("the deadline", () => {
   test("that has passed already sends nothing, and the connection stays", async () => {
     const sink = await sinkWith();
@@ -445,20 +468,6 @@ describe("the deadline", () => {
     expect(await deliver(transportTo(relay), mail(), deadline)).toMatchObject({ kind: "accepted" });
   });
 
-  test("that passes while the relay does not read the content is broken at data", async () => {
-    const relay = await scriptedRelay((line, socket) => {
-      if (line !== "DATA") return "250 ok";
-      socket.pause();
-      return "354 go";
-    });
-    const outcome = await deliver(
-      transportTo(relay),
-      mail({ text: BIG_TEXT }),
-      sendWithin(systemClock, 6_000),
-    );
-    expect(outcome).toMatchObject({ kind: "broken", stage: "data" });
-  });
-
   test("of the handover does not end the wait for the answer to the final dot", async () => {
     const { handover } = sendWithin(systemClock, 400);
     const { reply } = sendWithin(systemClock, MINUTE_MS);
@@ -474,7 +483,7 @@ describe("the deadline", () => {
       socket.pause();
       return "354 go";
     });
-    const { handover } = sendWithin(systemClock, 1_000);
+    const { handover } = sendWithin(systemClock, 6_000);
     const { reply } = sendWithin(systemClock, 60 * MINUTE_MS);
     const outcome = await deliver(transportTo(relay), mail({ text: BIG_TEXT }), { handover, reply });
     expect(outcome).toMatchObject({ kind: "broken", stage: "data" });
@@ -771,6 +780,21 @@ describe("TLS and AUTH", () => {
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
   });
 
+  test.each([
+    ["login_refused", "535 5.7.8 Username and Password not accepted"],
+    ["login_refused", `534 5.7.9 ${"Application-specific password required. ".repeat(20)}`],
+    ["unavailable", "454 4.7.0 Temporary authentication failure"],
+    ["unavailable", "432 4.7.12 A password transition is needed"],
+    ["unavailable", "421 4.7.0 Try again later"],
+  ])("a log-in is %s when the answer is %s", async (trouble, reply) => {
+    const relay = await scriptedRelay((line) =>
+      line.startsWith("EHLO") ? "250-scripted\r\n250 AUTH PLAIN" : reply,
+    );
+    const credentials = { user: "post", password: "secret" };
+    const result = await transportTo(relay, { credentials }).session(never);
+    expect(result).toMatchObject({ kind: "broken", trouble });
+  });
+
   test("credentials for a relay without AUTH are broken", async () => {
     const sink = await sinkWith();
     const reason = await failSession(transportTo(sink, { credentials: { user: "a", password: "b" } }));
@@ -810,6 +834,25 @@ describe("an unavailable relay", () => {
     cleanups.push(() => server.close());
     const { port } = server.address() as AddressInfo;
     expect(await failSession(transportTo({ port }, { greetingTimeoutMs: 100 }))).toContain("Greeting");
+  });
+
+  test.each([
+    ["EHLO", "250-and so on"],
+    ["AUTH", "235-and so on"],
+  ])("is broken when its reply to %s never ends, although it is never silent", async (command, part) => {
+    const relay = await scriptedRelay((line, socket) => {
+      if (!line.startsWith(command)) return "250-scripted\r\n250 AUTH PLAIN";
+      const timer = setInterval(() => socket.write(`${part}\r\n`), 20);
+      socket.once("close", () => clearInterval(timer));
+      return part;
+    });
+    const credentials = { user: "post", password: "secret" };
+    const limits = { credentials, setupTimeoutMs: 600, greetingTimeoutMs: 300, commandTimeoutMs: 300 };
+    expect(await transportTo(relay, limits).session(never)).toEqual({
+      kind: "broken",
+      trouble: "unavailable",
+      reason: "the relay took too long to set up the connection",
+    });
   });
 
   test("releases its slot", async () => {

@@ -1,7 +1,7 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
+import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
-import { afterArrivedInput } from "../../kernel/timeout.ts";
+import { afterArrivedInput, startTimeout } from "../../kernel/timeout.ts";
 import type { SmtpLimits } from "./smtpLimits.ts";
 import type { SmtpOptions } from "./smtpOptions.ts";
 
@@ -26,6 +26,8 @@ export interface SmtpError extends Error {
 interface Transcript {
   /** Complete replies since it was last set to 0. */
   replies: number;
+  /** The code of the last reply. */
+  lastCode: number;
   /** Whether the last EHLO reply named SMTPUTF8 (RFC 6531). */
   offersSmtpUtf8: boolean;
 }
@@ -44,15 +46,15 @@ export interface RelayConnection {
 }
 
 /**
- * Connects, waits for the greeting, starts TLS (RFC 3207) and authenticates (RFC 4954). Never throws. Returns a string
- * with the reason if there is no connection; it contains no credentials.
+ * Connects, waits for the greeting, starts TLS (RFC 3207) and authenticates (RFC 4954). Never throws. Returns what
+ * prevents it if there is no connection; the reason contains no credentials.
  */
 export async function openRelayConnection(
   settings: RelaySettings,
   signal: AbortSignal,
-): Promise<RelayConnection | string> {
-  if (signal.aborted) return "given up before connecting";
-  const transcript: Transcript = { replies: 0, offersSmtpUtf8: false };
+): Promise<RelayConnection | RelayFault> {
+  if (signal.aborted) return unreachable("given up before connecting");
+  const transcript: Transcript = { replies: 0, lastCode: 0, offersSmtpUtf8: false };
   const smtp = new SMTPConnection({
     host: settings.host,
     port: settings.port,
@@ -103,6 +105,7 @@ function transcriber(transcript: Transcript): (entry: { tnx?: unknown }, line: s
       greeting = line.startsWith("EHLO ");
     } else if (entry.tnx === "server") {
       transcript.replies += 1;
+      transcript.lastCode = Number.parseInt(line, 10);
       if (greeting) transcript.offersSmtpUtf8 = /^250[ -]SMTPUTF8\b/im.test(line);
       greeting = false;
     }
@@ -113,18 +116,21 @@ function handshake(
   smtp: SMTPConnection,
   settings: RelaySettings,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<RelayFault | undefined> {
   return new Promise((resolve) => {
-    const settle = (failure?: string): void => {
+    const settle = (failure?: RelayFault): void => {
+      stopTimeout();
       signal.removeEventListener("abort", abandon);
       resolve(failure);
     };
-    const fail = (error: SmtpError): void => settle(redacted(reasonOf(error), settings));
-    const abandon = (): void => settle("given up while connecting");
+    const fail = (error: SmtpError): void =>
+      settle({ trouble: troubleOf(error), reason: redacted(reasonOf(error), settings) });
+    const abandon = (): void => settle(unreachable("given up while connecting"));
+    const stopTimeout = startTimeout(settings.setupTimeoutMs, () => settle(SETUP_TOO_SLOW));
     signal.addEventListener("abort", abandon);
     // Never removed: an `error` event without a listener would throw.
     smtp.on("error", fail);
-    smtp.once("end", () => settle("the connection ended while it was set up"));
+    smtp.once("end", () => settle(unreachable("the connection ended while it was set up")));
     smtp.connect((error) => {
       const { credentials } = settings;
       if (error) return fail(error);
@@ -170,14 +176,31 @@ function redacted(reason: string, settings: RelaySettings): string {
   return [...encoded, ...plain].reduce((text, secret) => text.replaceAll(secret, "<secret>"), reason);
 }
 
-const NO_AUTH = "the relay does not offer AUTH here, but credentials are configured";
+const NO_AUTH: RelayFault = {
+  trouble: "login_refused",
+  reason: "the relay does not offer AUTH here, but credentials are configured",
+};
+/** It was reached, and says something now and then, so no time-out of silence ends this. */
+const SETUP_TOO_SLOW: RelayFault = {
+  trouble: "unavailable",
+  reason: "the relay took too long to set up the connection",
+};
 
-/** The kind of trouble behind a reason of {@link openRelayConnection}. */
-export function troubleOf(reason: string): RelayTrouble {
-  if (reason === NO_AUTH || reason.includes("(EAUTH)")) return "login_refused";
-  if (/STARTTLS|SSL|TLS|certificate|self.signed/i.test(reason)) return "tls_failed";
+function unreachable(reason: string): RelayFault {
+  return { trouble: "unreachable", reason };
+}
+
+/** The kind of trouble behind an error while a connection is set up. */
+function troubleOf(error: SmtpError): RelayTrouble {
+  // With a 4xx the relay cannot check the log-in now, and says nothing about it (RFC 4954 §6).
+  if (error.code === "EAUTH") return isTransient(error.responseCode) ? "unavailable" : "login_refused";
+  if (/STARTTLS|SSL|TLS|certificate|self.signed/i.test(reasonOf(error))) return "tls_failed";
   // A greeting that turns us away, such as 421 or 554 (RFC 5321 §3.1).
-  return reason.startsWith(BAD_GREETING) ? "unavailable" : "unreachable";
+  return error.message.startsWith(BAD_GREETING) ? "unavailable" : "unreachable";
+}
+
+function isTransient(code = 0): boolean {
+  return code >= 400 && code < 500;
 }
 
 /**

@@ -11,6 +11,11 @@ export interface SmtpLimits {
   readonly connectTimeoutMs: number;
   /** How long to wait for the greeting, within `connectTimeoutMs`. */
   readonly greetingTimeoutMs: number;
+  /**
+   * How long a connection may take until it is ready for mail: all of the above, EHLO and AUTH. The other limits are for
+   * silence alone: a relay that sends a line now and then would keep a worker for ever.
+   */
+  readonly setupTimeoutMs: number;
   /** How long the relay may be silent after any command but the final dot. */
   readonly commandTimeoutMs: number;
   /**
@@ -34,6 +39,7 @@ export const SMTP_LIMITS_DEFAULT: SmtpLimits = {
   idleMs: 30_000,
   connectTimeoutMs: 10_000,
   greetingTimeoutMs: 10_000,
+  setupTimeoutMs: 60_000,
   commandTimeoutMs: 30_000,
   finalReplyTimeoutMs: 600_000,
 };

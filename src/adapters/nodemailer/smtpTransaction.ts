@@ -8,6 +8,8 @@ import { type RelayConnection, reasonOf, type SmtpError, setSilenceMax } from ".
 
 /** How much of a relay's reply to keep in an outcome. */
 const REPLY_CHARS_MAX = 1_000;
+/** The only reply to DATA after which content may be sent (RFC 5321 §4.3.2). */
+const START_MAIL_INPUT = 354;
 /** A timer with a longer delay fires at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
@@ -30,8 +32,8 @@ interface TransmissionTimeouts {
 }
 
 /**
- * The content for nodemailer. It is a stream, because nodemailer reads a stream only once the relay has answered DATA
- * with 354. Nothing ever flows through it; `pipe` hands everything over at once.
+ * The content for nodemailer. It is a stream, because nodemailer reads a stream only once the relay has answered DATA.
+ * Nothing ever flows through it; `pipe` hands everything over at once.
  */
 class Content extends Readable {
   /** nodemailer's dot-stuffing stream, once it has the content. */
@@ -92,10 +94,12 @@ export function transmit(
       content.begun ? lost("the deadline passed while the content was sent") : settle({ kind: "outOfTime" });
     const at = (deadline: Deadline, act: () => void) => startTimeout(timerMs(leftMs(clock, deadline)), act);
     const content = new Content(outgoing.bytes, () => {
-      const inTime = leftMs(clock, deadlines.handover) > 0;
-      if (inTime) setSilenceMax(connection, timeouts.finalReplyTimeoutMs);
-      else outOfTime();
-      return inTime;
+      const isAsked = transcript.lastCode === START_MAIL_INPUT;
+      const mayBegin = isAsked && leftMs(clock, deadlines.handover) > 0;
+      if (mayBegin) setSilenceMax(connection, timeouts.finalReplyTimeoutMs);
+      else if (isAsked) outOfTime();
+      else settle(notAsked(transcript.lastCode));
+      return mayBegin;
     });
     // nodemailer ends the connection before it reports why, so wait for the report.
     const onEnd = (): unknown => setImmediate(lost, "the connection ended");
@@ -129,6 +133,14 @@ function conclude(connection: RelayConnection, outcome: MailOutcome, cutShort: b
   const clean = outcome.kind === "accepted" || (outcome.kind === "refused" && outcome.code !== 421);
   if (!clean || cutShort) connection.smtp.close();
   else if (outcome.kind === "refused") connection.needsReset = true;
+}
+
+/**
+ * nodemailer sends the content after any 2xx too. Such a reply answers another command than DATA when the relay has sent
+ * one reply too many, and then the final reply would be taken for that of a message which the relay refuses.
+ */
+function notAsked(code: number): MailOutcome {
+  return { kind: "broken", stage: "data", reason: `the relay answered DATA with ${code}, not with 354` };
 }
 
 /** The SMTP commands of a transaction in order, to find the one that got no answer. */

@@ -1,4 +1,4 @@
-import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+import type { MailOutcome, RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { type Clock, leftMs } from "../../ports/clock.ts";
 import type {
   MailMessage,
@@ -16,7 +16,6 @@ import {
   type RelayConnection,
   type RelaySettings,
   resetRelayConnection,
-  troubleOf,
 } from "./relayConnection.ts";
 import { createSemaphore, type Semaphore } from "./semaphore.ts";
 import { SMTP_LIMITS_DEFAULT } from "./smtpLimits.ts";
@@ -68,7 +67,7 @@ export function createSmtpTransport(options: SmtpOptions, clock: Clock): RelayTr
     get sessionsInUse() {
       return permits.taken;
     },
-    session: async (signal) => (await openSession(pool, () => true, signal)) ?? turnedAway(pool),
+    session: async (signal) => (await openSession(pool, () => true, signal)) ?? broken(turnedAway(pool)),
     sessionIf: (isWanted, signal) => openSession(pool, isWanted, signal),
     async close() {
       pool.closed = true;
@@ -89,19 +88,24 @@ async function openSession(
     permits.give();
     return result;
   };
-  if (!(await permits.take(signal))) return turnedAway(pool);
+  if (!(await permits.take(signal))) return broken(turnedAway(pool));
   if (!isWanted()) return without(null);
-  if (!(await pace.turn(signal))) return without(turnedAway(pool));
+  if (!(await pace.turn(signal))) return without(broken(turnedAway(pool)));
   if (!isWanted()) return without(null);
   const connection = idle.take() ?? (await openRelayConnection(settings, signal));
-  if (typeof connection === "string")
-    return without({ kind: "broken", trouble: troubleOf(connection), reason: connection });
+  if ("trouble" in connection) return without(broken(connection));
   return { kind: "session", session: createSession(pool, connection) };
 }
 
-function turnedAway(pool: Pool): SessionResult {
-  const reason = pool.closed ? "the transport is closed" : "given up while waiting";
-  return { kind: "broken", trouble: "unavailable", reason };
+function turnedAway(pool: Pool): RelayFault {
+  return {
+    trouble: "unavailable",
+    reason: pool.closed ? "the transport is closed" : "given up while waiting",
+  };
+}
+
+function broken(fault: RelayFault): SessionResult {
+  return { kind: "broken", ...fault };
 }
 
 function createSession(pool: Pool, first: RelayConnection): MailSession {
@@ -111,9 +115,9 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
   // The first message took its turn in `session`; each later one waits for its own.
   let turnTaken = true;
 
-  /** A connection ready for a message, or the reason why there is none. */
-  async function prepare(signal: AbortSignal): Promise<RelayConnection | string> {
-    if (!turnTaken && !(await pace.turn(signal))) return "given up while waiting";
+  /** A connection ready for a message, or what prevents one. */
+  async function prepare(signal: AbortSignal): Promise<RelayConnection | RelayFault> {
+    if (!turnTaken && !(await pace.turn(signal))) return turnedAway(pool);
     if (connection?.needsReset) await resetRelayConnection(connection);
     if (connection && isReady(pool, connection)) return connection;
     if (connection) await quitRelayConnection(connection);
@@ -125,11 +129,11 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     const timer = setTimeout(() => late.abort(), timerMs(leftMs(clock, deadlines.handover)));
     const prepared = await prepare(late.signal);
     clearTimeout(timer);
-    connection = typeof prepared === "string" ? undefined : prepared;
-    if (typeof prepared === "string") {
+    connection = "trouble" in prepared ? undefined : prepared;
+    if ("trouble" in prepared) {
       return late.signal.aborted
         ? { kind: "outOfTime" }
-        : { kind: "broken", stage: "connect", reason: prepared };
+        : { kind: "broken", stage: "connect", reason: prepared.reason };
     }
     turnTaken = true;
     const reused = prepared.messages > 0;
