@@ -16,20 +16,20 @@ export function givenKeyOf(mail: ParsedMail): string | null {
 
 /**
  * The Idempotency-Key of each recipient's message. With one recipient, a key in the mail is used as it is, so it can be
- * looked up. Otherwise the key, or else the Message-ID, is hashed together with the recipient. A mail with neither is a
- * new one each time. A recipient who has a message under the other form of the given key keeps that: a client may repeat
+ * looked up. Otherwise the key, or else the Message-ID, or else `ownKey`, is hashed together with the recipient. A
+ * recipient who has a message under the other form of the given key keeps that: a client may repeat
  * a mail for some of its recipients, or for more. Throws `StoreError`.
  */
 export async function recipientKeys(
   deps: Pick<Dependencies, "store" | "keys">,
   owner: MailOwner,
-  mail: ParsedMail,
+  { mail, ownKey }: { readonly mail: ParsedMail; readonly ownKey: string },
   recipients: readonly Address[],
 ): Promise<readonly string[]> {
   const given = givenKeyOf(mail);
   if (given === null) {
     const messageId = fieldOf(mail, "message-id")?.trim() ?? "";
-    return recipients.map(messageId === "" ? () => `smtp-${crypto.randomUUID()}` : keyFrom("id", messageId));
+    return recipients.map(messageId === "" ? keyFrom("own", ownKey) : keyFrom("id", messageId));
   }
   const read = (key: string) => readEmailState(deps.store, emailId(owner, key));
   const ofRecipient = keyFrom("key", given);
@@ -42,7 +42,7 @@ export async function recipientKeys(
   return recipients.map((recipient) => (hashOf(recipient) === usedFor ? given : ofRecipient(recipient)));
 }
 
-function keyFrom(kind: "key" | "id", value: string) {
+function keyFrom(kind: "key" | "id" | "own", value: string) {
   return ({ canonical }: Address) => {
     const digest = createHash("sha256").update(`${kind}\0${value}\0${canonical}`).digest("hex");
     return `smtp-${digest}`;

@@ -23,11 +23,18 @@ import type {
 import { contentTooLarge, type ReadMailBytes, readMailBytes } from "./readMailBytes.ts";
 import { reply, replyOf } from "./smtpReplies.ts";
 import { type Submitted, type Submitting, submitMail } from "./submitMail.ts";
+import { UnfinishedMails } from "./unfinishedMails.ts";
 
 /** All members of `ServerOptions` are shared with HTTP, and so are the limits. The time-out starts after the content. */
 export interface SubmissionOptions
   extends Submitting,
     Pick<ServerOptions, "bodies" | "requests" | "isClosed" | "log" | "requestTimeoutMs"> {}
+
+/** What the sessions have in common besides the options. */
+interface Shared {
+  readonly timeouts: RequestTimeouts;
+  readonly unfinished: UnfinishedMails;
+}
 
 const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
   missing: "the password must be an API key; the user name does not matter",
@@ -45,6 +52,7 @@ const TOO_LATE = unavailable("that took too long: send the mail again as it is")
 /** The handlers of SMTP submission sessions, with the same keys, limits and rules as a send over HTTP. */
 export function submissionSession(options: SubmissionOptions): SubmissionHandlers<Principal> {
   const timeouts = createRequestTimeouts(options.requestTimeoutMs);
+  const shared = { timeouts, unfinished: new UnfinishedMails() };
   return {
     logIn: (password, client) => logIn(options, password, client),
     async refuseMail({ keyId }) {
@@ -57,7 +65,7 @@ export function submissionSession(options: SubmissionOptions): SubmissionHandler
       const parsed = parseAddress(address);
       return "invalid" in parsed ? reply(553, "5.1.3", `the recipient ${parsed.invalid}`) : null;
     },
-    take: (mail) => take(options, timeouts, mail),
+    take: (mail) => take(options, shared, mail),
   };
 }
 
@@ -123,7 +131,7 @@ class SubmissionRecord {
 
 async function take(
   options: SubmissionOptions,
-  timeouts: RequestTimeouts,
+  { timeouts, unfinished }: Shared,
   { user, recipients, content }: IncomingMail<Principal>,
 ): Promise<SmtpReply> {
   const { bodies, requests, log } = options;
@@ -149,7 +157,9 @@ async function take(
     const refused = record.refused(contentTooLarge());
     return read.isCut ? { ...refused, isLast: true } : refused;
   }
-  const mail = { principal: user, recipients, bytes: read.bytes, requestId: record.requestId };
+  const submitted = { principal: user, recipients, bytes: read.bytes };
+  const ownKey = unfinished.ownKeyOf(submitted);
+  const mail = { ...submitted, requestId: record.requestId, ownKey };
   const answered = accept(options, mail).then(
     (accepted) => {
       record.accepted();
@@ -157,7 +167,9 @@ async function take(
     },
     (error: unknown) => record.refused(error),
   );
-  return timeouts.within(answered.finally(end), () => record.refused(TOO_LATE));
+  const answer = await timeouts.within(answered.finally(end), () => record.refused(TOO_LATE));
+  if (answer.code >= 400 && answer.code < 500) unfinished.add(submitted, ownKey);
+  return answer;
 }
 
 async function accept(options: SubmissionOptions, mail: Submitted): Promise<SmtpReply> {

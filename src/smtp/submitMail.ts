@@ -1,6 +1,7 @@
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { sendEmail } from "../commands/email/send/sendEmail.ts";
+import { sendToAll } from "../commands/email/send/sendToAll.ts";
 import { ownerOf, type ValidatedSend } from "../commands/email/send/validatedSend.ts";
 import { emailId } from "../domain/email/idempotency.ts";
 import { limitsOf } from "../domain/workspace/workspaceLimits.ts";
@@ -10,13 +11,11 @@ import { sendProblem } from "../http/email/sendProblem.ts";
 import type { RateLimits } from "../http/limits/rateLimits.ts";
 import { requireSender } from "../http/server/authorization.ts";
 import { invalid, Problem } from "../http/server/problem.ts";
-import { problemOf } from "../http/server/problemOfError.ts";
 import { contextOfKey } from "../http/server/requestContext.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
 import type { InFlightMap } from "../kernel/shortLivedSetAndMap.ts";
 import { nextTurn } from "../kernel/sleep.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
-import { inspectOnce } from "./inspectOnce.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
 import { givenKeyOf, recipientKeys } from "./recipientKeys.ts";
 import { recipientNames, sendRequestFromMail } from "./sendRequestFromMail.ts";
@@ -40,29 +39,32 @@ export interface Submitted {
   readonly recipients: readonly string[];
   readonly bytes: Buffer;
   readonly requestId: string;
+  /** What its messages' keys come from if the mail itself has nothing to make them from. */
+  readonly ownKey: string;
 }
 
 const checkBody = checkBy(SendEmailBody);
 
 /**
- * Accepts one message for each recipient, and returns their ids. Throws the problem of the first one that is refused.
- * Those before it stay accepted: when the client repeats the mail, they are found as replays and the rest is accepted. A
- * mail counts as one request, however many recipients it has.
+ * Accepts one message for each recipient, and returns their ids. Throws why the mail is refused: that holds for all its
+ * recipients, as the reply does (RFC 5321 §4.2.5). Only if the service fails on the way may some have been accepted:
+ * when the client repeats the mail, they are found as replays and the rest is accepted. A mail counts as one request,
+ * however many recipients it has.
  */
 export async function submitMail(
   { deps, rateLimits, parser, mailsInFlight }: Submitting,
-  { principal, recipients, bytes, requestId }: Submitted,
+  { principal, recipients, bytes, requestId, ownKey }: Submitted,
 ): Promise<readonly string[]> {
   await countRequest(deps, rateLimits, principal);
   if (!hasPlainLines(bytes)) throw invalid("", "holds a CR or LF alone, or a NUL: lines end with CRLF");
   const parsed = await parser.parse(bytes, principal.workspaceId);
   if (parsed.kind === "refused") throw invalid("", parsed.reason);
   const context = contextOfKey(deps, principal, requestId);
-  const sending = { deps, principal, recipients, context };
+  const sending = { deps, principal, recipients, context, ownKey };
   const key = givenKeyOf(parsed.mail);
-  if (key === null) return sendToAll(sending, parsed.mail);
+  if (key === null) return acceptMail(sending, parsed.mail);
   const owner = ownerOf({ workspaceId: principal.workspaceId, context });
-  return inTurn(mailsInFlight, emailId(owner, key), () => sendToAll(sending, parsed.mail));
+  return inTurn(mailsInFlight, emailId(owner, key), () => acceptMail(sending, parsed.mail));
 }
 
 /**
@@ -85,22 +87,18 @@ async function inTurn<Result>(
   }
 }
 
-async function sendToAll(sending: Sending, mail: ParsedMail): Promise<readonly string[]> {
-  const { context } = sending;
+async function acceptMail(sending: Sending, mail: ParsedMail): Promise<readonly string[]> {
+  const { deps, context } = sending;
   const sends = await sendsOf(sending, mail);
-  const { inspector } = sending.deps;
-  const deps = sends.length === 1 ? sending.deps : { ...sending.deps, inspector: inspectOnce(inspector) };
-  const ids: string[] = [];
-  for (const send of sends) {
-    try {
-      const outcome = await sendEmail(deps, send);
-      if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
-      ids.push(outcome.receipt.id);
-    } catch (error) {
-      throw ids.length === 0 ? error : partly(error, ids.length, sends.length);
-    }
+  const [only] = sends;
+  if (only !== undefined && sends.length === 1) {
+    const outcome = await sendEmail(deps, only);
+    if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
+    return [outcome.receipt.id];
   }
-  return ids;
+  const outcome = await sendToAll(deps, sends);
+  if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
+  return outcome.ids;
 }
 
 async function countRequest(deps: Dependencies, rateLimits: RateLimits, principal: Principal): Promise<void> {
@@ -116,11 +114,12 @@ interface Sending {
   readonly principal: Principal;
   readonly recipients: readonly string[];
   readonly context: WorkspaceCommandContext;
+  readonly ownKey: string;
 }
 
 /** The sends that a mail asks for, checked like those over HTTP. */
 async function sendsOf(
-  { deps, principal, recipients, context }: Sending,
+  { deps, principal, recipients, context, ownKey }: Sending,
   mail: ParsedMail,
 ): Promise<readonly ValidatedSend[]> {
   const body = sendRequestFromMail(mail, deps.inspector);
@@ -139,19 +138,12 @@ async function sendsOf(
   }
   const { workspaceId } = principal;
   const addresses = requests.map(({ to }) => to);
-  const keys = await recipientKeys(deps, ownerOf({ workspaceId, context }), mail, addresses);
+  const owner = ownerOf({ workspaceId, context });
+  const keys = await recipientKeys(deps, owner, { mail, ownKey }, addresses);
   return requests.map((request, index) => ({
     ...request,
     idempotencyKey: keys[index] ?? "",
     workspaceId,
     context,
   }));
-}
-
-/** The problem of a recipient after the first one: it has to say that earlier recipients were accepted. */
-function partly(error: unknown, accepted: number, all: number): unknown {
-  const problem = problemOf(error);
-  if (problem === null) return error;
-  const detail = `${problem.message}; ${accepted} of ${all} recipients were accepted before`;
-  return new Problem(problem.code, { ...problem.options, detail });
 }

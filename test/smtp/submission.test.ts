@@ -484,21 +484,50 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(idFromReply(await replyTo(mail()))).not.toBe(idFromReply(await replyTo(mail())));
     });
 
-    test("continues after the recipients that a limit has let through", async () => {
+    test("beyond the daily limit is refused for all recipients, until the limit allows all of them", async () => {
       const own = await service.tenant();
-      await setLimits(service.log, own.workspaceId, { messagesPerDay: 1 });
-      const fields = { "Message-ID": `<${newKey()}@client.example>` };
-      const recipients = ["ana@example.com", "bob@example.com"];
-      const partly = await replyTo(mail(fields), recipients, own.apiKey);
-      expect(partly).toMatch(
-        /^451 4\.7\.1 .*1 of 2 recipients were accepted before \(DAILY_LIMIT_REACHED\)$/,
-      );
       await setLimits(service.log, own.workspaceId, { messagesPerDay: 2 });
+      const recipients = ["ana@example.com", "bob@example.com", "eve@example.com"];
+      for (let tries = 0; tries < 2; tries += 1) {
+        expect(await replyTo(mail(), recipients, own.apiKey)).toMatch(/^451 4\.7\.1 .*DAILY_LIMIT_REACHED/);
+      }
+      // The refused mail has used up nothing: it would have been the second one of the day otherwise.
+      expect(await replyTo(mail(), ["cho@example.com", "dan@example.com"], own.apiKey)).toStartWith("250 ");
+      await setLimits(service.log, own.workspaceId, { messagesPerDay: 5 });
       await until(
-        async () => (await replyTo(mail(fields), recipients, own.apiKey)).startsWith("250 "),
+        async () => (await replyTo(mail(), recipients, own.apiKey)).startsWith("250 "),
         "the limit to take effect",
       );
-      await until(async () => (await idsOf(own)).length === 2, "two messages in the list");
+      await until(async () => (await idsOf(own)).length >= 5, "five messages in the list");
+      expect(await idsOf(own)).toHaveLength(5);
+    });
+
+    test("whose files have no room for all recipients is refused for all of them", async () => {
+      const own = await service.tenant();
+      await setLimits(service.log, own.workspaceId, { storageBytes: 20 });
+      const client = transport(own.apiKey);
+      const attachments = [{ filename: "note.txt", content: "twelve bytes" }];
+      const sendTo = (...to: string[]) =>
+        client.sendMail({ from: SENDER, to, subject: "x", text: "y", attachments });
+      const refused = await sendTo("ana@example.com", "bob@example.com").catch((error) => error);
+      expect(refused.response).toMatch(/^452 4\.3\.1 .*STORAGE_LIMIT_EXCEEDED/);
+      expect((await sendTo("eve@example.com")).response).toStartWith("250 ");
+      client.close();
+      await until(async () => (await idsOf(own)).length >= 1, "a message in the list");
+      expect(await idsOf(own)).toHaveLength(1);
+    });
+
+    test("with other content for one of its recipients is refused for all of them", async () => {
+      const own = await service.tenant();
+      const fields = { "X-Idempotency-Key": newKey() };
+      const first = await replyTo(mail(fields), ["bob@example.com"], own.apiKey);
+      const recipients = ["ana@example.com", "bob@example.com", "eve@example.com"];
+      const reply = await replyTo(mail({ ...fields, Subject: "Other" }), recipients, own.apiKey);
+      expect(reply).toMatch(/^554 5\.6\.0 .*IDEMPOTENCY_CONFLICT/);
+      // A later one is listed, and the refused ones before it are not.
+      const last = await replyTo(mail(), ["zoe@example.com"], own.apiKey);
+      await until(async () => (await idsOf(own)).includes(idFromReply(last)), "the last one in the list");
+      expect((await idsOf(own)).sort()).toEqual([idFromReply(first), idFromReply(last)].sort());
     });
   });
 

@@ -1,3 +1,4 @@
+import { PartlyAcceptedError } from "../../commands/email/send/sendToAll.ts";
 import { ChangeRateError } from "../../commands/resourceChangeRateLimit.ts";
 import { DiskFullError } from "../../commands/storage/diskFullError.ts";
 import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
@@ -14,6 +15,10 @@ export function problemOf(error: unknown): Problem | null {
     return tooManyRequests(Math.ceil(error.retryAfterMs / SECOND_MS), error.message);
   if (error instanceof StreamBusyError)
     return unavailable("too many requests change the same resource at once; try again");
+  if (error instanceof PartlyAcceptedError) {
+    const { accepted, all } = error;
+    return unavailable(`${accepted} of ${all} recipients were accepted; send the same mail again`);
+  }
   if (error instanceof DiskFullError)
     return unavailable("the service is short of disk space; try again later");
   if (error instanceof ScannerError)

@@ -3,7 +3,7 @@ import { scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import type { SenderFault } from "../../../domain/sender/state.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { authorizingSender } from "../../sender/authorizingSender.ts";
+import { type AuthorizingSender, authorizingSender } from "../../sender/authorizingSender.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../storage/contentQuota.ts";
 import { renderForSend } from "../../template/renderForSend.ts";
 import { NO_AUTO_TEXT, withAutoText } from "../content/autoText.ts";
@@ -60,10 +60,15 @@ export async function prepareSend(deps: Dependencies, send: ValidatedSend): Prom
   return {
     kind: "prepared",
     sender,
-    content: sender.displayName === null ? content : { fromName: sender.displayName, ...content },
+    content: namedContent(sender, content),
     templateVersionId: rendered.versionId,
     resolved: files.attachments,
   };
+}
+
+/** The content with the sender's display name, unless the request gives one. */
+export function namedContent({ displayName }: AuthorizingSender, content: EmailContent): EmailContent {
+  return displayName === null ? content : { fromName: displayName, ...content };
 }
 
 interface Rendered {

@@ -1,26 +1,13 @@
 import { emailId, replayOf, requestFingerprint } from "../../../domain/email/idempotency.ts";
 import { newId } from "../../../kernel/ids.ts";
-import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
-import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
-import { directFilesOwner } from "../../storage/storageReservationQueue.ts";
-import { acceptEmail } from "./acceptEmail.ts";
-import { directBytes } from "./acceptedAttachments.ts";
 import { prepareSend } from "./prepareSend.ts";
 import { listedAcceptance, replayedSend } from "./replayedSend.ts";
-import type { SendOutcome, SendRefusal } from "./sendOutcome.ts";
+import { acceptReserved, reserveLimits } from "./sendLimits.ts";
+import type { SendOutcome } from "./sendOutcome.ts";
 import { sharedOutcome, whenSendEnds } from "./singleFlightSends.ts";
-import { isSimulated, ownerOf, type PreparedSend, refused, type ValidatedSend } from "./validatedSend.ts";
-
-const STORAGE_EXCEEDED: SendRefusal = {
-  ...refused("STORAGE_LIMIT_EXCEEDED"),
-  detail:
-    "the workspace's quota for temporary files (storage_bytes) cannot take the direct files; test mail has its own",
-};
-
-/** Stands in for a unit of the daily limit if the message does not count. */
-const NO_UNIT = Symbol("no unit of the daily limit");
+import { ownerOf, type PreparedSend, type ValidatedSend } from "./validatedSend.ts";
 
 /**
  * Accepts one message: one append of its content and its acceptance, which must begin the stream that the
@@ -63,37 +50,7 @@ async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<S
     if (replayed) return replayed;
     throw new DiskFullError();
   }
-  const outcome = await withinLimits(deps, send);
+  const reserved = await reserveLimits(deps, send);
+  const outcome = reserved.kind === "refused" ? reserved : await acceptReserved(deps, send, reserved);
   return outcome.kind === "refused" ? ((await replayedSend(deps, send)) ?? outcome) : outcome;
-}
-
-/** Reserves what the send needs from the limits (test mail has its own), and returns it unless it was accepted. */
-async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
-  const { workspaceId, context, id } = send;
-  const accountId = mailOwnerId(ownerOf(send));
-  const bytes = directBytes(send.resolved);
-  const owner = directFilesOwner(id, send.contentEventId);
-  if (bytes > 0 && !(await deps.storage.reserve(accountId, owner, bytes, context))) {
-    return STORAGE_EXCEEDED;
-  }
-  let used = false;
-  try {
-    const unit = isSimulated(send) ? NO_UNIT : await deps.quota.take(workspaceId, id, context.at);
-    if (unit === null) return refused("DAILY_LIMIT_REACHED");
-    used = true;
-    try {
-      const outcome = await acceptEmail(deps, send);
-      used = outcome.kind === "accepted" && !outcome.replayed;
-      return outcome;
-    } catch (error) {
-      // An outage must not use up the daily limit. If the outcome is unknown, the message may be there, so it counts.
-      used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
-      throw error;
-    } finally {
-      if (!used && unit !== NO_UNIT) await deps.quota.returnUnit(workspaceId, unit);
-    }
-  } finally {
-    // If the outcome is unknown, the reservation stays until the stale ones are settled.
-    if (!used && bytes > 0) await deps.storage.release(accountId, owner, context);
-  }
 }

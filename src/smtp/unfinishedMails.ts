@@ -1,0 +1,55 @@
+import { createHash } from "node:crypto";
+import type { Principal } from "../commands/apiKey/authenticate.ts";
+import { MINUTE_MS } from "../kernel/time.ts";
+
+/** What makes two mails the same one, sent again. */
+interface SubmittedMail {
+  readonly principal: Pick<Principal, "workspaceId" | "isTest">;
+  readonly recipients: readonly string[];
+  readonly bytes: Uint8Array;
+}
+
+/** A program repeats a mail within minutes. Later, the same words are another mail. */
+const REMEMBERED_MS = 15 * MINUTE_MS;
+const MAILS_MAX = 10_000;
+
+/**
+ * The mails that were last answered with 4xx, by the digest of all that is in them. Some of their recipients may have been
+ * accepted, and the repeat of a mail without a key or Message-ID is recognised by nothing else. It forgets a mail as soon
+ * as that comes again, so a mail that was accepted is never taken for an earlier one.
+ */
+export class UnfinishedMails {
+  private readonly mails = new Map<string, { readonly ownKey: string; readonly until: number }>();
+
+  /** The key of the mail that this one repeats, or a new one. Equal mails at the same time get different ones. */
+  ownKeyOf(mail: SubmittedMail): string {
+    this.forgetOld();
+    // Most of the time there is none, and hashing a large mail holds up others.
+    if (this.mails.size === 0) return crypto.randomUUID();
+    const digest = digestOf(mail);
+    const unfinished = this.mails.get(digest);
+    this.mails.delete(digest);
+    return unfinished?.ownKey ?? crypto.randomUUID();
+  }
+
+  add(mail: SubmittedMail, ownKey: string): void {
+    const digest = digestOf(mail);
+    this.mails.delete(digest);
+    this.mails.set(digest, { ownKey, until: performance.now() + REMEMBERED_MS });
+    this.forgetOld();
+  }
+
+  /** The oldest come first. */
+  private forgetOld(): void {
+    const now = performance.now();
+    for (const [digest, { until }] of this.mails) {
+      if (now < until && this.mails.size <= MAILS_MAX) return;
+      this.mails.delete(digest);
+    }
+  }
+}
+
+function digestOf({ principal: { workspaceId, isTest }, recipients, bytes }: SubmittedMail): string {
+  const envelope = JSON.stringify([workspaceId, isTest, recipients]);
+  return createHash("sha256").update(envelope).update("\n").update(bytes).digest("hex");
+}
