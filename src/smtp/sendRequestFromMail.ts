@@ -3,6 +3,7 @@ import { invalid } from "../http/server/problem.ts";
 import { parseAddress } from "../kernel/text/emailAddress.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { ParsedFile, ParsedMail, ParsedMailbox } from "../ports/submission/mailParser.ts";
+import { mailHeaders, unfolded } from "./mailHeaders.ts";
 
 /** Fields that a mail may have only once (RFC 5322 §3.6): if there are two, nobody knows which one counts. */
 const ONCE: readonly string[] = [
@@ -23,8 +24,8 @@ type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
 
 /**
  * Turns a mail into the body of a send, without the recipient; the body is then checked like any other. Other recipients
- * in To and Cc, and all other header fields, are dropped: Bcc, traces, signatures of the original. Throws for what a send
- * cannot express.
+ * in To and Cc, and header fields that a send cannot carry, are dropped: Bcc, traces, signatures of the original. Throws
+ * for what a send cannot express of who gets the mail, from whom, and what is in it.
  */
 export function sendRequestFromMail(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
   requireOnce(mail);
@@ -75,11 +76,6 @@ function tagsOf(mail: ParsedMail): string[] {
   return text === "" ? [] : text.split(",").map((tag) => tag.trim());
 }
 
-/** The text of a field's value. The folding of a long line is not part of it. */
-function unfolded(value: string): string {
-  return value.replace(/[ \t]+/g, " ").trim();
-}
-
 function requireOnce({ headers }: ParsedMail): void {
   const names = headers.map(({ name }) => name.toLowerCase());
   const twice = ONCE.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
@@ -117,33 +113,4 @@ function file({ filename, contentType, contentId, content }: ParsedFile, index: 
     ...(contentId === null ? {} : { content_id: contentId }),
     content: Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("base64"),
   };
-}
-
-/** Headers that a send accepts as the caller's own. */
-const OWN = /^(?:x-.+|list-.+|references|in-reply-to|auto-submitted|feedback-id|importance|precedence)$/;
-/** Headers meant for us. */
-const FOR_US = /^x-(?:idempotency-key$|postledger-)/;
-/**
- * Headers meant for a service that was used before this one, which may name further recipients, and headers added by
- * servers that the mail passed through.
- */
-const FOR_OTHERS =
-  /^x-(?:smtpapi|msys-api|mc-|pm-|mt-|mailgun-|ses-|sg-|ms-exchange-|microsoft-|forefront-|google-|gm-|received$|spam-)/;
-
-/**
- * The mail's headers that go out with its messages, as the `headers` of a send. Throws if one occurs twice, because
- * nobody knows which one counts.
- */
-function mailHeaders({ headers }: ParsedMail): Readonly<Record<string, string>> {
-  const own: Record<string, string> = {};
-  const names = new Set<string>();
-  for (const { name, value } of headers) {
-    const lower = name.toLowerCase();
-    const text = unfolded(value);
-    if (!OWN.test(lower) || FOR_US.test(lower) || FOR_OTHERS.test(lower) || text === "") continue;
-    if (names.has(lower)) throw invalid(`/${lower}`, ONLY_ONCE);
-    names.add(lower);
-    own[name] = text;
-  }
-  return own;
 }

@@ -113,8 +113,13 @@ function valueFault(name: string, value: string): string | null {
   return isFoldable ? null : `must have a space after ${UNBROKEN_CHARACTERS_MAX} characters at the latest`;
 }
 
-/** RFC 8058 §3.1: the one click goes to an https address. */
-function oneClickFault(values: ReadonlyMap<string, string>): string | null {
+/** What is wrong with one header; null if nothing. */
+export function headerFault(name: string, value: string): string | null {
+  return nameFault(name) ?? valueFault(name, value);
+}
+
+/** RFC 8058 §3.1: the one click goes to an https address. `values`: by the headers' names in lower case. */
+export function oneClickFault(values: ReadonlyMap<string, string>): string | null {
   if (!values.has("list-unsubscribe-post")) return null;
   const isThere = /<https:/i.test(values.get("list-unsubscribe") ?? "");
   return isThere ? null : "needs a List-Unsubscribe with an https address beside it (RFC 8058)";
@@ -135,7 +140,7 @@ export function headerFaults(headers: Readonly<Record<string, string>>): readonl
   const faults: HeaderFault[] = [];
   for (const [name, value] of entries) {
     const lower = name.toLowerCase();
-    const message = values.has(lower) ? "is there twice" : (nameFault(name) ?? valueFault(name, value));
+    const message = values.has(lower) ? "is there twice" : headerFault(name, value);
     if (message !== null) faults.push({ name, message });
     values.set(lower, value);
   }
