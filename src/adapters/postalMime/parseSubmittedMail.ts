@@ -1,4 +1,4 @@
-import PostalMime, {
+import {
   type Address,
   type Attachment,
   addressParser,
@@ -13,7 +13,10 @@ import type {
   ParsedMail,
   ParsedMailbox,
 } from "../../ports/submission/mailParser.ts";
+import { isKnownCharset } from "./decodeText.ts";
+import { MailTextParser } from "./mailTextParser.ts";
 import { BOUNDARY, hasMore } from "./parseLimits.ts";
+import { shownContentIds } from "./shownContentIds.ts";
 
 /** How deep multiparts may be nested. Mail written by programs has three levels at most. */
 const NESTING_MAX = 20;
@@ -22,6 +25,10 @@ const HEADER_BYTES_MAX = 262_144;
 const BOUNDARY_LINES_MAX = 5_000;
 /** The parser takes some 200 bytes for each line. Ten megabytes of files in Base64 have 180,000 lines. */
 const LINES_MAX = 1_000_000;
+
+/** An encoded word (RFC 2047 §2), and its charset without a language (RFC 2231 §5). */
+const ENCODED_WORD = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?[QB]\?[^?]*\?=/gi;
+const NOT_ASCII = /\P{ASCII}/u;
 
 /** Reads a submitted mail on the caller's thread. The mail's size and the limits above bound its work. */
 export async function parseSubmittedMail(bytes: Uint8Array): Promise<MailParseResult> {
@@ -34,21 +41,34 @@ export async function parseSubmittedMail(bytes: Uint8Array): Promise<MailParseRe
     };
   }
   try {
-    const email = await PostalMime.parse(bytes, {
+    const parser = new MailTextParser({
       // A message within a message is an ordinary file, and not part of the text.
       forceRfc822Attachments: true,
       maxRfc822NestingDepth: 0,
       maxNestingDepth: NESTING_MAX,
       maxHeadersSize: HEADER_BYTES_MAX,
     });
+    const email = await parser.parse(bytes);
+    requireReadableSubject(email);
     return { kind: "mail", mail: parsed(email) };
   } catch (error) {
     return { kind: "refused", reason: `cannot be read: ${(error as Error).message}` };
   }
 }
 
+/** Throws if the library cannot decode the Subject: it would put other characters there. */
+function requireReadableSubject({ headers, subject = "" }: Email): void {
+  const raw = headers.find(({ key }) => key === "subject")?.value ?? "";
+  const unknown = [...raw.matchAll(ENCODED_WORD)].find(
+    ([word, charset = ""]) => !isKnownCharset(charset) && NOT_ASCII.test(decodeWords(word)),
+  );
+  const isBroken = subject.includes("\ufffd") && !raw.includes("\ufffd");
+  if (unknown !== undefined || isBroken) throw new Error("its Subject is not in the charset that it names");
+}
+
 function parsed(email: Email): ParsedMail {
   const { headers, replyTo = [], to = [], cc = [], subject = "", text = "", html = "" } = email;
+  const shown = shownContentIds(html);
   const from = headers.flatMap(({ key, value }) => (key === "from" ? addressParser(value) : []));
   return {
     headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value: decodeWords(value) })),
@@ -58,7 +78,7 @@ function parsed(email: Email): ParsedMail {
     subject,
     text: withoutLastBreak(text),
     html: withoutLastBreak(html),
-    files: email.attachments.map((attachment) => file(attachment, html)),
+    files: email.attachments.map((attachment) => file(attachment, shown)),
   };
 }
 
@@ -78,13 +98,15 @@ function mailbox({ name, address }: Mailbox): readonly ParsedMailbox[] {
 }
 
 /** Programs give every file a Content-ID, but it matters only if the html refers to it. */
-function file({ filename, mimeType, contentId, content }: Attachment, html: string): ParsedFile {
+function file(
+  { filename, mimeType, contentId, content }: Attachment,
+  shown: ReadonlySet<string>,
+): ParsedFile {
   const id = contentId?.replace(/^<|>$/g, "") ?? "";
-  const isShown = id !== "" && [id, encodeURIComponent(id)].some((name) => html.includes(`cid:${name}`));
   return {
     filename,
     contentType: mimeType,
-    contentId: isShown ? id : null,
+    contentId: shown.has(id) ? id : null,
     content: typeof content === "string" ? new TextEncoder().encode(content) : new Uint8Array(content),
   };
 }

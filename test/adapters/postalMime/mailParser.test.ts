@@ -67,6 +67,119 @@ describe("a mail", () => {
     expect((await read(Buffer.concat([Buffer.from(head), bytes]))).text.trimEnd()).toBe(text);
   });
 
+  /** A mail with nothing but a text part of this type. */
+  const ofType = (type: string, bytes: Uint8Array) =>
+    Buffer.concat([Buffer.from(lines("From: a@example.com", `Content-Type: ${type}`, "")), bytes]);
+  const latin1 = (text: string) => Buffer.from(text, "latin1");
+
+  test.each([
+    ["unlabelled UTF-8", "text/plain", Buffer.from("Grüße"), "Grüße"],
+    ["unlabelled windows-1252", "text/plain", latin1("Gr\xfc\xdfe \x80"), "Grüße €"],
+    ["UTF-8 that claims to be ASCII", "text/plain; charset=us-ascii", Buffer.from("Grüße"), "Grüße"],
+    ["an unknown charset whose bytes are ASCII", "text/plain; charset=x-unknown", Buffer.from("Hi"), "Hi"],
+    [
+      "an unknown charset whose bytes are UTF-8",
+      "text/plain; charset=x-unknown",
+      Buffer.from("Grüße"),
+      "Grüße",
+    ],
+    ["another name of a charset", "text/plain; charset=cp932", latin1("\x82\xb1\x82\xf1"), "こん"],
+    ["separators of another kind", "text/plain; charset=utf_8", Buffer.from("Grüße"), "Grüße"],
+  ])("in %s is read as what it is", async (_, type, bytes, text) => {
+    expect((await read(ofType(type, bytes))).text).toBe(text);
+  });
+
+  test("in html without a charset is read as what it is", async () => {
+    expect((await read(ofType("text/html", latin1("<p>Gr\xfc\xdfe</p>")))).html).toBe("<p>Grüße</p>");
+  });
+
+  test.each([
+    ["cp850", latin1("Gr\x81\xe1e")],
+    ["utf-7", Buffer.from("Gr+APwA3w-e")],
+    ["hz-gb-2312", Buffer.from("~{VPND~}")],
+    ["iso-2022-kr", latin1("\x1b$)C\x0e>H3g\x0f")],
+    ["utf-8", latin1("Gr\xfc\xdfe")],
+  ])("is refused when it cannot be read as %s, which it names", async (charset, bytes) => {
+    const result = await parser.parse(ofType(`text/plain; charset=${charset}`, bytes), OWNER);
+    expect(result).toMatchObject({
+      reason: `cannot be read: its text/plain part is not in ${charset}, or that charset is unknown`,
+    });
+  });
+
+  test("keeps the lines of flowed text, with their quotations", async () => {
+    const text = "A long line that \nflows.\n> quoted \n>> more\n-- \nSig";
+    const bytes = Buffer.from(text.replaceAll("\n", "\r\n"));
+    expect((await read(ofType("text/plain; format=flowed", bytes))).text).toBe(text);
+  });
+
+  test("has names and a Subject in windows-1252 when its header is not UTF-8", async () => {
+    const header = lines(
+      "From: J\xfcrgen <a@example.com>",
+      "X-Place: K\xf6ln",
+      "Subject: Gr\xfc\xdfe \x80",
+      "",
+    );
+    expect(await read(latin1(header))).toMatchObject({
+      from: [{ name: "Jürgen" }],
+      subject: "Grüße €",
+      headers: [{}, { value: "Köln" }, {}],
+    });
+  });
+
+  test.each(["=?cp850?Q?Gr=81=E1e?=", "=?utf-8?Q?Gr=FC=DFe?="])(
+    "is refused when its Subject cannot be read: %s",
+    async (subject) => {
+      expect(await refusal(lines(`Subject: ${subject}`, "", "Hi"))).toBe(
+        "cannot be read: its Subject is not in the charset that it names",
+      );
+    },
+  );
+
+  describe("shows an attached image", () => {
+    const contentIdFor = async (html: string, contentId: string) => {
+      const { files } = await read(
+        lines(
+          "Content-Type: multipart/related; boundary=b",
+          "",
+          "--b",
+          "Content-Type: text/html",
+          "",
+          html,
+          "--b",
+          "Content-Type: image/png; name=a.png",
+          `Content-ID: <${contentId}>`,
+          "",
+          "x",
+          "--b--",
+        ),
+      );
+      return files[0]?.contentId;
+    };
+
+    test.each([
+      ['<img src="cid:logo@x">', "logo@x"],
+      ['<img src="cid:a%2Bb@x">', "a+b@x"],
+      ['<img src="cid:a%2Bb@x">', "a%2Bb@x"],
+      ["<img src='CID:Plain'>", "Plain"],
+      ['<img src="cid:a&amp;b">', "a&b"],
+      ['<img src="cid:a&#43;b&#x40;x">', "a+b@x"],
+      ['<p style="background:url(&#39;cid:logo&#39;)">', "logo"],
+      ["<style>p{background:url(cid:logo)}</style>", "logo"],
+      ['<img srcset="cid:one 1x, cid:two 2x">', "two"],
+    ])("whose Content-ID %s means: %s", async (html, contentId) => {
+      expect(await contentIdFor(html, contentId)).toBe(contentId);
+    });
+
+    test.each([
+      ['<img src="cid:image10">', "image1"],
+      ['<img src="cid:plain">', "Plain"],
+      ["<p>no image</p>", "image1"],
+      ['<img src="image1">', "image1"],
+    ])("but not when %s means another one than %s", async (html, contentId) => {
+      expect(await contentIdFor(html, contentId)).toBeNull();
+    });
+  });
+
   test("keeps an embedded message as a file", async () => {
     const mail = await read(
       lines(
