@@ -1,6 +1,6 @@
 import { emailId, requestFingerprint } from "../../../domain/email/idempotency.ts";
 import { newId } from "../../../kernel/ids.ts";
-import { StoreError } from "../../../ports/eventStore.ts";
+import { requireStoreError, StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
 import { namedContent, prepareSend } from "./prepareSend.ts";
@@ -117,6 +117,9 @@ async function acceptAll(deps: Dependencies, sends: readonly ReservedSend[], all
   }
 }
 
+/** Returns all it can while the store is away: the rest of the room for files is settled with the stale reservations. */
 async function returnAll(deps: Dependencies, sends: readonly ReservedSend[]): Promise<void> {
-  for (const { send, reserved } of sends) await returnLimits(deps, send, reserved);
+  await Promise.all(
+    sends.map(({ send, reserved }) => returnLimits(deps, send, reserved).catch(requireStoreError)),
+  );
 }
