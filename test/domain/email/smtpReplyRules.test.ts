@@ -469,6 +469,41 @@ const OTHERS: readonly Row[] = [
   ["final", "bounced", "recipient_address_rejected", "550 5.1.1 no such mailbox"],
 ];
 
+/** Replies to a command, which say nothing about the recipient, beside those that do. */
+const PROTOCOL: readonly Row[] = [
+  ["mail", "relay's fault", "relay_unavailable", "503 5.5.1 Error: nested MAIL command"],
+  ["mail", "relay's fault", "relay_unavailable", "555 5.5.4 Unsupported option: SIZE=1000"],
+  ["rcpt", "relay's fault", "relay_unavailable", "503 5.5.1 Bad sequence of commands"],
+  ["rcpt", "relay's fault", "relay_unavailable", "503 valid MAIL command must precede RCPT"],
+  ["rcpt", "relay's fault", "relay_unavailable", "501 5.5.4 Syntax: RCPT TO:<address>"],
+  ["rcpt", "relay's fault", "relay_unavailable", "501 Syntax error in parameters or arguments"],
+  ["rcpt", "relay's fault", "relay_unavailable", "500 unrecognized command"],
+  ["rcpt", "relay's fault", "relay_unavailable", "555 5.5.4 unsupported parameters"],
+  ["data", "relay's fault", "relay_unavailable", "502 5.5.1 Command not implemented"],
+  ["data", "relay's fault", "relay_unavailable", "500 5.5.2 Error: bad syntax"],
+  ["data", "relay's fault", "relay_unavailable", "503 Valid recipient required before DATA"],
+  ["rcpt", "suppress", "recipient_address_rejected", "501 5.1.3 Bad recipient address syntax"],
+  ["rcpt", "suppress", "recipient_address_rejected", "500 5.1.1 no such mailbox"],
+  ["rcpt", "bounced", "recipient_refused", "501 5.1.0 no"],
+  ["rcpt", "bounced", "recipient_refused", "501 5.5.4 Invalid Address"],
+  ["rcpt", "bounced", "recipient_refused", "501 <ana@b>: recipient address must contain a whole domain"],
+  [
+    "rcpt",
+    "bounced",
+    "recipient_refused",
+    "504 5.5.2 <ana@b>: Recipient address rejected: need fully-qualified address",
+  ],
+  ["rcpt", "failed", "policy_rejected", "503 5.7.0 not from here"],
+  ["rcpt", "failed", "sender_rejected", "504 5.5.2 <shop@b>: Sender address rejected: need a whole domain"],
+  ["rcpt", "bounced", "recipient_refused", "550 5.5.0 no"],
+  ["rcpt", "bounced", "recipient_refused", "550 5.5.1 no"],
+  ["final", "bounced", "recipient_refused", "500 Line too long"],
+  ["rcpt", "waits", "recipient_deferred", "552 5.5.3 too many recipients"],
+  ["rcpt", "waits", "recipient_deferred", "552 Too many recipients"],
+  ["rcpt", "failed", "sender_rejected", "553 5.1.3 Invalid sender"],
+  ["rcpt", "failed", "sender_rejected", "550 5.1.3 Invalid sender address"],
+];
+
 function read([stage, , , reply]: Row): readonly [string, string] {
   const attempt = classifyMailOutcome({ kind: "refused", stage, code: Number(reply.slice(0, 3)), reply });
   switch (attempt.kind) {
@@ -492,13 +527,14 @@ describe.each([
   ["Exchange Online", EXCHANGE],
   ["Postfix", POSTFIX],
   ["others", OTHERS],
+  ["the protocol", PROTOCOL],
 ])("%s", (_, rows) => {
   test.each(rows)("at %s is %s, %s: %s", (stage, result, reason, reply) => {
     expect(read([stage, result, reason, reply])).toEqual([result, reason]);
   });
 });
 
-const ALL = [SES, POSTMARK, MAILGUN, SENDGRID, GMAIL, EXCHANGE, POSTFIX, OTHERS].flat();
+const ALL = [SES, POSTMARK, MAILGUN, SENDGRID, GMAIL, EXCHANGE, POSTFIX, OTHERS, PROTOCOL].flat();
 
 describe("a reading", () => {
   test("suppresses nobody except for a reply to RCPT", () => {

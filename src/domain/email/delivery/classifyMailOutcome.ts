@@ -1,7 +1,14 @@
 import { never } from "../../../kernel/assert.ts";
 import { LOG_IN_CODES, type MailOutcome, RELAY_TROUBLE_CODES } from "../../../kernel/outcome/mailOutcome.ts";
 import { suppressesRecipient } from "../feedback/suppressionRule.ts";
-import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./smtpReplyRules.ts";
+import {
+  enhancedCode,
+  isAboutCommand,
+  isTooManyRecipients,
+  RELAY_REPLY_READINGS,
+  type RefusalReason,
+  reasonOfReply,
+} from "./smtpReplyRules.ts";
 
 /** What an outcome means for the message, the recipient and the relay. */
 export type AttemptResult =
@@ -56,10 +63,20 @@ function isLoginWanted({ stage, code }: Refused, reason: RefusalReason): boolean
   return reason === "authentication_required" && (stage === "mail" || LOG_IN_CODES.includes(code));
 }
 
+/** The reason of a permanent refusal. The reply to the final dot is about the message: no command precedes it. */
+function permanentReason({ stage, code, reply }: Refused): RefusalReason {
+  const isCommands = stage !== "final" && isAboutCommand(code, reply);
+  return reasonOfReply(code, reply) ?? (isCommands ? "relay_unavailable" : "recipient_refused");
+}
+
+function isTemporary({ code, reply }: Refused): boolean {
+  return code < 500 || isTooManyRecipients(code, reply);
+}
+
 function refusedForGood(refused: Refused): AttemptResult {
   const { stage, code, reply } = refused;
   if (stage === "connect") return deferred(refused, "relay_unavailable", true);
-  const reason = reasonOfReply(code, reply) ?? "recipient_refused";
+  const reason = permanentReason(refused);
   const { permanent } = RELAY_REPLY_READINGS[reason];
   if (permanent === "relayFault" || isLoginWanted(refused, reason)) return deferred(refused, reason, true);
   // Before RCPT, no reply is about the recipient.
@@ -80,7 +97,7 @@ export function classifyMailOutcome(outcome: MailOutcome): AttemptResult {
     case "accepted":
       return { kind: "sent", reply: outcome.reply };
     case "refused":
-      return outcome.code < 500 ? refusedForNow(outcome) : refusedForGood(outcome);
+      return isTemporary(outcome) ? refusedForNow(outcome) : refusedForGood(outcome);
     case "broken": {
       const fault = { attemptBurnt: false, ambiguous: false, relayFault: true };
       return { kind: "deferred", reason: "relay_unreachable", ...fault, reply: outcome.reason };

@@ -80,7 +80,7 @@ const REPLY_RULES: readonly ReplyRule[] = [
     reason: "sender_rejected",
     // Exchange Online: not allowed to send as this sender.
     enhanced: /^(?:[45]\.1\.[78]|5\.7\.60|5\.2\.252)$/,
-    text: /email address is not verified|(?:sender|from address|return.?path|envelope.from)\b[^.;]{0,40}\b(?:unknown|invalid|not found|does not exist|doesn't exist)|sender (?:address )?(?:rejected|verify failed|denied|not (?:allowed|verified))|sender ?signature|sendasdenied|send as this sender|verified sender identity|unauthenticated senders|not (?:owned by|allowed to send as)|mail from (?:address )?(?:domain )?(?:is )?(?:not verified|must be)|invalid mail from|bad outbound sender|domain (?:\S+ )?(?:is |has )?(?:not (?:been )?(?:verified|authenticated)|not allowed to send|unverified)|sandbox subdomains/i,
+    text: /email address is not verified|(?:sender|from address|return.?path|envelope.from)\b[^.;]{0,40}\b(?:unknown|invalid|not found|does not exist|doesn't exist)|sender (?:address )?(?:rejected|verify failed|denied|not (?:allowed|verified))|sender ?signature|sendasdenied|send as this sender|verified sender identity|unauthenticated senders|not (?:owned by|allowed to send as)|mail from (?:address )?(?:domain )?(?:is )?(?:not verified|must be)|invalid mail from|bad outbound sender|(?:invalid|unknown|bad) (?:sender|from address|return.?path|envelope.from)\b|domain (?:\S+ )?(?:is |has )?(?:not (?:been )?(?:verified|authenticated)|not allowed to send|unverified)|sandbox subdomains/i,
   },
   {
     reason: "relay_suppressed",
@@ -172,4 +172,27 @@ export function reasonOfReply(code: number, reply: string): RefusalReason | null
   const enhanced = WRAPPED_CODE.exec(reply)?.[1] ?? enhancedCode(reply);
   const words = wordsOf(reply);
   return REPLY_RULES.find((rule) => matches(rule, code, enhanced, words))?.reason ?? null;
+}
+
+/** A command that the relay does not know, does not implement, or expects at another time (RFC 5321 §4.2.2). */
+const COMMAND_CODES: readonly number[] = [500, 502, 503];
+/** A parameter of a command (RFC 5321 §4.2.2 and §4.1.1.11). The address is one too. */
+const PARAMETER_CODES: readonly number[] = [501, 504, 555];
+const ABOUT_ADDRESS = /\b(?:address|recipient|mailbox|user|domain)/i;
+/** No enhanced code, or one that says no more than the reply code: other, or protocol (RFC 3463 §3.1 and §3.6). */
+const NOT_MORE_PRECISE = /^(?:5\.[05]\.\d+)?$/;
+
+/**
+ * Whether a permanent refusal that no rule knows is about the command: the relay and we do not understand each other,
+ * whoever the recipient is. Only for replies to our own commands; a report may quote those to another client.
+ */
+export function isAboutCommand(code: number, reply: string): boolean {
+  if (!NOT_MORE_PRECISE.test(enhancedCode(reply))) return false;
+  if (COMMAND_CODES.includes(code)) return true;
+  return PARAMETER_CODES.includes(code) && !ABOUT_ADDRESS.test(wordsOf(reply));
+}
+
+/** RFC 821 had 552 for too many recipients, and it is to be read as the 452 of today (RFC 5321 §4.5.3.1.10). */
+export function isTooManyRecipients(code: number, reply: string): boolean {
+  return code === 552 && (enhancedCode(reply) === "5.5.3" || /too many recipients/i.test(reply));
 }
