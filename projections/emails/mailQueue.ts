@@ -24,11 +24,13 @@ export interface DueEmail {
   readonly senderId: string;
   /** The sender that authorizes it: `senderId`, or the sender of its domain. */
   readonly authorityId: string;
+  /** Claims so far. */
+  readonly attempts: number;
   readonly revision: number;
 }
 
 /** The columns that {@link dueEmail} reads. */
-const DUE_COLUMNS = "id, workspace_id, sender_id, authority_id, revision";
+const DUE_COLUMNS = "id, workspace_id, sender_id, authority_id, attempts, revision";
 
 function dueEmail(row: SqlRow): DueEmail {
   return {
@@ -36,6 +38,7 @@ function dueEmail(row: SqlRow): DueEmail {
     workspaceId: mailOwnerOf(String(row.workspace_id)).workspaceId,
     senderId: String(row.sender_id),
     authorityId: String(row.authority_id),
+    attempts: Number(row.attempts),
     revision: Number(row.revision),
   };
 }

@@ -96,6 +96,13 @@ class GuardedRelay {
   }
 }
 
+/** What decides which relay a message goes to next. */
+interface Choice {
+  readonly tried: Set<GuardedRelay>;
+  /** The relay that may already have it; null if none may. */
+  readonly preferredRelay: string | null;
+}
+
 interface Opened {
   readonly guarded: GuardedRelay;
   readonly session: MailSession;
@@ -103,7 +110,8 @@ interface Opened {
 
 /**
  * Mail to several relays: to those of the lowest order by weight, and on to the next if one is unreachable, breaks off
- * before it has the message, or refuses the log-in. A message that a relay may already have never goes to another one.
+ * before it has the message, or refuses the log-in. A message that a relay may already have goes to another one in a
+ * later attempt at most, and only if that relay, which is then the preferred one, accepts no mail at that time.
  * A relay that is full leaves its share to others of its order: a low rate would otherwise hold up every worker. So
  * does one that has its share of the workers at once: a slow one would otherwise keep them all.
  */
@@ -116,8 +124,10 @@ export function relayFailover(
   let isClosed = false;
 
   /** The relay for a message that has tried these; undefined if no other one accepts mail. */
-  const draw = (tried: ReadonlySet<GuardedRelay>, isLastResort: boolean): GuardedRelay | undefined => {
+  const draw = ({ tried, preferredRelay }: Choice, isLastResort: boolean): GuardedRelay | undefined => {
     const open = guards.filter((guarded) => !tried.has(guarded) && (isLastResort || guarded.isClosed));
+    const preferred = open.find(({ relay }) => relay.name === preferredRelay);
+    if (preferred !== undefined) return preferred;
     const order = Math.min(...open.map(({ relay }) => relay.order));
     const ofOrder = open.filter(({ relay }) => relay.order === order);
     const weights = ofOrder.reduce((sum, { relay }) => sum + relay.weight, 0);
@@ -137,12 +147,13 @@ export function relayFailover(
   const findsAllCooling = (tried: ReadonlySet<GuardedRelay>): boolean =>
     tried.size === 0 && guards.every((guarded) => !guarded.isClosed);
 
-  const open = async (signal: AbortSignal, tried: Set<GuardedRelay>): Promise<Opened | SessionResult> => {
+  const open = async (signal: AbortSignal, choice: Choice): Promise<Opened | SessionResult> => {
+    const { tried } = choice;
     let last: SessionResult = { kind: "broken", trouble: "unreachable", reason: "no relay accepts mail now" };
     let isLastResort = false;
     for (;;) {
       isLastResort ||= findsAllCooling(tried);
-      const guarded = draw(tried, isLastResort);
+      const guarded = draw(choice, isLastResort);
       if (guarded === undefined) return last;
       const result = await guarded.session(signal, isLastResort);
       if (result === null) continue;
@@ -160,11 +171,11 @@ export function relayFailover(
   return {
     name: "smtp",
     sessionsMax,
-    async session(signal) {
-      const tried = new Set<GuardedRelay>();
-      const opened = await open(signal, tried);
+    async session(signal, preferredRelay = null) {
+      const choice = { tried: new Set<GuardedRelay>(), preferredRelay };
+      const opened = await open(signal, choice);
       if ("kind" in opened) return opened;
-      return { kind: "session", session: new FailoverSession(opened, { tried, open, clock }) };
+      return { kind: "session", session: new FailoverSession(opened, { choice, open, clock }) };
     },
     async close() {
       isClosed = true;
@@ -174,8 +185,8 @@ export function relayFailover(
 }
 
 interface SessionContext {
-  readonly tried: Set<GuardedRelay>;
-  readonly open: (signal: AbortSignal, tried: Set<GuardedRelay>) => Promise<Opened | SessionResult>;
+  readonly choice: Choice;
+  readonly open: (signal: AbortSignal, choice: Choice) => Promise<Opened | SessionResult>;
   readonly clock: Clock;
 }
 
@@ -220,9 +231,9 @@ class FailoverSession implements MailSession {
    */
   private async next(handover: Deadline): Promise<boolean> {
     this.giveBack();
-    const { open, tried, clock } = this.context;
+    const { open, choice, clock } = this.context;
     const late = AbortSignal.timeout(timerMs(leftMs(clock, handover)));
-    const opened = await open(late, tried);
+    const opened = await open(late, choice);
     if ("kind" in opened) return false;
     this.current = opened;
     this.isHeld = true;

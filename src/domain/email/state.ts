@@ -68,6 +68,8 @@ export interface Email {
   readonly nextAttemptAt: EpochMs;
   /** Whether the delivery of any attempt so far is unknown: the relay may have the message. */
   readonly ambiguous: boolean;
+  /** The relay of the last such attempt, as far as events name it: it may have the message. */
+  readonly ambiguousRelay: string | null;
   /** Whether the delivery of the last attempt is unknown, and the operator has not resumed the message since. */
   readonly isDeliveryUnknown: boolean;
   /** The feedback in the log, each as {@link feedbackKey} names it. */
@@ -131,6 +133,7 @@ function accepted(data: Acceptance, acceptedAs: AcceptedAs, scheduledAt: EpochMs
     claim: null,
     nextAttemptAt: scheduledAt ?? acceptedAt,
     ambiguous: false,
+    ambiguousRelay: null,
     isDeliveryUnknown: false,
     feedback: [],
     settledAttempts: [],
@@ -221,7 +224,9 @@ function defer(state: Email, data: Deferred): Email {
   }
   const noted = data.reason === LEASE_EXPIRED ? state : settle(state, data.attempt);
   const countedAttempts = noted.countedAttempts + (data.attemptBurnt ? 1 : 0);
-  const counted = { ...noted, countedAttempts, ambiguous: noted.ambiguous || data.ambiguous };
+  const ambiguousRelay = (data.ambiguous ? data.relay : null) ?? noted.ambiguousRelay;
+  const ambiguous = noted.ambiguous || data.ambiguous;
+  const counted = { ...noted, countedAttempts, ambiguous, ambiguousRelay };
   if (state.claim?.attempt !== data.attempt) return counted;
   const { reason, ambiguous: isDeliveryUnknown } = data;
   const nextAttemptAt = epochMs(data.nextAttemptAt);

@@ -64,9 +64,10 @@ export interface MailTransport {
   readonly sessionsMax: number;
   /**
    * Waits until the limits on connections and rate permit a session, then connects if necessary.
-   * `broken` when the relay cannot be reached, refuses TLS or authentication, or `signal` aborts.
+   * `broken` when the relay cannot be reached, refuses TLS or authentication, or `signal` aborts. `preferredRelay`: of
+   * several relays, the one to use if it accepts mail, named as `MailSession.relay` names it.
    */
-  session(signal: AbortSignal): Promise<SessionResult>;
+  session(signal: AbortSignal, preferredRelay?: string | null): Promise<SessionResult>;
   /** Closes idle sessions now and the others when they are released. */
   close(): Promise<void>;
 }

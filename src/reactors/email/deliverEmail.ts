@@ -1,6 +1,6 @@
 import type { DueEmail } from "../../../projections/emails/mailQueue.ts";
 import { senderAggregate, workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { readEmailHistory } from "../../commands/email/emailHistory.ts";
+import { type EmailHistory, readEmailHistory } from "../../commands/email/emailHistory.ts";
 import {
   claimEmail,
   recordSimulatedAttempt,
@@ -89,10 +89,9 @@ export function emailDelivery(context: DeliveryDependencies) {
     due: DueEmail,
     workspace: WorkspaceState,
     session: MailSession | null,
+    known: EmailHistory | null = null,
   ): Promise<DeliveryReport> {
-    const recent = context.recent?.take(due.id);
-    // A claim on an older revision would lose, and nothing would make us look again.
-    const history = recent?.revision === due.revision ? recent : await readEmailHistory(store, due.id);
+    const history = known ?? (await historyOf(context, due));
     const input = decisionInputOf(context, history.state, workspace);
     const isAsKnown = history.revision === due.revision;
     if (isAsKnown && history.state && !isDue(history.state, context.policy, input.now))
@@ -121,6 +120,15 @@ export function emailDelivery(context: DeliveryDependencies) {
     const deadlines = mailDeadlines(context.clock, policy.leaseMs, claimingSince);
     return attempt(context, reads, { due, history, claimed, session, deadlines, workspace });
   };
+}
+
+/** The message's history. A claim on an older revision would lose, and nothing would make us look again. */
+async function historyOf(
+  { store, recent }: DeliveryDependencies,
+  { id, revision }: DueEmail,
+): Promise<EmailHistory> {
+  const cached = recent?.take(id);
+  return cached?.revision === revision ? cached : readEmailHistory(store, id);
 }
 
 /** Releases the claim if it is in the log after all. */

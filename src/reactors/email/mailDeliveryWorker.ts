@@ -1,5 +1,6 @@
 import { type DueEmail, type MailLane, nextReadyAt } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";
@@ -181,13 +182,16 @@ export class MailDeliveryWorker {
   private async handle(due: DueEmail, permit: RelayPermit): Promise<number | null> {
     const workspace = await this.mayGo(due, this.scheduler);
     if (workspace === null) return null;
-    const opened = await this.options.transport.session(this.stopping.signal);
+    const { deps, transport } = this.options;
+    // Only a message that was tried before may be at a relay already.
+    const history = due.attempts === 0 ? null : await readEmailHistory(deps.store, due.id);
+    const opened = await transport.session(this.stopping.signal, history?.state?.ambiguousRelay);
     if (opened.kind === "broken") {
       if (!this.stopping.signal.aborted) permit.fault(opened);
       return null;
     }
     try {
-      return this.learn(due, permit, await this.deliver(due, workspace, opened.session));
+      return this.learn(due, permit, await this.deliver(due, workspace, opened.session, history));
     } finally {
       opened.session.release();
     }

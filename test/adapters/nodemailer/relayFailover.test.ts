@@ -88,8 +88,11 @@ async function openSession(transport: MailTransport): Promise<MailSession> {
 }
 
 /** Sends one message; answers the outcome's kind and the relay. */
-async function send(transport: MailTransport): Promise<readonly [kind: string, relay?: string | undefined]> {
-  const result = await transport.session(AbortSignal.timeout(10_000));
+async function send(
+  transport: MailTransport,
+  preferredRelay?: string,
+): Promise<readonly [kind: string, relay?: string | undefined]> {
+  const result = await transport.session(AbortSignal.timeout(10_000), preferredRelay);
   if (result.kind !== "session") return [result.kind];
   const { session } = result;
   const { kind } = await session.send(MESSAGE, sendWithin(systemClock, 10_000));
@@ -377,6 +380,27 @@ describe("several relays", () => {
     const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }]);
     expect(await send(transport)).toEqual([kind, `127.0.0.1:${first.port}`]);
     expect(second.record.connections).toBe(0);
+  });
+
+  test("one that may have the message gets it again while it accepts mail", async () => {
+    const [first, second] = [
+      await sinkWith(),
+      await sinkWith({ mail: ({ message }) => (message === 1 ? undefined : SHUTTING_DOWN) }),
+    ];
+    const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }]);
+    const preferred = `127.0.0.1:${second.port}`;
+    expect(await send(transport, preferred)).toEqual(["accepted", preferred]);
+    // It takes no mail now.
+    expect(await send(transport, preferred)).toEqual(["accepted", `127.0.0.1:${first.port}`]);
+    const mails = second.record.mails;
+    expect(await send(transport, preferred)).toEqual(["accepted", `127.0.0.1:${first.port}`]);
+    expect(second.record.mails).toBe(mails);
+  });
+
+  test("another one gets what a relay may have that is no longer configured", async () => {
+    const only = await sinkWith();
+    const transport = failoverOver([{ port: only.port }, { port: await freePort(), order: 2 }]);
+    expect(await send(transport, "relay-a.example:25")).toEqual(["accepted", `127.0.0.1:${only.port}`]);
   });
 
   test("that are all down are tried again with the next message", async () => {

@@ -72,6 +72,10 @@ export interface ScriptedRelay {
   readonly sent: Transmission[];
   /** How often an instance has asked for a session. */
   sessions: number;
+  /** Its name among several; without one it is the only relay. */
+  name?: string;
+  /** The relays that the requests for a session preferred, in order. */
+  readonly preferred: (string | null)[];
   answer: Answer;
   /** The refusal of a session request; null grants the session. */
   refuse: () => string | null;
@@ -88,18 +92,21 @@ export function scriptedRelay(): ScriptedRelay {
   const relay: ScriptedRelay = {
     sent: [],
     sessions: 0,
+    preferred: [],
     answer: () => ACCEPTED,
     refuse: () => null,
     transport: (worker, sessionsMax) => ({
       name: "smtp",
       sessionsMax,
-      async session(): Promise<SessionResult> {
+      async session(_signal, preferredRelay = null): Promise<SessionResult> {
         relay.sessions += 1;
+        relay.preferred.push(preferredRelay);
         const reason = relay.refuse();
         if (reason !== null) return { kind: "broken", trouble: "unreachable", reason };
         return {
           kind: "session",
           session: {
+            ...(relay.name === undefined ? {} : { relay: relay.name }),
             async send(message, deadlines) {
               relay.sent.push({ message, worker, deadlines });
               return relay.answer(message, relay.sent.length);

@@ -266,6 +266,26 @@ describe("the relay's answer", () => {
     expect(new Set(world.relay.sent.map(({ message }) => message.messageId)).size).toBe(1);
   });
 
+  test("no answer to the final dot: the next attempts prefer the relay that may have it", async () => {
+    const answers = [
+      { kind: "unknown", reason: "timeout" },
+      refused("rcpt", "450 4.2.0 busy"),
+      ACCEPTED,
+    ] as const;
+    world.relay.answer = (_, nth) => answers[nth - 1] ?? ACCEPTED;
+    world.relay.name = "relay-a.example:25";
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    world.relay.name = "relay-b.example:25";
+    world.pass(2 * MINUTE_MS);
+    const [started, deferred] = ["EmailDeliveryStarted", "EmailDeferred"] as const;
+    await world.untilEvents(id, started, deferred, started, deferred);
+    world.pass(4 * MINUTE_MS);
+    await world.untilEvents(id, started, deferred, started, deferred, started, "EmailSent");
+    expect(world.relay.preferred).toEqual([null, "relay-a.example:25", "relay-a.example:25"]);
+  });
+
   test("no answer to the final dot, when set to hold: not repeated until released", async () => {
     world.relay.answer = (_, nth) => (nth === 1 ? { kind: "unknown", reason: "timeout" } : ACCEPTED);
     const id = await world.accept("order-1001");
