@@ -110,10 +110,11 @@ interface Opened {
 
 /**
  * Mail to several relays: to those of the lowest order by weight, and on to the next if one is unreachable, breaks off
- * before it has the message, or refuses the log-in. A message that a relay may already have goes to another one in a
- * later attempt at most, and only if that relay, which is then the preferred one, accepts no mail at that time.
- * A relay that is full leaves its share to others of its order: a low rate would otherwise hold up every worker. So
- * does one that has its share of the workers at once: a slow one would otherwise keep them all.
+ * before it has the message, or refuses the log-in. A message that a relay may already have goes to no other one in the
+ * same attempt; a later attempt prefers that relay, and goes to another one only if it accepts no mail at that time.
+ *
+ * A relay that is full leaves its share to others of its order: a low rate would otherwise hold up every worker. So does
+ * one that has its share of the workers at once: a slow one would otherwise keep them all.
  */
 export function relayFailover(
   relays: readonly FailoverRelay[],
