@@ -6,6 +6,7 @@ import { Problem } from "../server/problem.ts";
 import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
 import { problemBody } from "../server/problemResponse.ts";
 import { type Route, routes } from "../server/routes.ts";
+import { EXAMPLE_ID } from "./exampleValues.ts";
 import type { OpenApiHeader, OpenApiMediaType, OpenApiResponse } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
@@ -126,7 +127,10 @@ function retryAfter(status: number, codes: readonly ProblemCode[]): Headers {
 function problemExample(code: ProblemCode, status: number): Json {
   const unavailable = status === 503;
   return problemBody(
-    new Problem(code, unavailable ? { unavailable, detail: UNAVAILABLE_TITLE } : {}),
+    new Problem(code, {
+      ...(unavailable ? { unavailable, detail: UNAVAILABLE_TITLE } : {}),
+      ...(code === "IDEMPOTENCY_CONFLICT" ? { emailId: EXAMPLE_ID } : {}),
+    }),
     "0123456789abcdefghjk",
   );
 }

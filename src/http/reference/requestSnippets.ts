@@ -37,7 +37,7 @@ function indented(text: string, indent: string): string {
 }
 
 function exampleOf({ name, schema }: OpenApiParameter, schemas: Schemas): string {
-  return String(sample(schema, schemas, name));
+  return String(sample(schema, schemas, { name }));
 }
 
 function shownRequest({ method, path, operation }: AddressedOperation, schemas: Schemas, base: string) {

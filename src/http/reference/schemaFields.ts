@@ -1,4 +1,12 @@
-import type { Json } from "../../kernel/text/json.ts";
+import type { Json, JsonObject } from "../../kernel/text/json.ts";
+import {
+  EXAMPLE_ADDRESS,
+  EXAMPLE_ID,
+  EXAMPLE_MEMBERS,
+  EXAMPLE_TEXTS,
+  EXAMPLE_TIME,
+  EXAMPLE_URL,
+} from "./exampleValues.ts";
 import type { OpenApiHeader } from "./openApiTypes.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
@@ -16,16 +24,28 @@ export type Schemas = Readonly<Record<string, JsonSchema>>;
 /** The depth to which fields are listed: a recursive schema would have no end. */
 const DEPTH_MAX = 6;
 
+/** The name that a schema refers to; empty if it is no reference. */
+function nameOf({ $ref: reference }: JsonSchema): string {
+  return typeof reference === "string" ? reference.slice("#/components/schemas/".length) : "";
+}
+
 /** Follows a schema that is only a reference. */
 function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {
-  const { $ref: reference } = schema;
-  if (typeof reference !== "string") return schema;
-  return schemas[reference.slice("#/components/schemas/".length)] ?? {};
+  const name = nameOf(schema);
+  return name === "" ? schema : (schemas[name] ?? {});
 }
 
 function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   const union = schema.anyOf ?? schema.oneOf;
   return Array.isArray(union) ? (union as readonly JsonSchema[]) : [];
+}
+
+/** Whether null is among the alternatives, and no other has an example. */
+function isNullable(union: readonly JsonSchema[], schemas: Schemas): boolean {
+  return (
+    union.some(({ type }) => type === "null") &&
+    union.every((one) => resolved(one, schemas).examples === undefined)
+  );
 }
 
 function range(low: Json | undefined, high: Json | undefined, unit: string): string {
@@ -119,63 +139,45 @@ function objectsOf(schema: JsonSchema, schemas: Schemas, depth: number): readonl
   });
 }
 
-/** Example texts by field name. */
-const SAMPLE_TEXTS: Readonly<Record<string, string>> = {
-  from: "hello@example.com",
-  reply_to: "help@example.com",
-  from_name: "Example Shop",
-  to_name: "Ana Smithson",
-  reply_to_name: "Example help desk",
-  subject: "Your order",
-  html: "<p>It is on its way.</p>",
-  text: "It is on its way.",
-  name: "Shop",
-  display_name: "Example",
-  domain: "example.com",
-  filename: "note.txt",
-  content_type: "text/plain",
-  next_cursor: "WyIyMDMwLTAxLTAxVDAwOjAwOjAwLjAwMFoiXQ",
-  reason: "connection_failed",
-  transport: "smtp",
-  reply: "250 2.0.0 Ok: queued",
-  detail: "It is due and waits for a worker.",
-  description: "Order status",
-  note: "Asked for it by phone.",
-  action: "api_key.revoked",
-  label: "Shop",
-  token: "TOKEN",
-  version: "1.0.0",
-  request_id: "0123456789abcdefghjk",
-  "Idempotency-Key": "order-1042",
-};
-
 function sampleText(name: string, { format }: JsonSchema): string {
-  if (format === "uuid") return "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a";
-  if (format === "date-time") return "2030-01-01T00:00:00Z";
-  if (/url/.test(name)) return "https://hooks.example.com/postledger";
-  if (/^(to|email|address)$/.test(name)) return "ana@example.com";
-  return SAMPLE_TEXTS[name] ?? (name || "text");
+  if (format === "uuid") return EXAMPLE_ID;
+  if (format === "date-time") return EXAMPLE_TIME;
+  if (/url/.test(name)) return EXAMPLE_URL;
+  if (/^(to|email|address)$/.test(name)) return EXAMPLE_ADDRESS;
+  return EXAMPLE_TEXTS[name] ?? (name || "text");
 }
 
-/** An example value for `schema`: its own example if it has one. */
-export function sample(given: JsonSchema, schemas: Schemas, name = ""): Json {
+/** What a sample is made for: a member's name, and values that it shall have. */
+interface SampleOf {
+  readonly name?: string;
+  readonly wanted?: Json | undefined;
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** An example value for `schema`: its own example if it has one; null if it may be null and nothing else is wanted. */
+export function sample(
+  given: JsonSchema,
+  schemas: Schemas,
+  { name = "", wanted: asked }: SampleOf = {},
+): Json {
   const schema = resolved(given, schemas);
+  const wanted = asked ?? EXAMPLE_MEMBERS[nameOf(given)];
+  if (wanted !== undefined && !isObject(wanted)) return wanted;
   const [example] = Array.isArray(schema.examples) ? schema.examples : [];
   if (example !== undefined) return example as Json;
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.enum)) return (schema.enum[0] ?? null) as Json;
-  const [first] = alternatives(schema);
-  if (first) return sample(first, schemas, name);
+  const union = alternatives(schema);
+  const [first] = union;
+  if (first) return isNullable(union, schemas) ? null : sample(first, schemas, { name, wanted });
   switch (schema.type) {
-    case "object": {
-      const required = (schema.required ?? []) as readonly string[];
-      const properties = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
-      return Object.fromEntries(
-        required.map((member) => [member, sample(properties[member] ?? {}, schemas, member)]),
-      );
-    }
+    case "object":
+      return objectSample(schema, schemas, wanted);
     case "array":
-      return [sample((schema.items ?? {}) as JsonSchema, schemas, name)];
+      return [sample((schema.items ?? {}) as JsonSchema, schemas, { name })];
     case "integer":
     case "number":
       return Number(schema.minimum ?? 1);
@@ -184,4 +186,18 @@ export function sample(given: JsonSchema, schemas: Schemas, name = ""): Json {
     default:
       return sampleText(name, schema);
   }
+}
+
+function objectSample(
+  { required = [], properties = {} }: JsonSchema,
+  schemas: Schemas,
+  wanted: JsonObject = {},
+): Json {
+  const members = properties as Readonly<Record<string, JsonSchema>>;
+  return Object.fromEntries(
+    (required as readonly string[]).map((name) => [
+      name,
+      sample(members[name] ?? {}, schemas, { name, wanted: wanted[name] }),
+    ]),
+  );
 }

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { EMAIL_REASONS } from "../../../src/domain/email/emailReasons.ts";
+import { sample } from "../../../src/http/reference/schemaFields.ts";
 import type { JsonSchema } from "../../../src/http/reference/typeboxToJsonSchema.ts";
-import { type Described, described, exampleFault } from "../../gate/documentedAnswers.ts";
+import { type Described, described, document, exampleFault } from "../../gate/documentedAnswers.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import { newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -95,5 +97,80 @@ describe("every example of an answer is as its schema says:", () => {
       expect(example).toBeDefined();
       expect(exampleFault(one, status, type, example)).toBeNull();
     }
+  });
+});
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** An object of an example, every object inside it, and so on. */
+function objectsIn(value: unknown): readonly Members[] {
+  if (typeof value !== "object" || value === null) return [];
+  const inner = Object.values(value).flatMap(objectsIn);
+  return Array.isArray(value) ? inner : [value as Members, ...inner];
+}
+
+const isNull = (value: unknown) => value === null || value === undefined;
+const HAS_REASON = ["deferred", "bounced", "failed", "suppressed"];
+const STATUS_OF_EVENT: Readonly<Record<string, string>> = { "email.delivery_delayed": "deferred" };
+
+/** What the service never answers, by the kind of object: true where an example does. */
+const INCOHERENT: Readonly<Record<string, (one: Members) => boolean>> = {
+  email: (one) =>
+    ("reason" in one && HAS_REASON.includes(String(one.status)) === isNull(one.reason)) ||
+    (!isNull(one.reason) && !(EMAIL_REASONS as readonly unknown[]).includes(one.reason)) ||
+    (one.status !== "deferred" && "timeline" in one && !isNull(one.next_attempt_at)) ||
+    (["sent", "bounced", "failed"].includes(String(one.status)) && !isNull(one.waiting)),
+  attachment: (one) => (one.status === "rejected") === isNull(one.rejection_reason),
+  template_version: (one) => (one.status === "draft") !== isNull(one.published_at),
+  template: (one) => one.status === "draft" && !isNull(one.current_version_id),
+  sender: (one) =>
+    isNull(one.address) !== (one.kind === "domain") ||
+    isNull(one.domain) !== (one.kind === "address") ||
+    isNull(one.verified_by) !== (one.status === "unverified"),
+  suppression: (one) => one.reason !== "manual" && !isNull(one.note),
+  webhook_endpoint: (one) => one.status === "active" && !isNull(one.disabled_reason),
+  webhook_delivery: (one) =>
+    (one.status !== "skipped" && !isNull(one.skipped_reason)) ||
+    (one.status === "pending") === isNull(one.next_attempt_at) ||
+    ("payload" in one && (one.payload as Members).type !== one.event_type),
+  workspace: (one) => one.sending === "active" && !isNull(one.paused_at),
+  erasure: (one) => one.status === "requested" && !(isNull(one.completed_at) && isNull(one.report)),
+};
+
+function isIncoherent(one: Members): boolean {
+  if (Object.entries(one).some(([name, value]) => name === value)) return true;
+  if (typeof one.outcome === "string" && "attempt" in one)
+    return one.outcome === "delivered" ? one.status_code !== 204 || !isNull(one.reason) : true;
+  const { type, data } = one as { readonly type?: unknown; readonly data?: Members };
+  if (typeof type === "string" && type.startsWith("email.")) {
+    if ((STATUS_OF_EVENT[type] ?? type.slice("email.".length)) !== data?.status) return true;
+  }
+  return INCOHERENT[String(one.object)]?.(one) ?? false;
+}
+
+describe("every example shows what the service can answer:", () => {
+  const answers = described.flatMap(({ name, operation }) =>
+    Object.values(operation.responses).flatMap(({ content = {} }) =>
+      Object.values(content).map(({ example }) => ({ name: String(name), example })),
+    ),
+  );
+  const { schemas } = document.components;
+  const events = Object.values(document.webhooks).map(({ post }) => {
+    const schema = post.requestBody.content[JSON_TYPE]?.schema ?? {};
+    return { name: post.operationId, example: sample(schema, schemas) };
+  });
+
+  test.each([...answers, ...events].filter(({ example }) => example !== undefined))("$name", ({ example }) =>
+    expect(objectsIn(example).filter(isIncoherent)).toEqual([]),
+  );
+
+  test("a conflict names the message", () => {
+    const problems = described.flatMap(({ operation }) =>
+      Object.values(operation.responses[409]?.content ?? {}).flatMap(({ examples = {} }) =>
+        Object.entries(examples).filter(([code]) => code === "IDEMPOTENCY_CONFLICT"),
+      ),
+    );
+    expect(problems.length).toBeGreaterThan(0);
+    for (const [, { value }] of problems) expect(value).toHaveProperty("email_id");
   });
 });
