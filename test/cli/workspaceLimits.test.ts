@@ -21,6 +21,7 @@ beforeAll(async () => {
     call("workspace", "limits", "--messages-per-day", "7", "--key-requests-per-second", "0", "--json"),
     call("workspace", "pause"),
     call("workspace", "resume"),
+    call("workspace", "limits"),
     call("workspace", "create", "Other", "--json"),
     call("workspace", "limits", "--messages-per-day", "8"),
     call("workspace", "limits", crypto.randomUUID()),
@@ -44,6 +45,14 @@ test("limits of the only workspace need no id; which one it is stands first", ()
   });
 });
 
+test("limits that are not the workspace's own are marked, because a service may have other settings", () => {
+  const lines = (ends[5]?.out ?? "").split("\n");
+  expect(lines).toContain("messages-per-day  7");
+  expect(lines).toContain("key-requests-per-second  0");
+  expect(lines).toContain("content-retention-days  30  (default of this environment)");
+  expect(lines).toContain("archive-attachments  off  (default of this environment)");
+});
+
 test("a pause of the only workspace needs no id either", () => {
   const [created, , , paused, resumed] = ends;
   expect(paused).toMatchObject({ status: 0, out: `${idOf(created)} paused\n` });
@@ -51,8 +60,8 @@ test("a pause of the only workspace needs no id either", () => {
 });
 
 test("where there are several, they are listed and nothing is changed", () => {
-  const [first, , , , , second] = ends;
-  for (const refused of [ends[6], ends[8]]) {
+  const [first, , , , , , second] = ends;
+  for (const refused of [ends[7], ends[9]]) {
     expect(refused).toMatchObject({ status: 1, out: "" });
     for (const line of [`${idOf(first)}  Acme`, `${idOf(second)}  Other`])
       expect(refused?.err).toContain(line);
@@ -61,7 +70,7 @@ test("where there are several, they are listed and nothing is changed", () => {
 });
 
 test("an id that no workspace has is not found", () => {
-  expect(ends[7]).toMatchObject({
+  expect(ends[8]).toMatchObject({
     status: 1,
     out: "",
     err: expect.stringContaining("there is no workspace"),

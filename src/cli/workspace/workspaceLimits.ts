@@ -58,9 +58,15 @@ function changesOf(invocation: Invocation): Changes {
   };
 }
 
-function linesOf(limits: WorkspaceLimits): readonly string[] {
+/** Marks what the workspace has no limit of its own for: a service with other settings may use another value. */
+function linesOf(limits: WorkspaceLimits, own: Partial<WorkspaceLimits>): readonly string[] {
+  const line = (name: keyof WorkspaceLimits, option: string, value: number | string) =>
+    `${option}  ${value}${own[name] === undefined ? "  (default of this environment)" : ""}`;
   const archives = limits.archiveAttachments ? "on" : "off";
-  return [...NAMES.map((name) => `${NUMBERS[name][0]}  ${limits[name]}`), `${ARCHIVES}  ${archives}`];
+  return [
+    ...NAMES.map((name) => line(name, NUMBERS[name][0], limits[name])),
+    line("archiveAttachments", ARCHIVES, archives),
+  ];
 }
 
 export const workspaceLimits: Command = {
@@ -68,7 +74,7 @@ export const workspaceLimits: Command = {
   operands: [WORKSPACE_OPERAND],
   summary: "Set what a workspace may use, and print all its limits",
   description:
-    "Limits that are not given stay as they are. The value `default` goes back to the setting of the installation.",
+    "Limits that are not given stay as they are. The value `default` goes back to the setting of the installation. Limits that are marked as defaults are those of the environment in which the command runs: a service with other settings uses its own.",
   options: [
     ...NAMES.map((limit) => {
       const [name, help] = NUMBERS[limit];
@@ -86,13 +92,14 @@ export const workspaceLimits: Command = {
   ],
   async run(invocation) {
     const changes = changesOf(invocation);
-    const { id, name, limits } = await withLog(invocation.config, async ({ deps }) => {
+    const { id, name, own, limits } = await withLog(invocation.config, async ({ deps }) => {
       const id = await workspaceOfOperand(deps.store, invocation);
       const outcome = await limitWorkspace(deps, id, changes, systemCommandContext("cli"));
       const workspace = await deps.workspaces.get(id);
       if (outcome === "notFound" || workspace === null) notFound(`there is no workspace ${id}`);
-      return { id, name: workspace.name, limits: limitsOf(workspace, deps.limitsDefault) };
+      const limits = limitsOf(workspace, deps.limitsDefault);
+      return { id, name: workspace.name, own: workspace.limits, limits };
     });
-    invocation.print({ id, ...limitsJson(limits) }, [`${id}  ${name}`, ...linesOf(limits)]);
+    invocation.print({ id, ...limitsJson(limits) }, [`${id}  ${name}`, ...linesOf(limits, own)]);
   },
 };
