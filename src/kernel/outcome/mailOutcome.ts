@@ -34,4 +34,6 @@ export interface RelayFault {
   readonly reason: string;
   /** The message whose recipient or content it refused for now: the fault may lie with that message alone. */
   readonly emailId?: string;
+  /** No session could be opened: one that opens later ends the fault, whatever becomes of the message. */
+  readonly hadNoSession?: true;
 }

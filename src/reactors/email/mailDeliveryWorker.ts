@@ -8,7 +8,7 @@ import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { settleWithin } from "../../kernel/sleep.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import type { MailTransport } from "../../ports/mail/mailTransport.ts";
+import type { MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
 import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
@@ -23,6 +23,7 @@ import { mailExpiryWorker } from "./mailExpiryWorker.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
+import { relayProbe } from "./relayProbe.ts";
 import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
 
 interface MailDeliveryWorkerOptions
@@ -59,6 +60,7 @@ export class MailDeliveryWorker {
   private readonly deliver: ReturnType<typeof emailDelivery>;
   private readonly breaker: RelayCircuitBreaker;
   private readonly expiry: PeriodicWorker;
+  private readonly probe: PeriodicWorker;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
@@ -83,6 +85,11 @@ export class MailDeliveryWorker {
     };
     this.deliver = emailDelivery(this.context);
     this.breaker = new RelayCircuitBreaker(clock, options.relayOutageReports);
+    this.probe = relayProbe({
+      breaker: this.breaker,
+      openSession: (permit) => this.openSession(permit),
+      onTrouble: options.onTrouble,
+    });
     this.expiry = mailExpiryWorker({
       context: this.context,
       workspaces: deps.workspaces,
@@ -161,6 +168,7 @@ export class MailDeliveryWorker {
   start(): void {
     this.running = Promise.all([this.scheduler.run(), this.simulator.run()]);
     this.expiry.start();
+    this.probe.start();
   }
 
   /** The read model has moved. */
@@ -173,7 +181,7 @@ export class MailDeliveryWorker {
   /** Claims nothing more, and waits up to `graceMs` for what is claimed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const ended = Promise.all([this.running, this.expiry.stop()]);
+    const ended = Promise.all([this.running, this.expiry.stop(), this.probe.stop()]);
     await settleWithin<unknown>(graceMs, ended, () => this.abandoned.abort());
     await this.options.transport.close();
   }
@@ -182,19 +190,27 @@ export class MailDeliveryWorker {
   private async handle(due: DueEmail, permit: RelayPermit): Promise<number | null> {
     const workspace = await this.mayGo(due, this.scheduler);
     if (workspace === null) return null;
-    const { deps, transport } = this.options;
     // Only a message that was tried before may be at a relay already.
-    const history = due.attempts === 0 ? null : await readEmailHistory(deps.store, due.id);
-    const opened = await transport.session(this.stopping.signal, history?.state?.ambiguousRelay);
-    if (opened.kind === "broken") {
-      if (!this.stopping.signal.aborted) permit.fault(opened);
-      return null;
-    }
+    const history = due.attempts === 0 ? null : await readEmailHistory(this.options.deps.store, due.id);
+    const session = await this.openSession(permit, history?.state?.ambiguousRelay);
+    if (session === null) return null;
     try {
-      return this.learn(due, permit, await this.deliver(due, workspace, opened.session, history));
+      return this.learn(due, permit, await this.deliver(due, workspace, session, history));
     } finally {
-      opened.session.release();
+      session.release();
     }
+  }
+
+  /** Null if the relay lets none be opened, or the worker stops. */
+  private async openSession(
+    permit: RelayPermit,
+    preferredRelay?: string | null,
+  ): Promise<MailSession | null> {
+    const { signal } = this.stopping;
+    const opened = await this.options.transport.session(signal, preferredRelay);
+    if (opened.kind === "session") return opened.session;
+    if (!signal.aborted) permit.fault({ ...opened, hadNoSession: true });
+    return null;
   }
 
   /** As {@link handle}, for a simulated message. */
@@ -230,7 +246,7 @@ export class MailDeliveryWorker {
       if (report.sentAfterMs !== null) this.options.onSent(report.sentAfterMs);
       if (report.relayFault === null) permit.success();
       else permit.fault(report.relayFault);
-    }
+    } else this.breaker.closeIf(({ hadNoSession = false }) => hadNoSession);
     return this.acted(due, report);
   }
 

@@ -24,6 +24,8 @@ export class RelayCircuitBreaker {
   private openMs = OPEN_MS_FIRST;
   private openUntil = 0;
   private isProbed = false;
+  /** When the last fault was counted, by the monotonic clock. */
+  private faultAt = 0;
   private last: RelayFault | null = null;
 
   constructor(
@@ -49,6 +51,18 @@ export class RelayCircuitBreaker {
     if (this.isProbed || this.clock.monotonicMs() < this.openUntil) return null;
     this.isProbed = true;
     return this.permit(true);
+  }
+
+  /** A permit to find out whether trouble lasts: while nothing is due, nobody else would. Null if there is no need. */
+  acquireIdle(): RelayPermit | null {
+    const learntAt = Math.max(this.faultAt, this.openUntil);
+    const isIdle = this.trouble !== null && this.clock.monotonicMs() - learntAt >= OPEN_MS_MAX;
+    return isIdle ? this.acquire() : null;
+  }
+
+  /** Closes if what the last fault said is known to be over. */
+  closeIf(isOver: (last: RelayFault) => boolean): void {
+    if (this.last !== null && isOver(this.last)) this.close();
   }
 
   private permit(isProbe: boolean): RelayPermit {
@@ -79,6 +93,7 @@ export class RelayCircuitBreaker {
     if (!isProbe && this.isRepeated(fault)) return;
     this.faults += 1;
     this.last = fault;
+    this.faultAt = this.clock.monotonicMs();
     this.reports.fault(fault);
     if (!isProbe && this.faults !== FAULTS_MAX) return;
     this.openUntil = this.clock.monotonicMs() + this.openMs;

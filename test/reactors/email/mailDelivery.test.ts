@@ -914,6 +914,52 @@ describe("the breaker", () => {
     expect(instance.delivery.relayFault).toBeNull();
   });
 
+  test("closes when a session opens, even if its message cannot be sent after all", async () => {
+    const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => world.accept(`order-${index}`)));
+    world.relay.refuse = () => "ECONNREFUSED";
+    const instance = await world.start({ sessionsMax: 1 });
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    world.store.beforeRead = (stream) => {
+      if (stream.startsWith("suppression-")) throw unavailable();
+    };
+    world.relay.refuse = () => null;
+    await until(async () => {
+      world.pass(SECOND_MS);
+      const states = await Promise.all(ids.map(world.state));
+      return states.some(({ status }) => status === "deferred");
+    }, "a message to be put off");
+    await until(() => instance.delivery.relayFault === null, "the breaker to close");
+    expect(world.relay.sent).toHaveLength(0);
+  });
+
+  test("is closed by a session without a message when nothing is due any more", async () => {
+    const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => world.accept(`order-${index}`)));
+    world.relay.refuse = () => "ECONNREFUSED";
+    const instance = await world.start();
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    for (const id of ids) await appendForeign(world, id, { type: "EmailCanceled", data: {} });
+    await instance.caughtUp();
+    world.relay.refuse = () => null;
+    await until(() => {
+      world.pass(SECOND_MS);
+      return instance.delivery.relayFault === null;
+    }, "the breaker to close");
+    expect(instance.reports.map(({ kind }) => kind)).toEqual(["began", "ended"]);
+    expect(world.relay.sent).toHaveLength(0);
+  });
+
+  test("is not closed by sessions while the relay refuses the messages", async () => {
+    world.relay.answer = () => refused("mail", "421 4.3.2 closing");
+    for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
+    const instance = await world.start({ sessionsMax: 1 });
+    await until(() => {
+      world.pass(10 * SECOND_MS);
+      return world.relay.sent.length > 10;
+    }, "more attempts");
+    expect(instance.delivery.relayFault).toMatchObject({ trouble: "unavailable" });
+    expect(instance.reports.map(({ kind }) => kind)).not.toContain("ended");
+  });
+
   test("answers about the relay itself open it too, and burn nothing", async () => {
     world.relay.answer = () => refused("mail", "421 4.3.2 closing");
     const ids = await Promise.all(Array.from({ length: 8 }, (_, index) => world.accept(`order-${index}`)));
