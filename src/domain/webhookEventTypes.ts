@@ -70,6 +70,7 @@ const NO_DELAY: ReadonlySet<string> = new Set([
   "resumed",
   "sending_paused",
   "sender_unavailable",
+  "content_store_unavailable",
   "store_unavailable",
 ]);
 

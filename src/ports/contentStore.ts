@@ -36,8 +36,8 @@ export interface ContentWriter {
 }
 
 /**
- * Keeps bytes that are too large for an event. Nothing is shared between owners. Throws `StoreError` (`unavailable`)
- * when the store fails, and a plain error on malformed ids. Every adapter passes the same suite,
+ * Keeps bytes that are too large for an event. Nothing is shared between owners. Throws {@link
+ * ContentStoreError} when the store fails, and a plain error on malformed ids. Every adapter passes the same suite,
  * `test/contract/contentStore.ts`.
  */
 export interface ContentStore {
@@ -53,7 +53,7 @@ export interface ContentStore {
   put(folder: ContentFolder, bytes: Uint8Array, options?: CallOptions): Promise<string>;
   /** Opens one file for writing in pieces, so it is never in memory as a whole. */
   writer(folder: ContentFolder): Promise<ContentWriter>;
-  /** The bytes, checked against `sha256`; null when there is no such file. */
+  /** The bytes; null when there is no such file. Throws {@link DamagedContentError} if they do not match `sha256`. */
   get(folder: ContentFolder, sha256: string, options?: CallOptions): Promise<Uint8Array | null>;
   /**
    * Gives `to` the file too, durably; removing either owner leaves the other's file. False if `from` has no such file.
@@ -71,9 +71,24 @@ export interface ContentStore {
   folders(): AsyncIterable<FoundFolder>;
 }
 
+/** The content store failed, not the log. */
+export class ContentStoreError extends StoreError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("unavailable", message, options);
+  }
+}
+
+/** The content store has other bytes than were stored, so a retry helps only once somebody has put them back. */
+export class DamagedContentError extends ContentStoreError {
+  constructor(sha256: string) {
+    super(`content ${sha256} is damaged: its digest is another one`);
+  }
+}
+
 /** What a call throws when the content store fails. */
-export function contentStoreError(cause: unknown): StoreError {
-  return new StoreError("unavailable", "the content store cannot be used", { cause });
+export function contentStoreError(cause: unknown): ContentStoreError {
+  if (cause instanceof ContentStoreError) return cause;
+  return new ContentStoreError("the content store cannot be used", { cause });
 }
 
 /** Runs `work` and turns everything it throws into a {@link contentStoreError}. */

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { filePath, sha256Of } from "../../src/kernel/contentPath.ts";
-import type { ContentFolder, ContentStore, FoundFolder } from "../../src/ports/contentStore.ts";
+import {
+  type ContentFolder,
+  type ContentStore,
+  DamagedContentError,
+  type FoundFolder,
+} from "../../src/ports/contentStore.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
 
 /** What the suite needs from an adapter besides the port. */
@@ -137,7 +142,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       for (const damaged of ["soun", "soumd", ""]) {
         await harness.damage(filePath(folder, sha256), bytesOf(damaged));
         const failure = await store.get(folder, sha256).catch((error: unknown) => error);
-        expect(failure).toBeInstanceOf(StoreError);
+        expect(failure).toBeInstanceOf(DamagedContentError);
         expect((failure as StoreError).failure).toBe("unavailable");
       }
     });

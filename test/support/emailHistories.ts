@@ -100,6 +100,7 @@ const releaseReasons = fc.constantFrom<LeaseReleaseReason>(
   "sending_paused",
   "sender_unavailable",
   "content_unavailable",
+  "content_store_unavailable",
   "store_unavailable",
   "suppressed",
 );

@@ -13,6 +13,7 @@ import {
   type ContentFolder,
   type ContentStore,
   type ContentWriter,
+  DamagedContentError,
   type FoundFolder,
   orStoreError,
 } from "../../ports/contentStore.ts";
@@ -86,7 +87,7 @@ export function directoryContentStore(root: string): ContentStore {
 async function readWhole(path: string, sha256: string): Promise<Uint8Array | null> {
   const file = await openRegular(path).catch(nullIfMissing);
   const bytes = file && (await file.readFile().finally(() => file.close()));
-  if (bytes !== null && sha256Of(bytes) !== sha256) throw new Error(`content ${sha256} is damaged`);
+  if (bytes !== null && sha256Of(bytes) !== sha256) throw new DamagedContentError(sha256);
   return bytes;
 }
 

@@ -11,6 +11,7 @@ import {
   type ContentStore,
   type ContentWriter,
   contentStoreError,
+  DamagedContentError,
   orStoreError,
 } from "../../ports/contentStore.ts";
 import type { CallOptions } from "../../ports/eventStore.ts";
@@ -153,7 +154,7 @@ async function read(
   const request = { method: "GET", key: prefix + path, expected: [NOT_FOUND] } as const;
   const { status, bytes } = await requests.send(request, deadline);
   if (status === NOT_FOUND) return null;
-  if (sha256Of(bytes) !== sha256) throw new Error(`content ${sha256} is damaged`);
+  if (sha256Of(bytes) !== sha256) throw new DamagedContentError(sha256);
   return bytes;
 }
 

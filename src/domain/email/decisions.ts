@@ -5,7 +5,7 @@ import { expiresAt } from "./delivery/deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./delivery/deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "./delivery/encryptRelayReply.ts";
 import { nextDeliveryAction } from "./delivery/nextDeliveryAction.ts";
-import { holdsAmbiguous, nextAttemptAt, retryAfter } from "./delivery/retrySchedule.ts";
+import { holdsAmbiguous, nextAttemptAt, retryAfter, uncountedRetryAt } from "./delivery/retrySchedule.ts";
 import type { EmailEvent } from "./events.ts";
 import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
 
@@ -98,7 +98,7 @@ type Held = "sending_paused" | "sender_unavailable";
 export function releaseLease(
   state: EmailState,
   attempt: number,
-  why: Held | "content_unavailable" | "store_unavailable" | "suppressed",
+  why: Held | "content_unavailable" | "content_store_unavailable" | "store_unavailable" | "suppressed",
   on: { policy: DeliveryPolicy; input: DecisionInput },
 ): Decision<"released" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return decided("notClaimed");
@@ -107,8 +107,10 @@ export function releaseLease(
     return released({ type: "EmailSuppressed", data: { attempt, reason: "suppressed_since" } });
   // The content store does not have it: a retry would not help.
   if (why === "content_unavailable") return released({ type: "EmailFailed", data: { attempt, reason: why } });
-  const delayMs = why === "store_unavailable" ? on.policy.relayRetryMs : 0;
-  const at = retryAfter(state, on.policy, on.input, delayMs);
+  const isHeld = why === "sending_paused" || why === "sender_unavailable";
+  const at = isHeld
+    ? retryAfter(state, on.policy, on.input, 0)
+    : uncountedRetryAt(state, on.policy, on.input);
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(at) };
   return released({ type: "EmailDeferred", data: { attempt, reason: why, ...facts } });
 }

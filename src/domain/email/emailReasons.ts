@@ -3,6 +3,7 @@ import { EXPIRED, LEASE_EXPIRED } from "./state.ts";
 
 /** Reasons of the service itself; those of the relay are in {@link RELAY_REPLY_READINGS}. */
 const OWN_REASONS = [
+  "content_store_unavailable",
   "content_unavailable",
   EXPIRED,
   LEASE_EXPIRED,

@@ -29,6 +29,7 @@ import {
   type RelayTrouble,
 } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { ContentStoreError } from "../../ports/contentStore.ts";
 import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
@@ -156,11 +157,11 @@ async function attempt(
   const claimRevision = on.claimed.revision;
   const facts = await readBeforeDelivery(context, reads, on).catch((error: unknown) => {
     context.onTrouble(error, on.due.id);
-    return null;
+    return error instanceof ContentStoreError ? "content_store_unavailable" : "store_unavailable";
   });
-  if (facts === null) {
+  if (typeof facts === "string") {
     // Nothing was sent. If we let the lease run out, the attempt would count as possibly sent.
-    await releaseLease(context, on, on.workspace, "store_unavailable");
+    await releaseLease(context, on, on.workspace, facts);
     return { kind: "notAttempted", claimRevision };
   }
   const { workspace, mayLeave, suppression, content } = facts;

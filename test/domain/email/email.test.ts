@@ -369,12 +369,31 @@ describe("releaseLease", () => {
     ["sending_paused", 0],
     ["sender_unavailable", 0],
     ["store_unavailable", 30],
+    ["content_store_unavailable", 30],
   ] as const)("%s: waits for as long as that holds and %d s, and burns nothing", (reason, seconds) => {
     const nextAttemptAt = rfc3339(NOW + seconds * SECOND_MS);
     given(...queued, started(1))
       .when(release(reason))
       .then("released", deferred(1, { reason, attemptBurnt: false, nextAttemptAt }))
       .again("notClaimed");
+  });
+
+  test("a store that fails attempt after attempt is asked less and less often, at least every 15 minutes", () => {
+    const minutes = [0.5, 1, 2, 4, 8, 15, 15];
+    const reason = "content_store_unavailable";
+    const before: EmailEvent[] = [];
+    for (const [index, wait] of minutes.entries()) {
+      const attempt = index + 1;
+      const put = deferred(attempt, {
+        reason,
+        attemptBurnt: false,
+        nextAttemptAt: rfc3339(NOW + wait * MINUTE_MS),
+      });
+      given(...queued, ...before, started(attempt))
+        .when((state: EmailState) => releaseLease(state, attempt, reason, context))
+        .then("released", put);
+      before.push(started(attempt), put);
+    }
   });
 
   test("ends a message whose content is gone", () => {

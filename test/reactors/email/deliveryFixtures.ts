@@ -3,6 +3,7 @@ import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggre
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
 import { type RecentEmailCache, recentEmailCache } from "../../../src/commands/email/recentEmailCache.ts";
+import type { RequestedAttachment } from "../../../src/commands/email/send/resolveAttachments.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
@@ -17,6 +18,7 @@ import type { WorkspaceCommandContext } from "../../../src/kernel/event/commandC
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
+import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
 import { type EventStore, StoreError } from "../../../src/ports/eventStore.ts";
 import type {
   MailMessage,
@@ -121,6 +123,29 @@ export function scriptedRelay(): ScriptedRelay {
   return relay;
 }
 
+/** A content store whose reads a test can hold up or fail. */
+export interface WatchedContent extends ContentStore {
+  /** Called before every read of a message's file or content; what it throws is what the read throws. */
+  beforeGet: (folder: ContentFolder) => void | Promise<void>;
+  /** Reads that have begun. */
+  gets: number;
+}
+
+function watchedContent(): WatchedContent {
+  const store = memoryContentStore();
+  const watched: WatchedContent = {
+    ...store,
+    beforeGet: () => {},
+    gets: 0,
+    async get(folder, sha256) {
+      watched.gets += 1;
+      await watched.beforeGet(folder);
+      return store.get(folder, sha256);
+    },
+  };
+  return watched;
+}
+
 /** How often each operation of a store was called, and what it must throw. */
 export interface WatchedStore extends EventStore {
   readonly calls: { append: number; read: number };
@@ -217,6 +242,7 @@ export interface InstanceOptions {
 /** A log, a relay, a clock, a workspace with a verified sender, and instances over them. */
 export interface DeliveryWorld {
   readonly store: WatchedStore;
+  readonly content: WatchedContent;
   readonly clock: TestClock;
   readonly relay: ScriptedRelay;
   readonly deps: Dependencies;
@@ -226,7 +252,13 @@ export interface DeliveryWorld {
   /** Accepts one message and answers its id. */
   accept(
     key: string,
-    options?: { readonly to?: string; readonly from?: string; readonly scheduledAt?: EpochMs },
+    options?: {
+      readonly to?: string;
+      readonly from?: string;
+      readonly scheduledAt?: EpochMs;
+      /** The text of an attachment. */
+      readonly file?: string;
+    },
   ): Promise<string>;
   state(id: string): Promise<NonNullable<EmailState>>;
   events(id: string): Promise<readonly EmailEvent[]>;
@@ -247,11 +279,16 @@ export interface DeliveryWorld {
 
 const SENDER = addressOf("shop@example.com");
 
+function attached(text: string): RequestedAttachment {
+  const content = Buffer.from(text).toString("base64");
+  return { kind: "direct", filename: "note.txt", contentType: "text/plain", content };
+}
+
 export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const store = watchedStore(log);
   const clock = testClock();
   const relay = scriptedRelay();
-  const content = memoryContentStore();
+  const content = watchedContent();
   const keys = instanceKeys(newDataKey());
   const running: Instance[] = [];
   const recent = recentEmailCache();
@@ -292,6 +329,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
 
   const world: DeliveryWorld = {
     store,
+    content,
     clock,
     relay,
     deps,
@@ -309,7 +347,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       running.push(instance);
       return instance;
     },
-    async accept(key, { to = "ana@example.org", from = SENDER.sent, scheduledAt } = {}) {
+    async accept(key, { to = "ana@example.org", from = SENDER.sent, scheduledAt, file } = {}) {
       const result = await sendEmail(deps, {
         workspaceId,
         idempotencyKey: key,
@@ -318,7 +356,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
         to: addressOf(to),
         content: { from, to, subject: "Hello", text: key },
         template: null,
-        attachments: [],
+        attachments: file === undefined ? [] : [attached(file)],
         ...(scheduledAt === undefined ? {} : { scheduledAt }),
         context: context(),
       });

@@ -6,8 +6,12 @@ import {
   sha256Of,
   temporaryName,
 } from "../../../src/kernel/contentPath.ts";
-import type { ContentFolder, ContentStore, ContentWriter } from "../../../src/ports/contentStore.ts";
-import { StoreError } from "../../../src/ports/eventStore.ts";
+import {
+  type ContentFolder,
+  type ContentStore,
+  type ContentWriter,
+  DamagedContentError,
+} from "../../../src/ports/contentStore.ts";
 
 interface StoredFile {
   readonly bytes: Uint8Array;
@@ -61,8 +65,7 @@ export function memoryContentStore(files: Map<string, StoredFile> = new Map()): 
     },
     async get(folder, sha256) {
       const bytes = files.get(filePath(folder, sha256))?.bytes ?? null;
-      if (bytes !== null && sha256Of(bytes) !== sha256)
-        throw new StoreError("unavailable", "the content is damaged");
+      if (bytes !== null && sha256Of(bytes) !== sha256) throw new DamagedContentError(sha256);
       return bytes;
     },
     async link(from, sha256, to) {

@@ -6,7 +6,7 @@ import type { RecordedAttemptResult } from "./encryptRelayReply.ts";
 
 /** Up to this share of a delay is added at random, so messages deferred together are not retried together. */
 const JITTER_MAX = 0.2;
-/** The longest wait after a fault of the relay, unless the first or the longest wait of the policy is set otherwise. */
+/** The longest wait after an attempt that does not count, unless the first or the longest wait of the policy is set otherwise. */
 const RELAY_RETRY_MS_MAX = 15 * MINUTE_MS;
 
 /** The longest possible wait between a deferred attempt and the next. */
@@ -30,10 +30,11 @@ function backoffAt(email: Email, policy: DeliveryPolicy, input: DecisionInput): 
 }
 
 /**
- * The wait after a fault of the relay. It doubles too: a relay that takes other mail may answer one message like this for
- * days. An attempt that reaches no relay claims nothing, so an outage does not lengthen it.
+ * The wait after an attempt that does not count, because the relay or a store was at fault. It doubles too: a relay that
+ * takes other mail may answer one message like this for days, and a file may be damaged for days. An attempt that reaches
+ * no relay claims nothing, so an outage does not lengthen it.
  */
-function relayRetryAt(email: Email, policy: DeliveryPolicy, input: DecisionInput): EpochMs {
+export function uncountedRetryAt(email: Email, policy: DeliveryPolicy, input: DecisionInput): EpochMs {
   const { relayRetryMs, retryMaxMs } = policy;
   const uncounted = Math.max(1, email.attempts - email.countedAttempts);
   const longestMs = Math.max(relayRetryMs, Math.min(RELAY_RETRY_MS_MAX, retryMaxMs));
@@ -73,5 +74,5 @@ export function nextAttemptAt(
 ): EpochMs {
   if (result.ambiguous && holdsAmbiguous(email, policy)) return expiresAt(email, policy, input.pausedMs);
   if (result.attemptBurnt) return backoffAt(email, policy, input);
-  return relayRetryAt(email, policy, input);
+  return uncountedRetryAt(email, policy, input);
 }

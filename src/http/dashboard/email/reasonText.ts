@@ -21,6 +21,7 @@ const REASONS: Readonly<Record<string, string>> = {
   relay_unavailable: "The relay did not take it at that moment.",
   sender_rejected: "The sender's address was refused.",
   throttled: "The other side asks for slower sending.",
+  content_store_unavailable: "The content store did not give out the files or the content of the message.",
   content_unavailable: "The content is no longer where it was kept.",
   expired: "Its delivery took longer than permitted.",
   lease_expired: "The worker with the message disappeared: the relay may have taken it.",
@@ -31,7 +32,7 @@ const REASONS: Readonly<Record<string, string>> = {
   resumed: "Somebody made it due at once.",
   sender_unavailable: "The sender was disabled, or its domain is no longer verified.",
   sending_paused: "Sending is paused for the workspace.",
-  store_unavailable: "The store did not answer in time.",
+  store_unavailable: "The log did not answer in time.",
   suppressed_since: "The recipient was put on the suppression list in the meantime.",
 } satisfies Record<EmailReason | typeof RESUMED, string>;
 
