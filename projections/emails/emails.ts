@@ -9,7 +9,7 @@ import { TABLES } from "./tables.ts";
  */
 export const emails: Projection = {
   name: "emails",
-  version: 16,
+  version: 17,
   events: EVENTS,
   tables: TABLES,
   apply,

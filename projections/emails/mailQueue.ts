@@ -27,10 +27,12 @@ export interface DueEmail {
   /** Claims so far. */
   readonly attempts: number;
   readonly revision: number;
+  /** Whether its files or its content must be read from the content store. */
+  readonly needsContentStore: boolean;
 }
 
 /** The columns that {@link dueEmail} reads. */
-const DUE_COLUMNS = "id, workspace_id, sender_id, authority_id, attempts, revision";
+const DUE_COLUMNS = "id, workspace_id, sender_id, authority_id, attempts, revision, needs_content_store";
 
 function dueEmail(row: SqlRow): DueEmail {
   return {
@@ -40,6 +42,7 @@ function dueEmail(row: SqlRow): DueEmail {
     authorityId: String(row.authority_id),
     attempts: Number(row.attempts),
     revision: Number(row.revision),
+    needsContentStore: row.needs_content_store === 1,
   };
 }
 
@@ -73,12 +76,13 @@ export function nextWaitingOwner(db: ReadDatabase, lane: MailLane, after: string
 export interface MailQueueKey {
   readonly authorityId: string;
   readonly senderId: string;
+  readonly needsContentStore: 0 | 1;
 }
 
 /** Sorts after every id, because ids are hexadecimal. */
 export const BEHIND_ALL_IDS = "~";
 
-/** The waiting messages of one sender, and when the first of them is due. */
+/** The waiting messages of one sender that do or do not need the content store, and when the first of them is due. */
 export interface SenderQueue extends MailQueueKey {
   readonly lane: MailLane;
   readonly ownerId: string;
@@ -92,12 +96,15 @@ export function nextSenderQueue(
   ownerId: string,
   after: MailQueueKey,
 ): SenderQueue | null {
-  const sql = `SELECT authority_id AS authorityId, sender_id AS senderId, due_at AS dueAt
+  const sql = `SELECT authority_id AS authorityId, sender_id AS senderId,
+      needs_content_store AS needsContentStore, due_at AS dueAt
     FROM emails INDEXED BY mail_queue_by_sender
-    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND (authority_id, sender_id, due_at) > (?, ?, ?)
-    ORDER BY authority_id, sender_id, due_at LIMIT 1`;
+    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ?
+      AND (authority_id, sender_id, needs_content_store, due_at) > (?, ?, ?, ?)
+    ORDER BY authority_id, sender_id, needs_content_store, due_at LIMIT 1`;
   // Includes a time later than any: without it SQLite would step through the whole previous queue.
-  const values = [ownerId, after.authorityId, after.senderId, Number.MAX_SAFE_INTEGER] as const;
+  const { authorityId, senderId, needsContentStore } = after;
+  const values = [ownerId, authorityId, senderId, needsContentStore, Number.MAX_SAFE_INTEGER] as const;
   const queue = firstRow<Omit<SenderQueue, "lane" | "ownerId">>(db, sql, isSimulated(lane), ...values);
   return queue && { lane, ownerId, ...queue };
 }
@@ -108,16 +115,17 @@ export interface QueuedEmail extends DueEmail, QueueCursor {}
 /** The messages of a queue that have been ready longest, after `after` if given. Reads `limit` rows. */
 export function readyEmailsOf(
   db: ReadDatabase,
-  { lane, ownerId, authorityId, senderId }: SenderQueue,
+  { lane, ownerId, authorityId, senderId, needsContentStore }: SenderQueue,
   page: { readonly now: EpochMs; readonly after: QueueCursor | null; readonly limit: number },
 ): readonly QueuedEmail[] {
   const { dueAt, row } = page.after ?? { dueAt: Number.MIN_SAFE_INTEGER, row: 0 };
   const sql = `SELECT rowid, ${DUE_COLUMNS}, due_at
     FROM emails INDEXED BY mail_queue_by_sender
-    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ? AND due_at <= ?
-      AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ? + 0`;
+    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ?
+      AND needs_content_store = ? AND due_at <= ? AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ? + 0`;
+  const queue = [isSimulated(lane), ownerId, authorityId, senderId, needsContentStore] as const;
   return db
-    .all(sql, isSimulated(lane), ownerId, authorityId, senderId, page.now, dueAt, row, page.limit)
+    .all(sql, ...queue, page.now, dueAt, row, page.limit)
     .map((found) => ({ ...dueEmail(found), dueAt: Number(found.due_at), row: Number(found.rowid) }));
 }
 

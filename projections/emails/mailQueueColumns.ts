@@ -3,10 +3,11 @@
  * ended. When the log is restored, earlier messages become `held` instead of `ready` until the operator resumes them;
  * `held` is 1 for them and for those that were claimed then. `revision` is that of the event that caused this state. A
  * message counts as waiting since its acceptance, or since `scheduled_at` (RFC 3339). `simulated` mail has its own
- * queue, because it needs no relay.
+ * queue, because it needs no relay. `needs_content_store` is 1 if files or the content must be read from there.
  */
 export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER, scheduled_at TEXT,
-  lease_ms INTEGER NOT NULL, claimed_by TEXT, held INTEGER NOT NULL, simulated INTEGER NOT NULL`;
+  lease_ms INTEGER NOT NULL, claimed_by TEXT, held INTEGER NOT NULL, simulated INTEGER NOT NULL,
+  needs_content_store INTEGER NOT NULL`;
 
 /** SQL: since when a message counts as waiting. */
 export const WAITING_SINCE = "ifnull(scheduled_at, created_at)";
@@ -14,7 +15,7 @@ export const WAITING_SINCE = "ifnull(scheduled_at, created_at)";
 export const QUEUE_INDEXES: readonly string[] = [
   "CREATE INDEX mail_queue_ready ON emails (simulated, due_at) WHERE queue = 'ready'",
   // Lets a query step from sender to sender and workspace to workspace, past all that one of them has waiting.
-  "CREATE INDEX mail_queue_by_sender ON emails (simulated, workspace_id, authority_id, sender_id, due_at) WHERE queue = 'ready'",
+  "CREATE INDEX mail_queue_by_sender ON emails (simulated, workspace_id, authority_id, sender_id, needs_content_store, due_at) WHERE queue = 'ready'",
   `CREATE INDEX mail_queue_by_age ON emails (workspace_id, ${WAITING_SINCE}) WHERE queue = 'ready'`,
   "CREATE INDEX mail_queue_leased ON emails (queue) WHERE queue = 'leased'",
   "CREATE INDEX mail_queue_held ON emails (held, due_at) WHERE held = 1",

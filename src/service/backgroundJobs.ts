@@ -17,6 +17,7 @@ import { contentRetention } from "../reactors/content/contentRetention.ts";
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
 import { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
+import { OutageReports } from "../reactors/email/outageReports.ts";
 import { RelayOutageReports } from "../reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../reactors/email/relayRefusalReports.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
@@ -30,6 +31,7 @@ import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
+import { contentLog } from "./contentLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
 import { diskWatch } from "./status/diskWatch.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
@@ -197,6 +199,7 @@ function mailDelivery(
 ) {
   return new MailDeliveryWorker({
     ...mailing,
+    contentOutageReports: new OutageReports(mailing.deps.clock, contentLog(config, logger)),
     refusalReports: new RelayRefusalReports(mailing.deps.clock, refusalLog(config, logger)),
     emails: readers.reader("emails"),
     isCaughtUp: caughtUpCheckOf(readers, "emails"),

@@ -199,7 +199,14 @@ function moved({ before, after, event, expected, at, revision }: Transition): Om
 /** The queue columns of a message's row. */
 function queueOf(state: Email, revision: number): SqlRow {
   const scheduled_at = state.scheduledAt === null ? null : rfc3339(state.scheduledAt);
-  const unclaimed = { scheduled_at, lease_ms: 0, claimed_by: null, held: 0, simulated: 0 };
+  const unclaimed = {
+    scheduled_at,
+    lease_ms: 0,
+    claimed_by: null,
+    held: 0,
+    simulated: 0,
+    needs_content_store: 0,
+  };
   if (isTerminal(state.status)) return { ...unclaimed, queue: null, due_at: null, revision: null };
   const { claim } = state;
   return {

@@ -159,7 +159,7 @@ test("metrics say how the service is, in the format of Prometheus", async () => 
   const { answer, text } = await fetchMetrics();
   expect(answer.status).toBe(200);
   expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-  for (const check of ["store", "read_models", "disk", "relay"])
+  for (const check of ["store", "read_models", "disk", "relay", "content"])
     expect(await metricValue(`postledger_check_ok{check="${check}"}`)).toBe(1);
   expect(await metricValue('postledger_read_model_caught_up{name="emails"}')).not.toBeNull();
   expect(await metricValue("postledger_disk_free_bytes")).toBeGreaterThan(0);

@@ -13,7 +13,7 @@ function readinessWith(changed: object) {
       instanceStatus: { get: async () => ({ instance: null }) },
     },
     readers: { status: () => [] as unknown[] },
-    delivery: { relayFault: null },
+    delivery: { relayFault: null, contentFault: null },
     freezeWatch: { isFrozen: async () => false },
     readModelBuild: async () => null as ReadModelBuild | null,
     ...changed,
@@ -91,4 +91,14 @@ test("many who ask at once whether the service is ready ask the store once", asy
   expect(reads).toBe(1);
   await readiness();
   expect(reads).toBe(2);
+});
+
+test("a content store that gives out no files is shown, and leaves the service ready", async () => {
+  const contentFault = { reason: "the S3 server answered 403 AccessDenied" };
+  const { content } = await readinessWith({ delivery: { relayFault: null, contentFault } })();
+  expect(content).toEqual({
+    ok: false,
+    required: false,
+    detail: "not answering: messages with files or long content wait",
+  });
 });

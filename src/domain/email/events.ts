@@ -36,6 +36,9 @@ export const EmailContent = Type.Object({
 });
 export type EmailContent = Static<typeof EmailContent>;
 
+/** Content with longer JSON than this goes to the content store: one append is at most 1 MiB. */
+export const IN_EVENT_CONTENT_BYTES_MAX = 512 * 1_024;
+
 /** Content too large for an event: it is in the content store, in the message's own folder. */
 const ContentReference = Type.Object({ sha256: Type.String(), bytes: Type.Integer() });
 

@@ -10,6 +10,7 @@ export const WAITING_REASONS = [
   "scheduled",
   "retry_scheduled",
   "relay_unavailable",
+  "content_store_unavailable",
   "sending_paused",
   "sender_unavailable",
   "delivery_unknown",
@@ -47,6 +48,8 @@ export interface WaitingFacts {
   readonly lastDeferral: string | null;
   /** What keeps the relay from taking mail, and when it is tried again; null while nothing does. */
   readonly relay: { readonly trouble: RelayTrouble; readonly nextTryAt: EpochMs } | null;
+  /** When the content store is tried again; null while it is well, or the message needs nothing from it. */
+  readonly contentStore: { readonly nextTryAt: EpochMs } | null;
 }
 
 /** What callers see: what kind of trouble it is, not where the relay is. */
@@ -90,13 +93,20 @@ function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
   return facts.hasRoom ? null : waits("disk_full", "The disk of the instance that was asked is nearly full.");
 }
 
-function soonToGo({ nextAttemptAt }: Email, { now, relay, lastDeferral }: WaitingFacts): Waiting {
+function soonToGo(
+  { nextAttemptAt }: Email,
+  { now, relay, contentStore, lastDeferral }: WaitingFacts,
+): Waiting {
   if (nextAttemptAt > now) {
     const detail = `The last attempt was put off: ${lastDeferral ?? "see the timeline"}.`;
     return { reason: "retry_scheduled", until: nextAttemptAt, detail };
   }
   if (relay !== null)
     return { reason: "relay_unavailable", until: relay.nextTryAt, detail: RELAY_DETAILS[relay.trouble] };
+  if (contentStore !== null) {
+    const detail = "The content store, which has the files or the content of the message, cannot be read.";
+    return { reason: "content_store_unavailable", until: contentStore.nextTryAt, detail };
+  }
   return {
     reason: "in_queue",
     until: null,

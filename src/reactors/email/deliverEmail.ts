@@ -30,12 +30,17 @@ import {
 } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
-import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
-import { type DeliveryAttempt, type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
+import { reportContentFault } from "./contentAccess.ts";
+import {
+  type DeliveryAttempt,
+  type DeliveryDependencies,
+  type DeliveryMeans,
+  decisionInputOf,
+} from "./deliveryDependencies.ts";
 import { mailDeadlines } from "./mailDeadlines.ts";
 import { deliveryRefusal, readBeforeDelivery, type SharedReads } from "./preDeliveryChecks.ts";
 import {
@@ -89,8 +94,7 @@ export function emailDelivery(context: DeliveryDependencies) {
   return async function deliver(
     due: DueEmail,
     workspace: WorkspaceState,
-    session: MailSession | null,
-    known: EmailHistory | null = null,
+    { session, contentPermit, known = null }: DeliveryMeans,
   ): Promise<DeliveryReport> {
     const history = known ?? (await historyOf(context, due));
     const input = decisionInputOf(context, history.state, workspace);
@@ -119,7 +123,7 @@ export function emailDelivery(context: DeliveryDependencies) {
     });
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
     const deadlines = mailDeadlines(context.clock, policy.leaseMs, claimingSince);
-    return attempt(context, reads, { due, history, claimed, session, deadlines, workspace });
+    return attempt(context, reads, { due, history, claimed, session, contentPermit, deadlines, workspace });
   };
 }
 
@@ -157,13 +161,16 @@ async function attempt(
   const claimRevision = on.claimed.revision;
   const facts = await readBeforeDelivery(context, reads, on).catch((error: unknown) => {
     context.onTrouble(error, on.due.id);
-    return error instanceof ContentStoreError ? "content_store_unavailable" : "store_unavailable";
+    if (!(error instanceof ContentStoreError)) return "store_unavailable" as const;
+    if (on.contentPermit !== null) reportContentFault(on.contentPermit, error);
+    return "content_store_unavailable" as const;
   });
   if (typeof facts === "string") {
     // Nothing was sent. If we let the lease run out, the attempt would count as possibly sent.
     await releaseLease(context, on, on.workspace, facts);
     return { kind: "notAttempted", claimRevision };
   }
+  on.contentPermit?.success();
   const { workspace, mayLeave, suppression, content } = facts;
   if (suppression?.emailId === on.due.id && suppression.reason === "bounce") {
     // This message's own bounce suppressed the recipient, and we crashed before recording the bounce.

@@ -8,6 +8,7 @@ import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { MailSession, SendDeadlines } from "../../ports/mail/mailTransport.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
+import type { ContentPermit } from "./contentAccess.ts";
 
 /** What one delivery works with. */
 export interface DeliveryDependencies
@@ -33,6 +34,8 @@ export interface DeliveryAttempt {
   /** Null for simulated messages. */
   readonly session: MailSession | null;
   readonly deadlines: SendDeadlines;
+  /** Null if it needs nothing from the content store. */
+  readonly contentPermit: ContentPermit | null;
   /** As known before the claim. */
   readonly workspace: WorkspaceState;
 }
@@ -47,4 +50,10 @@ export function decisionInputOf(
   const paused =
     state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.deliveryGate.downtimes);
   return { now, jumpProofNow: context.jumpProofTime(), random: context.random(), pausedMs: paused };
+}
+
+/** What a delivery is given, once the message may go. */
+export interface DeliveryMeans extends Pick<DeliveryAttempt, "session" | "contentPermit"> {
+  /** The message's history if it was read already. */
+  readonly known?: EmailHistory | null;
 }

@@ -25,12 +25,26 @@ const OF_WORKSPACE_MAX = 64;
 /** Mail owners whose next sender is remembered for the next look. */
 const PLACES_MAX = 10_000;
 
-const FIRST: MailQueueKey = { authorityId: "", senderId: "" };
+const FIRST: MailQueueKey = { authorityId: "", senderId: "", needsContentStore: 0 };
+
+/** Among the ids to leave alone it stands for all messages that need the content store. */
+export const CONTENT_STORE = "content-store";
+
+/** What a message waits for together with others: each can be left alone with all its messages. */
+export function ownersOf({
+  workspaceId,
+  senderId,
+  authorityId,
+  needsContentStore,
+}: DueEmail): readonly string[] {
+  const owners = [workspaceId, senderId, authorityId];
+  return needsContentStore ? [...owners, CONTENT_STORE] : owners;
+}
 
 /** What to show, and what to leave out. */
 interface ReadyMailRequest {
   readonly now: EpochMs;
-  /** Ids of messages, workspaces and senders to leave alone. */
+  /** Ids of messages, workspaces and senders to leave alone, and {@link CONTENT_STORE}. */
   readonly held: ReadonlySet<string>;
   readonly limit: number;
 }
@@ -123,18 +137,21 @@ function mayGoOn({ steps, items, limit }: Seen): boolean {
 
 function isBehind(queue: MailQueueKey, other: MailQueueKey): boolean {
   if (queue.authorityId !== other.authorityId) return queue.authorityId > other.authorityId;
-  return queue.senderId > other.senderId;
+  if (queue.senderId !== other.senderId) return queue.senderId > other.senderId;
+  return queue.needsContentStore > other.needsContentStore;
 }
 
-/** Whether the message, its workspace or its sender is to be left alone. */
-function isHeld({ id, workspaceId, senderId, authorityId }: DueEmail, held: ReadonlySet<string>): boolean {
-  return held.has(id) || held.has(workspaceId) || held.has(senderId) || held.has(authorityId);
+/** Whether the message, its workspace, its sender or the content store is to be left alone. */
+function isHeld(email: DueEmail, held: ReadonlySet<string>): boolean {
+  return held.has(email.id) || ownersOf(email).some((owner) => held.has(owner));
 }
 
 /** Shows messages of a queue, if they may go. Returns where the next look continues. */
 function takeFrom(queue: SenderQueue, seen: Seen): MailQueueKey {
   if (seen.held.has(queue.authorityId)) return { ...queue, senderId: BEHIND_ALL_IDS };
-  if (!seen.held.has(queue.senderId) && queue.dueAt <= seen.now) show(seen, queue, OF_SENDER_MAX);
+  const isHeldBack = queue.needsContentStore === 1 && seen.held.has(CONTENT_STORE);
+  if (!isHeldBack && !seen.held.has(queue.senderId) && queue.dueAt <= seen.now)
+    show(seen, queue, OF_SENDER_MAX);
   return queue;
 }
 

@@ -16,14 +16,16 @@ import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
+import { type BreakerFault, type BreakerPermit, CircuitBreaker } from "./circuitBreaker.ts";
+import { type ContentPermit, probeContentStore } from "./contentAccess.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import type { DeliveryDependencies } from "./deliveryDependencies.ts";
-import { FairMailQueue } from "./fairMailQueue.ts";
+import { CONTENT_STORE, FairMailQueue, ownersOf } from "./fairMailQueue.ts";
+import { idleProbe } from "./idleProbe.ts";
 import { mailExpiryWorker } from "./mailExpiryWorker.ts";
+import type { OutageReports } from "./outageReports.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
-import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
-import { relayProbe } from "./relayProbe.ts";
 import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
 
 interface MailDeliveryWorkerOptions
@@ -41,26 +43,37 @@ interface MailDeliveryWorkerOptions
   readonly returnPathDomain?: string | null;
   /** Told of every failure and success of the relay. */
   readonly relayOutageReports: RelayOutageReports;
+  /** Told of every failure and success of the content store. */
+  readonly contentOutageReports: OutageReports<BreakerFault>;
   /** Told of mail that the relay permanently refuses because of our setup. */
   readonly refusalReports: RelayRefusalReports;
   /** Told of each message that the relay has accepted: how long after it was due. */
   readonly onSent: (afterMs: number) => void;
 }
 
+type RelayPermit = BreakerPermit<RelayFault>;
+type CoolingScheduler = Pick<ClaimScheduler<DueEmail, WorkPermit>, "coolDown">;
+
+/** Whether an open session shows that the fault is over. A message whose connection broke found it unreachable too. */
+function isOverWithSession({ hadNoSession, trouble }: RelayFault): boolean {
+  return hadNoSession === true || trouble === "unreachable";
+}
+
 /** Concurrent deliveries of simulated mail. */
 const SIMULATED_IN_FLIGHT_MAX = 8;
 const SIMULATOR_PERMIT: WorkPermit = { release: () => {} };
 const NOTHING_READY: ReadyItems<DueEmail> = { items: [], more: "none" };
-/** How long to leave a paused workspace or an unavailable sender alone. */
+/** How long to leave a paused workspace, an unavailable sender or a content store in trouble alone. */
 const COOL_DOWN_MS = 1_000;
 
 /** Delivers due mail: as many messages at once as the transport has sessions, each under its own claim. */
 export class MailDeliveryWorker {
   private readonly context: DeliveryDependencies;
   private readonly deliver: ReturnType<typeof emailDelivery>;
-  private readonly breaker: RelayCircuitBreaker;
+  private readonly breaker: CircuitBreaker<RelayFault>;
+  private readonly contentBreaker: CircuitBreaker<BreakerFault>;
   private readonly expiry: PeriodicWorker;
-  private readonly probe: PeriodicWorker;
+  private readonly probes: readonly PeriodicWorker[];
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
@@ -84,12 +97,9 @@ export class MailDeliveryWorker {
       transport: transport.name,
     };
     this.deliver = emailDelivery(this.context);
-    this.breaker = new RelayCircuitBreaker(clock, options.relayOutageReports);
-    this.probe = relayProbe({
-      breaker: this.breaker,
-      openSession: (permit) => this.openSession(permit),
-      onTrouble: options.onTrouble,
-    });
+    this.breaker = new CircuitBreaker(clock, options.relayOutageReports);
+    this.contentBreaker = new CircuitBreaker(clock, options.contentOutageReports);
+    this.probes = this.idleProbes();
     this.expiry = mailExpiryWorker({
       context: this.context,
       workspaces: deps.workspaces,
@@ -114,6 +124,28 @@ export class MailDeliveryWorker {
     });
   }
 
+  /** They ask the relay and the content store, after trouble, when no message does. */
+  private idleProbes(): readonly PeriodicWorker[] {
+    const { onTrouble, deps } = this.options;
+    const relay = idleProbe({
+      breaker: this.breaker,
+      canEnd: isOverWithSession,
+      probe: async (permit) => {
+        const session = await this.openSession(permit);
+        session?.release();
+        if (session !== null) permit.success();
+      },
+      onTrouble,
+    });
+    const content = idleProbe({
+      breaker: this.contentBreaker,
+      canEnd: () => true,
+      probe: (permit) => probeContentStore(deps.content, permit),
+      onTrouble,
+    });
+    return [relay, content];
+  }
+
   /** The options both schedulers share. */
   private laneOptions(lane: MailLane) {
     const { random, onTrouble, deps } = this.options;
@@ -126,7 +158,7 @@ export class MailDeliveryWorker {
       ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): ReadyItems<DueEmail> =>
         this.readDue((db) => queue.look(db, { now, held, limit })) ?? NOTHING_READY,
       nextReadyAt: (now: EpochMs) => this.readDue((db) => nextReadyAt(db, lane, now)),
-      ownersOf: ({ workspaceId, senderId, authorityId }: DueEmail) => [workspaceId, senderId, authorityId],
+      ownersOf,
     };
   }
 
@@ -147,12 +179,21 @@ export class MailDeliveryWorker {
         const { trouble, restMs } = this.breaker;
         return trouble && { trouble: trouble.trouble, nextTryAt: deps.clock.now() + restMs };
       },
+      contentStore: () => {
+        const { trouble, restMs } = this.contentBreaker;
+        return trouble && { nextTryAt: deps.clock.now() + restMs };
+      },
     });
   }
 
   /** Why the relay takes no mail; null while it does. */
   get relayFault(): RelayFault | null {
     return this.breaker.trouble;
+  }
+
+  /** Why the content store gives out no files; null while it does. */
+  get contentFault(): BreakerFault | null {
+    return this.contentBreaker.trouble;
   }
 
   /** The last message that the relay refused because of our setup; null if there was none lately. */
@@ -168,7 +209,7 @@ export class MailDeliveryWorker {
   start(): void {
     this.running = Promise.all([this.scheduler.run(), this.simulator.run()]);
     this.expiry.start();
-    this.probe.start();
+    for (const probe of this.probes) probe.start();
   }
 
   /** The read model has moved. */
@@ -181,23 +222,55 @@ export class MailDeliveryWorker {
   /** Claims nothing more, and waits up to `graceMs` for what is claimed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const ended = Promise.all([this.running, this.expiry.stop(), this.probe.stop()]);
+    const ended = Promise.all([
+      this.running,
+      this.expiry.stop(),
+      ...this.probes.map((probe) => probe.stop()),
+    ]);
     await settleWithin<unknown>(graceMs, ended, () => this.abandoned.abort());
     await this.options.transport.close();
   }
 
   /** Returns the newest revision acted on; null when the message was left as it is. */
   private async handle(due: DueEmail, permit: RelayPermit): Promise<number | null> {
-    const workspace = await this.mayGo(due, this.scheduler);
+    return this.allowed(due, this.scheduler, async (workspace, contentPermit) => {
+      // Only a message that was tried before may be at a relay already.
+      const known = due.attempts === 0 ? null : await readEmailHistory(this.options.deps.store, due.id);
+      const session = await this.openSession(permit, known?.state?.ambiguousRelay);
+      if (session === null) return null;
+      try {
+        return this.learn(due, permit, await this.deliver(due, workspace, { session, contentPermit, known }));
+      } finally {
+        session.release();
+      }
+    });
+  }
+
+  /** As {@link handle}, for a simulated message. */
+  private async simulate(due: DueEmail): Promise<number | null> {
+    return this.allowed(due, this.simulator, async (workspace, contentPermit) =>
+      this.acted(due, await this.deliver(due, workspace, { session: null, contentPermit })),
+    );
+  }
+
+  /** Does the work if the message may go and the content store may be asked for it; else null, and both are left alone. */
+  private async allowed(
+    due: DueEmail,
+    scheduler: CoolingScheduler,
+    work: (workspace: WorkspaceState, permit: ContentPermit | null) => Promise<number | null>,
+  ): Promise<number | null> {
+    const workspace = await this.mayGo(due, scheduler);
     if (workspace === null) return null;
-    // Only a message that was tried before may be at a relay already.
-    const history = due.attempts === 0 ? null : await readEmailHistory(this.options.deps.store, due.id);
-    const session = await this.openSession(permit, history?.state?.ambiguousRelay);
-    if (session === null) return null;
+    if (!due.needsContentStore) return work(workspace, null);
+    const permit = this.contentBreaker.acquire();
+    if (permit === null) {
+      scheduler.coolDown(CONTENT_STORE, COOL_DOWN_MS);
+      return null;
+    }
     try {
-      return this.learn(due, permit, await this.deliver(due, workspace, session, history));
+      return await work(workspace, permit);
     } finally {
-      session.release();
+      permit.release();
     }
   }
 
@@ -213,17 +286,8 @@ export class MailDeliveryWorker {
     return null;
   }
 
-  /** As {@link handle}, for a simulated message. */
-  private async simulate(due: DueEmail): Promise<number | null> {
-    const workspace = await this.mayGo(due, this.simulator);
-    return workspace === null ? null : this.acted(due, await this.deliver(due, workspace, null));
-  }
-
   /** The message's workspace if it and the sender may send; else null, and they are left alone for a while. */
-  private async mayGo(
-    due: DueEmail,
-    scheduler: { coolDown(owner: string, timeMs: number): void },
-  ): Promise<WorkspaceState> {
+  private async mayGo(due: DueEmail, scheduler: CoolingScheduler): Promise<WorkspaceState> {
     // Ask before opening a session for nothing. It is asked again before the claim.
     if (!(await this.context.deliveryGate.ask())) return null;
     const { workspaces, senders } = this.options.deps;

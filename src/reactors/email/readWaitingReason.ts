@@ -1,5 +1,6 @@
 import { isHeld } from "../../../projections/emails/holdAfterRestore.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { isInContentStore } from "../../commands/email/content/storedContent.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import { expiresAt } from "../../domain/email/delivery/deliveryLifetime.ts";
 import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
@@ -20,6 +21,8 @@ interface WaitingReasonOptions {
   readonly hasRoom: () => boolean;
   /** Why the relay takes no mail from this instance. */
   readonly relay: () => WaitingFacts["relay"];
+  /** Why the content store gives out no files to this instance. */
+  readonly contentStore: () => WaitingFacts["contentStore"];
 }
 
 /** Says why a message has not ended, from its own history and what this instance knows; null when it has. */
@@ -51,8 +54,13 @@ export function readWaitingReason(
       holdsAmbiguous: holdsAmbiguous(email, policy),
       lastDeferral: lastDeferral(events),
       relay: email.isSimulated ? null : options.relay(),
+      contentStore: needsContentStore(events) ? options.contentStore() : null,
     });
   };
+}
+
+function needsContentStore([stored]: EmailView["events"]): boolean {
+  return stored?.event.type === "EmailContentStored" && isInContentStore(stored.event.data);
 }
 
 function leaseUntil(events: EmailView["events"], claim: EmailView["email"]["claim"]): number | null {

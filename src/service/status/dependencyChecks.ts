@@ -6,6 +6,7 @@ import { openContentStore } from "../adapters/openContentStore.ts";
 import { openMailTransport, openRelays } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 import type { ContentLocation } from "../config/contentStoreConfig.ts";
+import { contentSettings } from "../contentLogLines.ts";
 import { relayRemedy } from "../relayLogLines.ts";
 import { type Check, failed, ok } from "./check.ts";
 
@@ -51,23 +52,19 @@ export async function scannerChecks(config: Config): Promise<readonly Check[]> {
   }
 }
 
-/** What a check calls the content store, and which settings it names. */
-function contentTexts(content: ContentLocation): { readonly location: string; readonly settings: string } {
+/** What a check calls the content store. */
+function contentLocation(content: ContentLocation): string {
   switch (content.kind) {
     case "directory":
-      return { location: "directory", settings: "CONTENT_URL and who owns the directory" };
-    case "s3": {
-      const { bucket, endpoint } = content.s3;
-      const location = `S3 bucket ${bucket} at ${new URL(endpoint).host}`;
-      return { location, settings: "CONTENT_URL and the S3_ settings" };
-    }
+      return "directory";
+    case "s3":
+      return `S3 bucket ${content.s3.bucket} at ${new URL(content.s3.endpoint).host}`;
   }
 }
 
 /** Asks the content store for its id and its clock. */
 export async function contentCheck(config: Config): Promise<Check> {
-  const { location, settings } = contentTexts(config.content);
-  const name = `content (${location})`;
+  const name = `content (${contentLocation(config.content)})`;
   try {
     const content = openContentStore(config);
     await content.identity();
@@ -76,7 +73,7 @@ export async function contentCheck(config: Config): Promise<Check> {
   } catch (error) {
     const { message, cause } = error as Error;
     const detail = cause instanceof Error ? `${message}: ${cause.message}` : message;
-    return failed(name, detail, `check ${settings}`);
+    return failed(name, detail, `check ${contentSettings(config.content)}`);
   }
 }
 

@@ -28,7 +28,10 @@ interface ReadinessOptions {
   readonly readModelBuild: DashboardOptions["readModelBuild"];
 }
 
-/** What `/health/ready` checks. Trouble with the relay is shown but does not make the service unready: mail waits. */
+/**
+ * What `/health/ready` checks. Trouble with the relay or the content store is shown but does not make the service
+ * unready: mail waits.
+ */
 export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<Record<string, Check>>> {
   const { config, deps, delivery } = options;
   const readModels = readModelCheck(options);
@@ -43,6 +46,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
       disk: diskReadiness(free, config),
       ...(await instanceChecks(options)),
       relay: { ok: fault === null, required: false, detail: relay },
+      content: contentReadiness(delivery),
     };
   };
   let underWay: ReturnType<typeof look> | null = null;
@@ -59,6 +63,12 @@ function diskReadiness(free: number, { diskFreeBytesMin }: Pick<Config, "diskFre
   const ok = free >= diskFreeBytesMin;
   const missing = ok ? "" : `, DISK_FREE_BYTES_MIN is ${bytesText(diskFreeBytesMin)}: sends get 503`;
   return { ok, required: true, detail: `${bytesText(free)} free${missing}` };
+}
+
+/** As the deliveries found it: it is not asked for this. The store's own words stay in the log. */
+function contentReadiness({ contentFault }: MailDeliveryWorker): Check {
+  if (contentFault === null) return { ok: true, required: false, detail: "answering" };
+  return { ok: false, required: false, detail: "not answering: messages with files or long content wait" };
 }
 
 function takingDetail(config: Config): string {

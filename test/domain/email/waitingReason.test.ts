@@ -23,6 +23,7 @@ const noReason: WaitingFacts = {
   holdsAmbiguous: false,
   lastDeferral: null,
   relay: null,
+  contentStore: null,
 };
 const down = { trouble: "login_refused", nextTryAt: LATER } as const;
 

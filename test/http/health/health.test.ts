@@ -25,7 +25,13 @@ describe.each(await testStores())("health on $name", (store) => {
     const answer = await callerOf(service.url, "").call("GET", "/health/ready");
     expect(answer.status).toBe(200);
     expect(answer.json.status).toBe("ok");
-    expect(Object.keys(answer.json.checks).sort()).toEqual(["disk", "read_models", "relay", "store"]);
+    expect(Object.keys(answer.json.checks).sort()).toEqual([
+      "content",
+      "disk",
+      "read_models",
+      "relay",
+      "store",
+    ]);
     expect(answer.json.checks.relay.detail).toBe("Mail is written to files and goes nowhere else.");
     for (const check of Object.values(answer.json.checks)) expect(check).toMatchObject({ ok: true });
   });

@@ -26,7 +26,9 @@ import type {
   SendDeadlines,
   SessionResult,
 } from "../../../src/ports/mail/mailTransport.ts";
+import type { BreakerFault } from "../../../src/reactors/email/circuitBreaker.ts";
 import { MailDeliveryWorker } from "../../../src/reactors/email/mailDeliveryWorker.ts";
+import { type OutageReport, OutageReports } from "../../../src/reactors/email/outageReports.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../../../src/reactors/email/relayRefusalReports.ts";
 import { addressOf } from "../../support/addressOf.ts";
@@ -220,6 +222,8 @@ export interface Instance extends Pick<TestInstance, "storage"> {
   readonly deps: Dependencies;
   /** The reports about the relay. */
   readonly reports: readonly RelayReport[];
+  /** The reports about the content store. */
+  readonly contentReports: readonly OutageReport<BreakerFault>[];
   /** How long after it was due the relay accepted each message. */
   readonly sentAfterMs: readonly number[];
   readonly failures: { readonly error: unknown; readonly id: string }[];
@@ -421,6 +425,7 @@ async function startInstance(
 ): Promise<Instance> {
   const failures: Instance["failures"][number][] = [];
   const reports: RelayReport[] = [];
+  const contentReports: OutageReport<BreakerFault>[] = [];
   const sentAfterMs: number[] = [];
   const deliveries: MailDeliveryWorker[] = [];
   const instance = await startTestInstance({
@@ -429,6 +434,7 @@ async function startInstance(
     workersOf(readers) {
       const delivery = new MailDeliveryWorker({
         relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
+        contentOutageReports: new OutageReports(deps.clock, (report) => contentReports.push(report)),
         refusalReports: new RelayRefusalReports(deps.clock, () => {}),
         onSent: (afterMs) => sentAfterMs.push(afterMs),
         isCaughtUp: () => true,
@@ -449,7 +455,7 @@ async function startInstance(
   });
   const [delivery] = deliveries;
   if (delivery === undefined) throw new Error("the instance has no delivery");
-  return { ...instance, delivery, deps, failures, reports, sentAfterMs };
+  return { ...instance, delivery, deps, failures, reports, contentReports, sentAfterMs };
 }
 
 /** Appends an event to a message's stream as if another instance had. */

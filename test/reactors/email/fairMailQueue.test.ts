@@ -12,7 +12,7 @@ import { markVerified, newSender } from "../../../src/commands/sender/manageSend
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import { type EpochMs, HOUR_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
-import { FairMailQueue, LOOK_STEPS_MAX } from "../../../src/reactors/email/fairMailQueue.ts";
+import { CONTENT_STORE, FairMailQueue, LOOK_STEPS_MAX } from "../../../src/reactors/email/fairMailQueue.ts";
 import { addressOf } from "../../support/addressOf.ts";
 import { type CountedReads, countedReads } from "../../support/stores/countedReads.ts";
 import { until } from "../../support/until.ts";
@@ -40,11 +40,18 @@ interface Waiting {
   readonly sender?: string;
   readonly domain?: string;
   readonly at?: EpochMs;
+  readonly hasFile?: boolean;
 }
 
 let accepted = 0;
 
-function accept({ workspace, sender = `${workspace}1`, domain = sender, at = START }: Waiting): string {
+function accept({
+  workspace,
+  sender = `${workspace}1`,
+  domain = sender,
+  at = START,
+  hasFile = false,
+}: Waiting): string {
   accepted += 1;
   const id = `m${accepted}`;
   const facts = {
@@ -60,6 +67,7 @@ function accept({ workspace, sender = `${workspace}1`, domain = sender, at = STA
     senderId: sender,
     authorityId: domain,
     acceptedAt: rfc3339(at),
+    ...(hasFile ? { attachmentBytes: 1 } : {}),
   };
   emails.apply({ stream: `email-${id}`, revision: 1, id, type: "EmailQueued", data, metadata: {} }, db);
   return id;
@@ -100,6 +108,10 @@ describe("one message behind 20,000 of another workspace is found by the first q
     expect(readsNeeded(["d"], (n) => ({ workspace: "a", sender: `s${n}`, domain: "d" }))).toBe(1);
   });
 
+  test("while the content store, which has their files, is in trouble", () => {
+    expect(readsNeeded([CONTENT_STORE], () => ({ workspace: "a", hasFile: true }))).toBe(1);
+  });
+
   test("while all of them may be sent", () => {
     expect(readsNeeded([], () => ({ workspace: "a" }))).toBe(1);
   });
@@ -115,6 +127,11 @@ describe("nothing starves", () => {
     const held = Array.from({ length: BACKLOG }, (_, n) => `s${n}`);
     const id = accept({ workspace: "a", sender: "z" });
     expect(readsUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 2)) + 1);
+  });
+
+  test("behind messages of its own sender that wait for the content store", () => {
+    acceptMany(BACKLOG, () => ({ workspace: "a", hasFile: true }));
+    expect(readsUntil(accept({ workspace: "a" }), [CONTENT_STORE])).toBe(1);
   });
 
   test("behind as many workspaces", () => {

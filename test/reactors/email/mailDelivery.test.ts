@@ -15,7 +15,7 @@ import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { leftMs } from "../../../src/ports/clock.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
-import { RelayCircuitBreaker } from "../../../src/reactors/email/relayCircuitBreaker.ts";
+import { CircuitBreaker } from "../../../src/reactors/email/circuitBreaker.ts";
 import { RelayOutageReports } from "../../../src/reactors/email/relayOutageReports.ts";
 import { SETTLING_MS } from "../../../src/reactors/worker/jumpProofTime.ts";
 import { until } from "../../support/until.ts";
@@ -987,7 +987,7 @@ describe("the breaker", () => {
 
   test("opens for a second after a recovery, however long it was open before", () => {
     const { clock } = world;
-    const breaker = new RelayCircuitBreaker(clock, new RelayOutageReports(clock, () => {}));
+    const breaker = new CircuitBreaker(clock, new RelayOutageReports(clock, () => {}));
     const fail = (times: number) => {
       for (let fault = 0; fault < times; fault += 1)
         breaker.acquire()?.fault({ trouble: "unreachable", reason: "ECONNREFUSED" });

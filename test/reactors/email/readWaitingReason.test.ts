@@ -17,6 +17,7 @@ test("mail that the relay may have waits for the operator where it is held, but 
     delivers: true,
     hasRoom: () => true,
     relay: () => null,
+    contentStore: () => null,
   });
   const leaseExpired = {
     attempt: 1,

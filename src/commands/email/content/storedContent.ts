@@ -1,13 +1,14 @@
-import type { EmailContent, EmailEvent } from "../../../domain/email/events.ts";
+import {
+  type EmailContent,
+  type EmailEvent,
+  IN_EVENT_CONTENT_BYTES_MAX,
+} from "../../../domain/email/events.ts";
 import { invariant } from "../../../kernel/assert.ts";
 import { encodeData } from "../../../kernel/event/eventCodec.ts";
 import { contentDigest } from "../../../kernel/event/eventHash.ts";
 import type { ContentFolder, ContentStore } from "../../../ports/contentStore.ts";
 import type { MailAttachment } from "../../../ports/mail/mailTransport.ts";
 import type { ResolvedAttachment } from "../send/resolveAttachments.ts";
-
-/** Content with longer JSON than this goes to the content store: one append is at most 1 MiB. */
-const IN_EVENT_BYTES_MAX = 512 * 1_024;
 
 type Stored = Extract<EmailEvent, { type: "EmailContentStored" }>["data"];
 type Attachments = NonNullable<EmailContent["attachments"]>;
@@ -31,7 +32,7 @@ export async function prepareContent(
   const json = JSON.stringify(content);
   const bytes = Buffer.byteLength(json);
   const salt = crypto.randomUUID();
-  if (bytes <= IN_EVENT_BYTES_MAX) {
+  if (bytes <= IN_EVENT_CONTENT_BYTES_MAX) {
     const digest = contentDigest(salt, "content", json);
     return { event: encodeData({ salt, content }, bytes), salt, digest, bytes };
   }
@@ -51,6 +52,11 @@ export async function openContent(
   if (!stored?.reference) return null;
   const bytes = await store.get(folder, stored.reference.sha256);
   return bytes === null ? null : (JSON.parse(new TextDecoder().decode(bytes)) as EmailContent);
+}
+
+/** Whether a message's files, or its content, are in the content store. */
+export function isInContentStore({ content, reference }: Stored): boolean {
+  return reference !== undefined || (content?.attachments ?? []).length > 0;
 }
 
 /**

@@ -1,0 +1,33 @@
+import type { Logger } from "pino";
+import { SECOND_MS } from "../kernel/time.ts";
+import type { BreakerFault } from "../reactors/email/circuitBreaker.ts";
+import type { OutageReport } from "../reactors/email/outageReports.ts";
+import type { Config } from "./config/config.ts";
+import type { ContentLocation } from "./config/contentStoreConfig.ts";
+
+/** What an operator checks when the content store gives out no files. */
+export function contentSettings({ kind }: ContentLocation): string {
+  switch (kind) {
+    case "directory":
+      return "CONTENT_URL and who owns the directory";
+    case "s3":
+      return "CONTENT_URL and the S3_ settings";
+  }
+}
+
+/** Logs what an operator should know about the content store, as deliveries find it. */
+export function contentLog(
+  { content }: Config,
+  logger: Logger,
+): (report: OutageReport<BreakerFault>) => void {
+  const text = `the content store gives out no files: check ${contentSettings(content)}. Messages with files or long content wait and are retried`;
+  return (report) => {
+    if (report.kind === "began") {
+      logger.warn({ reason: report.fault.reason }, text);
+      return;
+    }
+    const facts = { forSeconds: Math.round(report.forMs / SECOND_MS), attempts: report.attempts };
+    if (report.kind === "ended") logger.info(facts, "the content store gives out files again");
+    else logger.warn({ ...facts, reason: report.fault.reason }, `still: ${text}`);
+  };
+}
