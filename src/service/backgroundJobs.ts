@@ -31,11 +31,11 @@ import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
-import { contentLog } from "./contentLogLines.ts";
-import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
+import { contentLog } from "./logLines/contentLogLines.ts";
+import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
+import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { diskWatch } from "./status/diskWatch.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
-import { workerErrorLog } from "./workerErrorLog.ts";
 
 /** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */
 const REMOTE_READ_SPACING_MS = 25;

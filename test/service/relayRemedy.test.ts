@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { relayRemedy } from "../../src/service/relayLogLines.ts";
+import { relayRemedy } from "../../src/service/logLines/relayLogLines.ts";
 
 test("a relay without TLS, or with a private authority, has a remedy each", () => {
   const remedy = relayRemedy("tls_failed");

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { StoreError } from "../../src/ports/eventStore.ts";
-import { workerErrorLog } from "../../src/service/workerErrorLog.ts";
+import { workerErrorLog } from "../../src/service/logLines/workerErrorLog.ts";
 
 interface Line {
   readonly text: string;

@@ -6,8 +6,8 @@ import { openContentStore } from "../adapters/openContentStore.ts";
 import { openMailTransport, openRelays } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 import type { ContentLocation } from "../config/contentStoreConfig.ts";
-import { contentSettings } from "../contentLogLines.ts";
-import { relayRemedy } from "../relayLogLines.ts";
+import { contentSettings } from "../logLines/contentLogLines.ts";
+import { relayRemedy } from "../logLines/relayLogLines.ts";
 import { type Check, failed, ok } from "./check.ts";
 
 /** How long the relay may take to greet us and accept the login. */

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import { type After, afterInBackground, logRateLimit } from "../kernel/logRateLimit.ts";
-import { reasonOf } from "../kernel/text/errorReason.ts";
-import { MINUTE_MS, SECOND_MS } from "../kernel/time.ts";
-import { StoreError } from "../ports/eventStore.ts";
+import { type After, afterInBackground, logRateLimit } from "../../kernel/logRateLimit.ts";
+import { reasonOf } from "../../kernel/text/errorReason.ts";
+import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
 
 /** Lines per kind of work in one window: while the store is away, every worker retries all the time. */
 const LINES_MAX = 10;

@@ -1,18 +1,18 @@
 import type { Logger } from "pino";
-import { countReady } from "../../projections/emails/mailQueue.ts";
-import type { RelayChange } from "../adapters/nodemailer/relayFailover.ts";
-import { systemClock } from "../adapters/system/systemClock.ts";
-import type { RelayTrouble } from "../kernel/outcome/mailOutcome.ts";
-import { SECOND_MS } from "../kernel/time.ts";
-import { type ReadDatabase, unlessUnavailable } from "../ports/readDatabase.ts";
-import type { RelayReport } from "../reactors/email/relayOutageReports.ts";
+import { countReady } from "../../../projections/emails/mailQueue.ts";
+import type { RelayChange } from "../../adapters/nodemailer/relayFailover.ts";
+import { systemClock } from "../../adapters/system/systemClock.ts";
+import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
+import type { RelayReport } from "../../reactors/email/relayOutageReports.ts";
 import type {
   CorrectableReason,
   Refusal,
   RelayRefusalReport,
-} from "../reactors/email/relayRefusalReports.ts";
-import { mailDestination } from "./adapters/openMailTransport.ts";
-import type { Config } from "./config/config.ts";
+} from "../../reactors/email/relayRefusalReports.ts";
+import { mailDestination } from "../adapters/openMailTransport.ts";
+import type { Config } from "../config/config.ts";
 
 /** What is wrong, and what to do about it. */
 const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: string]>> = {

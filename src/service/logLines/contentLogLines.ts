@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import { SECOND_MS } from "../kernel/time.ts";
-import type { BreakerFault } from "../reactors/email/circuitBreaker.ts";
-import type { OutageReport } from "../reactors/email/outageReports.ts";
-import type { Config } from "./config/config.ts";
-import type { ContentLocation } from "./config/contentStoreConfig.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import type { BreakerFault } from "../../reactors/email/circuitBreaker.ts";
+import type { OutageReport } from "../../reactors/email/outageReports.ts";
+import type { Config } from "../config/config.ts";
+import type { ContentLocation } from "../config/contentStoreConfig.ts";
 
 /** What an operator checks when the content store gives out no files. */
 export function contentSettings({ kind }: ContentLocation): string {
