@@ -6,7 +6,7 @@ import { projections } from "../../projections/index.ts";
 import { isSuppressed } from "../../projections/suppressions.ts";
 import { sourceBytesOf } from "../../projections/templates.ts";
 import { writingThreadsFor } from "../adapters/sqlite/append/openLogWriter.ts";
-import { type DirectoryLock, lockDirectory, lockPathOf } from "../adapters/sqlite/directoryLock.ts";
+import { type DirectoryLock, lockPathOf } from "../adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import { createDependencies } from "../commands/createDependencies.ts";
@@ -40,6 +40,7 @@ import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/requireDkimKeys.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
+import { lockDataDirectory } from "./dataDirectoryLock.ts";
 import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
@@ -47,7 +48,6 @@ import { createHistogram } from "./metrics/histogram.ts";
 import { DELIVERY_SECONDS_BOUNDS, serviceMetrics } from "./metrics/serviceMetrics.ts";
 import { openInstanceFromConfig } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
-import { directoryError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
 import { stopService } from "./stopService.ts";
@@ -138,12 +138,7 @@ function smtpPorts({ submission, inbound }: Listeners): Pick<RunningApp, "submis
 }
 
 function lockData(dataDir: string): DirectoryLock {
-  let lock: DirectoryLock | null;
-  try {
-    lock = lockDirectory(dataDir);
-  } catch (error) {
-    throw directoryError("DATA_DIR", dataDir, error);
-  }
+  const lock = lockDataDirectory(dataDir);
   if (lock !== null) return lock;
   throw new ConfigError([
     `DATA_DIR ${dataDir} is in use by another running service, or by a command that needs it alone: stop that one, or set DATA_DIR to another directory`,

@@ -1,8 +1,10 @@
 import { isIP } from "node:net";
+import { basename, dirname } from "node:path";
 import { DiskFullError } from "../commands/storage/diskFullError.ts";
 import { messageOf } from "../kernel/text/errorReason.ts";
 import { systemErrorCode, systemErrorText } from "../kernel/text/systemErrorText.ts";
 import { StoreError } from "../ports/eventStore.ts";
+import { accessFault } from "./accessFault.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { isDiskFull, MAKE_ROOM } from "./status/diskFull.ts";
@@ -17,18 +19,26 @@ function diskFullError(setting: string): DiskFullError {
   return new DiskFullError(`${setting} cannot be used: its disk is full. To do: ${MAKE_ROOM}`);
 }
 
-/** Why a directory that a setting names, by its path or as a `file:` URL, cannot hold data. */
-export function directoryError(variable: string, directory: string, error: unknown): Error {
-  if (isDiskFull(error, directory.replace(/^file:/, ""))) return diskFullError(`${variable} ${directory}`);
-  const fault = faultOf(error);
-  return new ConfigError([
-    `${variable} ${directory} cannot be used: ${fault}. Set ${variable} to a directory that this user can write to`,
-  ]);
+/** A setting that names a directory, and the files of ours that are opened there. */
+interface OwnDirectory {
+  readonly variable: string;
+  /** A path, or a `file:` URL. */
+  readonly value: string;
+  readonly files: readonly string[];
+}
+
+/** Why a directory that a setting names cannot hold data. */
+export function directoryError({ variable, value, files }: OwnDirectory, error: unknown): Error {
+  const directory = value.replace(/^file:/, "");
+  const setting = `${variable} ${value}`;
+  if (isDiskFull(error, directory)) return diskFullError(setting);
+  const remedy = `${faultOf(error)}. Set ${variable} to a directory that this user can write to`;
+  return new ConfigError([`${setting} cannot be used: ${accessFault(error, directory, files) ?? remedy}`]);
 }
 
 /** Why one of our files cannot be used; errors that are not about the file come back unchanged. */
 export function fileError(path: string, error: unknown): unknown {
-  const fault = systemErrorText(error);
+  const fault = accessFault(error, dirname(path), [basename(path)]) ?? systemErrorText(error);
   return fault === null ? error : new ConfigError([`${path} cannot be used: ${fault}`]);
 }
 
@@ -152,19 +162,21 @@ function storeHosts(url: string): string {
   return url.replace(/^[^:]+:\/\/(?:[^@]*@)?/, "").replace(/[/?].*$/s, "");
 }
 
+/** The files by which a content directory and a log know each other. */
+const CONTENT_FILES = ["identity", "log"];
+
 /** Why the content store cannot be used. */
 export function contentError({ content }: Pick<Config, "content">, error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
-  const setting = `CONTENT_URL ${content.url}`;
-  const text = `${setting} cannot be used: ${faultOf(error.cause ?? error)}`;
+  const fault = error.cause ?? error;
   switch (content.kind) {
     case "directory":
-      if (isDiskFull(error, content.directory)) return diskFullError(setting);
-      return new ConfigError([`${text}. Set CONTENT_URL to a directory that this user can write to`]);
+      return directoryError({ variable: "CONTENT_URL", value: content.url, files: CONTENT_FILES }, fault);
     case "s3": {
       // A bucket may come back in a moment; a directory depends on the setting.
       const remedy = "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key";
-      return new StoreError(error.failure, `${text}. ${remedy}`, { cause: error });
+      const text = `CONTENT_URL ${content.url} cannot be used: ${faultOf(fault)}. ${remedy}`;
+      return new StoreError(error.failure, text, { cause: error });
     }
   }
 }

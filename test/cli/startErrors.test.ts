@@ -230,9 +230,9 @@ describe("a service that cannot start", () => {
     await chmod(directory, 0o755);
     const child = Bun.spawn([process.execPath, "-e", LOCK_AS_ORDINARY_USER, closed], { stdout: "pipe" });
     const error = JSON.parse(await new Response(child.stdout).text());
-    expect(directoryError("DATA_DIR", closed, error).message).toContain(
-      `DATA_DIR ${closed} cannot be used: this user may not read or write there (EACCES)`,
-    );
+    expect(
+      directoryError({ variable: "DATA_DIR", value: closed, files: ["lock.db"] }, error).message,
+    ).toContain(`DATA_DIR ${closed} cannot be used: this user may not read or write there (EACCES)`);
   });
 
   test("and a command for a DATA_DIR that this user may not look into says so, not that there is no log", async () => {

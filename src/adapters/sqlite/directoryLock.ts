@@ -8,7 +8,8 @@ export interface DirectoryLock extends Disposable {
   release(): void;
 }
 
-const LOCK_FILE = "lock.db";
+/** The name of the file to lock. */
+export const LOCK_FILE = "lock.db";
 /** How long to wait: a process that checks the lock holds it for a moment, and so does a service about to end. */
 const WAIT_MS_MAX = 1_000;
 
@@ -25,7 +26,10 @@ export function lockDirectory(directory: string): DirectoryLock | null {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   // SQLite would only say that it cannot open a file; this says why.
   accessSync(directory, constants.W_OK | constants.X_OK);
-  const db = new DatabaseSync(lockPathOf(directory));
+  const path = lockPathOf(directory);
+  // Of a file that it may only read, SQLite would let two processes hold the lock.
+  if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK);
+  const db = new DatabaseSync(path);
   if (isRefused(db, `PRAGMA busy_timeout = ${WAIT_MS_MAX}; BEGIN EXCLUSIVE`)) {
     db.close();
     return null;

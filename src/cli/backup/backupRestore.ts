@@ -3,7 +3,6 @@ import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyFile.ts";
 import { syncFolder, writeDurably } from "../../adapters/directory/durableFile.ts";
-import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { load, transact } from "../../commands/transact.ts";
@@ -17,6 +16,7 @@ import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
+import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -216,7 +216,7 @@ export const backupRestore: Command = {
     // Checked before anything is created.
     await readBackupFacts(from);
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
-    using lock = lockDirectory(config.dataDir);
+    using lock = lockDataDirectory(config.dataDir);
     if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
     const { facts, files, bytes, hasKey } = await restore(config, from);
     const { createdAt, logId } = facts;

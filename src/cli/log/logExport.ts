@@ -4,7 +4,6 @@ import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
 import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
 import { createDirectoryAtomically } from "../../adapters/directory/createDirectoryAtomically.ts";
-import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordBackupOrExport } from "../../commands/instance/recordBackupOrExport.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
@@ -17,6 +16,7 @@ import type { Position } from "../../ports/eventStore.ts";
 import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
+import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -142,7 +142,7 @@ export const logExport: Command = {
       contentDir === undefined ? null : { out, from: contentDirectory(config), target: contentDir };
     // Held to the end, so no service starts on a log that is moving away.
     const isFreezing = invocation.option("freeze") !== undefined;
-    using lock = isFreezing && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
+    using lock = isFreezing && isEmbedded(config) ? lockDataDirectory(config.dataDir) : null;
     return await withLog(config, async (open) => {
       const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
       const written = await writeOut(open, out);

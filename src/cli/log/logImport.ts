@@ -1,6 +1,5 @@
 import { mkdirSync } from "node:fs";
 import { readLines } from "../../adapters/directory/compressedLineFile.ts";
-import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import {
   type ExportEnd,
   ExportError,
@@ -15,6 +14,7 @@ import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
+import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
@@ -80,7 +80,7 @@ async function requireExport(file: string): Promise<void> {
 /** Imports into the store of DATA_DIR or STORE_URL, with exclusive use of it. */
 async function importAlone(config: Config, file: string): Promise<Imported & { readonly logId: string }> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  using lock = lockDirectory(config.dataDir);
+  using lock = lockDataDirectory(config.dataDir);
   if (lock === null && isEmbedded(config)) {
     throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
   }

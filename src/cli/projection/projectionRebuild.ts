@@ -1,6 +1,6 @@
-import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import type { ReadingProgress } from "../../readModels/logReadProgress.ts";
 import { type RebuildResult, rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
+import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
 import type { Command, Invocation } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
@@ -13,7 +13,7 @@ async function rebuildNamed(
   signal: AbortSignal,
   onProgress: (progress: ReadingProgress) => void,
 ): Promise<readonly RebuildResult[]> {
-  using lock = lockDirectory(invocation.config.dataDir);
+  using lock = lockDataDirectory(invocation.config.dataDir);
   const fresh = invocation.option("fresh") !== undefined;
   const wanted = { projections: projectionsNamed(invocation), owner: lock !== null, fresh };
   return await withLog(

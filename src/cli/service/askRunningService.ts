@@ -1,7 +1,7 @@
 import { get } from "node:http";
-import { isDirectoryLocked } from "../../adapters/sqlite/directoryLock.ts";
 import { readAtMost } from "../../kernel/byteBuffer.ts";
 import { parseJson } from "../../kernel/text/json.ts";
+import { isDataDirectoryLocked } from "../../service/dataDirectoryLock.ts";
 import { type ServiceAddress, serviceAddress } from "../../service/localControlServer.ts";
 
 /** Far more than a service has to say. The address comes from a file, so anybody may be answering. */
@@ -28,7 +28,7 @@ export async function askRunningService(
   const body = address && (await answerOf(address, path, timeoutMs));
   if (body !== null) return { kind: "answered", body };
   // Checked last: a service that is just starting must find the lock free.
-  if (!isDirectoryLocked(dataDir)) return { kind: "none" };
+  if (!isDataDirectoryLocked(dataDir)) return { kind: "none" };
   return { kind: address === null ? "busy" : "silent" };
 }
 

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { join } from "node:path";
 import { eventsBetween as offsetsBetween } from "../../adapters/eventstoredb/eventsBetween.ts";
 import { eventsBetween as positionsBetween } from "../../adapters/sqlite/logPosition.ts";
@@ -33,34 +33,44 @@ export interface OpenStoreOptions
   readonly inOrder?: boolean;
 }
 
+/** The log's file, and those that SQLite keeps beside it while the log is open. */
+const LOG_FILES = ["events.db", "events.db-wal", "events.db-shm"];
+
 /** Opens the log that STORE_URL names. */
 export async function openStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  { cacheKib, inOrder = false, evenIfFaulty = false, writingThreads = "caller" }: OpenStoreOptions = {},
+  options: OpenStoreOptions = {},
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
-  if (isEmbedded(config)) {
-    const directory = storeUrl.slice("file:".length);
-    requireRestored(directory);
-    // Always in order: its appends wait in line.
-    const path = join(directory, "events.db");
-    try {
-      const cache = cacheKib === undefined ? {} : { cacheKib };
-      const store = openSqliteEventStore({ path, timeoutMs, evenIfFaulty, writingThreads, ...cache });
-      if (writingThreads !== "caller") await flushOrClose(store);
-      return store;
-    } catch (error) {
-      if (error instanceof StoreError) throw error;
-      throw directoryError("STORE_URL", storeUrl, error);
-    }
-  }
+  // Always in order: its appends wait in line.
+  if (isEmbedded(config)) return openEmbeddedStore(config, options);
   requireEncodedUser(storeUrl);
   // Loaded only if needed: the client and its gRPC stack would add a third of a second to each start.
   const { connectEventStoreDb } = await import("../../adapters/eventstoredb/eventStoreDb.ts");
   try {
-    return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
+    return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder: options.inOrder ?? false });
   } catch (error) {
     throw error instanceof StoreError ? storeError(config, error) : connectionStringError(error);
+  }
+}
+
+async function openEmbeddedStore(
+  { storeUrl, storeTimeoutMs: timeoutMs }: Pick<Config, "storeUrl" | "storeTimeoutMs">,
+  { cacheKib, evenIfFaulty = false, writingThreads = "caller" }: OpenStoreOptions,
+): Promise<EventStore> {
+  const directory = storeUrl.slice("file:".length);
+  requireRestored(directory);
+  const path = join(directory, "events.db");
+  try {
+    // SQLite opens a log that it may only read, and then every append fails.
+    if (writingThreads !== "caller" && existsSync(path)) accessSync(path, constants.W_OK);
+    const cache = cacheKib === undefined ? {} : { cacheKib };
+    const store = openSqliteEventStore({ path, timeoutMs, evenIfFaulty, writingThreads, ...cache });
+    if (writingThreads !== "caller") await flushOrClose(store);
+    return store;
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    throw directoryError({ variable: "STORE_URL", value: storeUrl, files: LOG_FILES }, error);
   }
 }
 

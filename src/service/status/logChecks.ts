@@ -9,6 +9,7 @@ import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrapWorkspace.ts";
 import type { Config } from "../config/config.ts";
+import { ConfigError } from "../config/configError.ts";
 import { ageText } from "./ageText.ts";
 import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
@@ -67,7 +68,8 @@ async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
 /** A log that cannot be read; `otherwise` says what to do if neither its store calls it damaged nor its disk is full. */
 export function unreadableLog(error: Error, config: Pick<Config, "storeUrl">, otherwise: string): Check {
   // The text itself says what to do.
-  if (error instanceof DiskFullError) return failed("log", error.message, null);
+  if (error instanceof DiskFullError || error instanceof ConfigError)
+    return failed("log", error.message, null);
   const isFull = isEmbedded(config) && isDiskFull(error, config.storeUrl.slice("file:".length));
   const remedy = isFull ? MAKE_ROOM : otherwise;
   return failed("log", error.message, error instanceof DamagedLogError ? DAMAGED_LOG_REMEDY : remedy);

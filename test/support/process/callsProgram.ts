@@ -1,7 +1,10 @@
 import { runCommandLine } from "../../../src/cli/program/runCommandLine.ts";
 import type { CommandCall, CommandCallResult } from "./runCalls.ts";
 
-/** A program that takes command-line calls as JSON, makes them one after another and prints their results. */
+/**
+ * A program that takes command-line calls as JSON, makes them one after another, as the user of the given id if there is one, and
+ * prints their results.
+ */
 const calls = JSON.parse(process.argv[2] ?? "[]") as readonly CommandCall[];
 const initialCwd = process.cwd();
 
@@ -23,6 +26,8 @@ async function runCall({ words, cwd = initialCwd, env = {} }: CommandCall): Prom
 }
 
 process.umask(0o077);
+const [, , , user] = process.argv;
+if (user !== undefined) process.setuid?.(Number(user));
 const results: CommandCallResult[] = [];
 for (const call of calls) results.push(await runCall(call));
 await Bun.write(Bun.stdout, JSON.stringify(results));

@@ -19,9 +19,19 @@ export interface CommandCallResult {
 
 const PROGRAM = join(import.meta.dir, "callsProgram.ts");
 
-/** Makes calls one after another in one process: most of the time of a process goes into loading the program. */
-export async function runCalls(calls: readonly CommandCall[]): Promise<readonly CommandCallResult[]> {
-  const child = Bun.spawn([process.execPath, PROGRAM, JSON.stringify(calls)], {
+/** The user id that root gives up its own for, so that the rights of files bind it: `nobody`. */
+export const ORDINARY_USER = 65_534;
+
+/**
+ * Makes calls one after another in one process: most of the time of a process goes into loading the program.
+ * `asOrdinaryUser`: as {@link ORDINARY_USER} if root runs the tests.
+ */
+export async function runCalls(
+  calls: readonly CommandCall[],
+  { asOrdinaryUser = false } = {},
+): Promise<readonly CommandCallResult[]> {
+  const user = asOrdinaryUser && process.getuid?.() === 0 ? [String(ORDINARY_USER)] : [];
+  const child = Bun.spawn([process.execPath, PROGRAM, JSON.stringify(calls), ...user], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...recordingEnv() },
     stdin: "ignore",
     stdout: "pipe",

@@ -1,0 +1,25 @@
+import {
+  type DirectoryLock,
+  isDirectoryLocked,
+  LOCK_FILE,
+  lockDirectory,
+} from "../adapters/sqlite/directoryLock.ts";
+import { directoryError } from "./startupErrors.ts";
+
+function withReason<Result>(dataDir: string, use: (directory: string) => Result): Result {
+  try {
+    return use(dataDir);
+  } catch (error) {
+    throw directoryError({ variable: "DATA_DIR", value: dataDir, files: [LOCK_FILE] }, error);
+  }
+}
+
+/** {@link lockDirectory} of DATA_DIR. Throws why it cannot be locked, and what to do. */
+export function lockDataDirectory(dataDir: string): DirectoryLock | null {
+  return withReason(dataDir, lockDirectory);
+}
+
+/** {@link isDirectoryLocked} of DATA_DIR. Throws why nobody can tell, and what to do. */
+export function isDataDirectoryLocked(dataDir: string): boolean {
+  return withReason(dataDir, isDirectoryLocked);
+}
