@@ -8,6 +8,9 @@ export type RelayReport = OutageReport<RelayFault>;
 /** Reports on the relay. A connection may fail once, but a refused login stays refused until somebody fixes it. */
 export class RelayOutageReports extends OutageReports<RelayFault> {
   constructor(clock: Pick<Clock, "monotonicMs">, tell: (report: RelayReport) => void) {
-    super(clock, tell, ({ trouble }) => trouble !== "login_refused");
+    super(clock, tell, {
+      isPassing: ({ trouble }) => trouble !== "login_refused",
+      kindOf: ({ trouble }) => trouble,
+    });
   }
 }

@@ -97,10 +97,10 @@ export function relayLog(
     const forSeconds = Math.round(report.forMs / SECOND_MS);
     const facts = { relay, forSeconds, attempts: report.attempts, waiting };
     if (report.kind === "ended") logger.info(facts, "the relay takes mail again");
-    else
-      logger.warn(
-        { ...facts, reason: report.fault.reason },
-        `still: ${TROUBLES[report.fault.trouble].join(": ")}`,
-      );
+    else {
+      const { trouble, reason } = report.fault;
+      const when = report.kind === "changed" ? "now" : "still";
+      logger.warn({ ...facts, reason }, `${when}: ${TROUBLES[trouble].join(": ")}`);
+    }
   };
 }

@@ -54,6 +54,25 @@ describe("reports of relay outages", () => {
     expect(kinds()).toEqual(["began"]);
   });
 
+  test("come at once when the trouble becomes another one, and once a minute if it changes back and forth", () => {
+    const { outageReports, faults, reports, kinds } = world();
+    const refused = { trouble: "login_refused", reason: "535" } as const;
+    faults(5, 1_000);
+    outageReports.fault(refused);
+    expect(reports.at(-1)).toEqual({ kind: "changed", fault: refused, forMs: 5_000, attempts: 6 });
+    for (let times = 0; times < 29; times += 1) {
+      faults(1, 1_000);
+      outageReports.fault(refused);
+    }
+    expect(kinds()).toEqual(["began", "changed"]);
+    faults(32, 1_000);
+    expect(kinds()).toEqual(["began", "changed", "lasts"]);
+    outageReports.success();
+    faults(3, 100);
+    outageReports.fault(refused);
+    expect(kinds().slice(3)).toEqual(["ended", "began", "changed"]);
+  });
+
   test("start over after an end", () => {
     const { outageReports, faults, kinds } = world();
     faults(5, 10);
