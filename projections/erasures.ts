@@ -1,5 +1,6 @@
 import { erasureCodec } from "../src/domain/erasure/events.ts";
-import { firstRow, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
+import { type EpochMs, epochMs, rfc3339 } from "../src/kernel/time.ts";
+import { allRows, firstRow, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
 import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
 import { atOf, idOf, type Projection } from "./projection.ts";
@@ -85,6 +86,23 @@ function openErasuresOf(db: ReadDatabase, workspaceId: string, without: string):
   return ["requested", "applied"].flatMap((status) =>
     db.all(sql, workspaceId, status, without).map(({ id }) => ({ id: String(id), workspaceId })),
   );
+}
+
+/** A request that is not completed. */
+interface OpenErasure extends WorkRow {
+  /** RFC 3339. */
+  readonly createdAt: string;
+}
+
+/** Requests of all workspaces that were made before a time and are not completed, the oldest first. */
+export function overdueErasures(db: ReadDatabase, before: EpochMs, max: number): readonly OpenErasure[] {
+  const sql = `SELECT id, workspace_id AS workspaceId, created_at AS createdAt
+    FROM erasures INDEXED BY erasures_open WHERE status <> 'completed' AND status = ? AND created_at < ?
+    ORDER BY created_at LIMIT ? + 0`;
+  const found = ["requested", "applied"].flatMap((status) =>
+    allRows<OpenErasure>(db, sql, status, rfc3339(before), max),
+  );
+  return found.sort((one, other) => epochMs(one.createdAt) - epochMs(other.createdAt)).slice(0, max);
 }
 
 /** Whether other requests are still waiting to be applied. */

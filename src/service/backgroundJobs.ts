@@ -35,6 +35,7 @@ import { contentLog } from "./logLines/contentLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { diskWatch } from "./status/diskWatch.ts";
+import { ERASURE_INTERRUPTED } from "./status/erasureChecks.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 
 /** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */
@@ -259,7 +260,7 @@ function workOnErasures(
     deps,
     worker: newId(),
     random: Math.random,
-    onTrouble: workerErrorLog({ logger, text: "work on an erasure was interrupted", idField: "id" }),
+    onTrouble: workerErrorLog({ logger, text: ERASURE_INTERRUPTED, idField: "id" }),
   };
   const emails = readers.reader("emails");
   const waitUntilCaughtUp = async (name: string) =>

@@ -10,6 +10,7 @@ import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.t
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
+import { countOverdueErasures } from "../status/erasureChecks.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
 import type { Histogram } from "./histogram.ts";
 import { processMetrics } from "./processMetrics.ts";
@@ -93,6 +94,11 @@ function stateMetrics(
       "postledger_webhook_deliveries_due",
       `Webhook deliveries that should be attempted by now; ${DUE_MAX} at most.`,
       dueIn(readers.reader("webhook-deliveries"), countDueWebhooks, deps.clock),
+    ),
+    gauge(
+      "postledger_erasures_overdue",
+      `Requests to erase a person that have been open for more than 15 minutes; ${DUE_MAX} at most.`,
+      dueIn(readers.reader("erasures"), countOverdueErasures, deps.clock),
     ),
   ];
 }

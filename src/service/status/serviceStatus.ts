@@ -19,6 +19,7 @@ import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
 import { allChecks } from "./allChecks.ts";
 import { type Check, ok, warning } from "./check.ts";
+import { erasureChecks } from "./erasureChecks.ts";
 import { logChecks, unreadableLog } from "./logChecks.ts";
 import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
 import { webhookEndpointChecks } from "./webhookEndpointChecks.ts";
@@ -69,6 +70,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
       },
       workers: () => [
         workersCheck(options),
+        ...erasureChecks(readers.reader("erasures"), deps.clock.now()),
         ...webhookEndpointChecks(() => readers.reader("webhook-deliveries"), deps.clock.now()),
       ],
     });
