@@ -294,7 +294,13 @@ describe("a service that cannot start", () => {
 });
 
 describe("a service that starts warns", () => {
-  const nothing = { hasBootstrapKey: false, isWithoutWorkspace: false, held: null, isGreeted: false };
+  const nothing = {
+    hasBootstrapKey: false,
+    isWithoutWorkspace: false,
+    held: null,
+    isGreeted: false,
+    descriptorLimit: null,
+  };
   const warnings = (env: Readonly<Record<string, string>>) =>
     startupWarnings(readConfig({ SMTP_URL: "outbox:", ...env }), nothing);
 
@@ -360,6 +366,14 @@ describe("a service that starts warns", () => {
   test("of mail that is held since the log was restored", () => {
     const held = "unfinished work is held";
     expect(startupWarnings(readConfig({ SMTP_URL: "outbox:" }), { ...nothing, held })).toEqual([held]);
+  });
+
+  test("of a low limit of file descriptors", () => {
+    const settings = readConfig({ SMTP_URL: "outbox:" });
+    expect(startupWarnings(settings, { ...nothing, descriptorLimit: 4_096 })).toEqual([]);
+    expect(startupWarnings(settings, { ...nothing, descriptorLimit: 1_024 })).toEqual([
+      expect.stringMatching(/^1024 files and connections .*To do: .*LimitNOFILE=65536/),
+    ]);
   });
 
   test("of the key of a first run for as long as it is there, unless the greeting has said so", () => {

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { createLogger } from "../../adapters/pino/logger.ts";
+import { descriptorLimit } from "../../adapters/system/descriptorLimit.ts";
 import { endWindows } from "../../kernel/logRateLimit.ts";
 import { sleep } from "../../kernel/sleep.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
@@ -25,7 +26,12 @@ export async function runService(config: Config): Promise<void> {
   if (app.submission !== null) logger.info(app.submission, "taking mail over SMTP");
   if (app.inbound !== null) logger.info(app.inbound, "taking mail that comes back");
   if (app.metrics !== null) logger.info({ url: new URL("/metrics", app.metrics).href }, "answering metrics");
-  for (const warning of startupWarnings(config, { ...app, isGreeted })) logger.warn(warning);
+  for (const warning of startupWarnings(config, {
+    ...app,
+    isGreeted,
+    descriptorLimit: descriptorLimit(),
+  }))
+    logger.warn(warning);
   const signal = await stopAsked;
   logDrain(config, logger, { app, signal });
   await app.stop();

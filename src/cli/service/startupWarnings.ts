@@ -7,10 +7,13 @@ import {
 } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
 import type { RunningApp } from "../../service/startApp.ts";
+import { DESCRIPTORS_REMEDY, lowDescriptorLimit } from "../../service/status/descriptorCheck.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
   /** Whether the banner was shown, which already tells about what is left from a first run. */
   readonly isGreeted: boolean;
+  /** How many files and connections may be open at once; null if nobody knows. */
+  readonly descriptorLimit: number | null;
 }
 
 /** What works but should be changed: a sentence each for the log. */
@@ -26,7 +29,7 @@ export function startupWarnings(
     | "isOutboxByDefault"
     | "misspelt"
   >,
-  { hasBootstrapKey, isWithoutWorkspace, held, isGreeted }: Started,
+  { hasBootstrapKey, isWithoutWorkspace, held, isGreeted, descriptorLimit }: Started,
 ): readonly string[] {
   const warnings: string[] = [...config.misspelt];
   if (config.isOutboxByDefault && !isGreeted) {
@@ -39,6 +42,8 @@ export function startupWarnings(
       `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES names a proxy with TLS: keys and mail can be read in transit. Put a proxy with TLS in front`,
     );
   }
+  const fewDescriptors = lowDescriptorLimit(descriptorLimit);
+  if (fewDescriptors !== null) warnings.push(`${fewDescriptors}. To do: ${DESCRIPTORS_REMEDY}`);
   if (held !== null) warnings.push(held);
   if (config.masterKeyPrevious !== null) {
     warnings.push(

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { descriptorLimit } from "../../adapters/system/descriptorLimit.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { counter, gauge, type Metric } from "./prometheusText.ts";
 
@@ -40,10 +41,10 @@ function single(name: string, help: string, value: number): Metric {
 /** None on systems other than Linux. */
 function descriptorMetrics(): readonly Metric[] {
   try {
-    const max = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    const max = descriptorLimit();
     return [
       single("process_open_fds", "Open file descriptors.", readdirSync("/proc/self/fd").length),
-      ...(max === undefined ? [] : [single("process_max_fds", "Limit of file descriptors.", Number(max))]),
+      ...(max === null ? [] : [single("process_max_fds", "Limit of file descriptors.", max)]),
     ];
   } catch {
     return [];

@@ -1,6 +1,7 @@
 import { version } from "../../../package.json";
 import { countReady } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
+import { descriptorLimit } from "../../adapters/system/descriptorLimit.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { invariant } from "../../kernel/assert.ts";
@@ -19,6 +20,7 @@ import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
 import { allChecks } from "./allChecks.ts";
 import { type Check, ok, warning } from "./check.ts";
+import { descriptorChecks } from "./descriptorCheck.ts";
 import { erasureChecks } from "./erasureChecks.ts";
 import { logChecks, unreadableLog } from "./logChecks.ts";
 import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
@@ -61,6 +63,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
       service: [
         serviceCheck(options, startedAt),
         configurationCheck(config),
+        ...descriptorChecks(descriptorLimit()),
         ...submissionChecks(options),
         ...returnedMailChecks(options),
       ],

@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { COMMAND_LINE } from "../support/process/program.ts";
+import { commandEnv, runCommand } from "../support/process/runCommand.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS = 60_000;
+
+test.skipIf(process.platform !== "linux")(
+  "a service that may open few files says so at its start, and doctor repeats it",
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const serve = ["sh", "-c", 'ulimit -n 1000 && exec "$@"', "sh", ...COMMAND_LINE, "serve"];
+    const env = { ...commandEnv(dataDir), PORT: "0", LOG_LEVEL: "warn", LOG_FORMAT: "json" };
+    const child = Bun.spawn(serve, { env, stdout: "ignore", stderr: "pipe" });
+    try {
+      let log = "";
+      const reading = (async () => {
+        for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) log += text;
+      })();
+      await until(
+        () => log.includes("1000 files and connections may be open at once"),
+        "the warning",
+        TEST_MS,
+      );
+      const { json } = await runCommand(["doctor", "--json"], dataDir);
+      expect(json).toContainEqual({
+        name: "file descriptors",
+        status: "warning",
+        detail: expect.stringMatching(/^1000 files and connections may be open at once, fewer than 4096/),
+        action: expect.stringContaining("LimitNOFILE=65536"),
+      });
+      child.kill("SIGTERM");
+      await reading;
+      expect(await child.exited).toBe(0);
+    } finally {
+      child.kill("SIGKILL");
+      await rm(dataDir, { recursive: true });
+    }
+  },
+  TEST_MS,
+);
