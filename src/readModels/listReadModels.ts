@@ -10,6 +10,7 @@ import {
   openCatalog,
   type Verification,
 } from "./generations/generationCatalog.ts";
+import { missingFile } from "./generations/missingFile.ts";
 
 interface ListOptions {
   readonly store: EventStore;
@@ -27,7 +28,7 @@ export interface ReadModelListing {
   /** `<name>.<version>.<number>.db`. */
   readonly number: number | null;
   readonly file: string | null;
-  /** `absent`: nothing was built yet. `failed`: current, but stopped for the reason in `failure`. */
+  /** `absent`: nothing was built yet. `failed`: current, but stopped or without its file, as `failure` says. */
   readonly status: GenerationStatus | "failed" | "absent";
   /** Null while another process has the file locked, or if it can't be read. */
   readonly checkpoint: Position | null;
@@ -50,7 +51,9 @@ function listingOf(
   options: ListOptions,
   head: Position,
 ): ReadModelListing {
-  const { name, version, number, file, failure } = entry;
+  const { name, version, number, file } = entry;
+  const failure =
+    entry.failure ?? (entry.status === "current" ? missingFile(options.directory, entry) : null);
   const status = entry.status === "current" && failure !== null ? "failed" : entry.status;
   const listing = { name, version, number, file, status, failure } as const;
   // Its builder has the file locked, and nobody needs its figures before it is ready.

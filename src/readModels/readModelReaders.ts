@@ -29,6 +29,8 @@ export interface ReaderStatus {
   /** Live, and at the head of the log at the follower's last report. */
   readonly isCaughtUp: boolean;
   readonly failure: string | null;
+  /** The name of the open file; null if none was opened yet. */
+  readonly file: string | null;
 }
 
 /** Whether the rows have what a waiting caller needs. */
@@ -272,8 +274,8 @@ export function openReaders(options: ReadersOptions): Readers {
       return readerOf(slot, options, (db) => shareSnapshot(slot, db));
     },
     status: () =>
-      [...slots.values()].map(({ name, state, position, failure }) => {
-        return { name, state, position, failure, isCaughtUp: isCaughtUp && state === "live" };
+      [...slots.values()].map(({ name, state, position, failure, file = null }) => {
+        return { name, state, position, failure, file, isCaughtUp: isCaughtUp && state === "live" };
       }),
     position: (name) => slotNamed(name).position,
     noneWatchedUntil(position) {

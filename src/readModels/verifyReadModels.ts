@@ -14,6 +14,7 @@ import {
   type Verification,
 } from "./generations/generationCatalog.ts";
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
+import { missingFile } from "./generations/missingFile.ts";
 import { openCurrentToRead } from "./generations/openCurrentToRead.ts";
 import { createTemporaryDatabase, temporaryPath } from "./generations/temporaryDatabase.ts";
 import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
@@ -69,7 +70,8 @@ function openLive(options: VerifyOptions, catalog: Catalog, check: Check): ReadD
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) throw error;
     check.live = catalog.current(projection.name);
-    return `it could not be opened: ${error.message}`;
+    const missing = check.live && missingFile(options.directory, check.live);
+    return missing ?? `it could not be opened: ${error.message}`;
   }
 }
 

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { version } from "../../../package.json";
 import { countReady } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
@@ -11,6 +12,7 @@ import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
+import { missingFile } from "../../readModels/generations/missingFile.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
@@ -19,7 +21,7 @@ import { refusalRemedy, relayRemedy } from "../logLines/relayLogLines.ts";
 import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
 import { allChecks } from "./allChecks.ts";
-import { type Check, ok, warning } from "./check.ts";
+import { type Check, failed, ok, warning } from "./check.ts";
 import { descriptorChecks } from "./descriptorCheck.ts";
 import { erasureChecks } from "./erasureChecks.ts";
 import { logChecks, unreadableLog } from "./logChecks.ts";
@@ -132,8 +134,13 @@ async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<read
 }
 
 async function readModelChecks({ config, readers, deps }: StatusOptions): Promise<readonly Check[]> {
-  const checks = readers.status().map(async ({ name, state, position, isCaughtUp, failure }) => {
+  const directory = join(config.dataDir, "projections");
+  const checks = readers.status().map(async ({ name, state, position, isCaughtUp, failure, file }) => {
     if (failure !== null) return stoppedReadModel(name, failure, config);
+    // An open file works on after its removal, but no command finds it, and it is gone with the process.
+    const missing = file === null ? null : missingFile(directory, { name, file });
+    // The text itself says what to do.
+    if (missing !== null) return failed(`read model ${name}`, missing, null);
     if (isCaughtUp) return readModelLag(name, null, true);
     const projection = projections.find((one) => one.name === name);
     invariant(projection, "what is read is one of ours");
