@@ -34,8 +34,8 @@ import type { Config } from "./config/config.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
+import { ERASURE_INTERRUPTED } from "./status/checks/erasureChecks.ts";
 import { diskWatch } from "./status/diskWatch.ts";
-import { ERASURE_INTERRUPTED } from "./status/erasureChecks.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 
 /** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */

@@ -13,10 +13,10 @@ import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
-import { bootstrapKeyChecks } from "./status/bootstrapKeyChecks.ts";
-import { lastSealCheck } from "./status/logChecks.ts";
+import { bootstrapKeyChecks } from "./status/checks/bootstrapKeyChecks.ts";
+import { lastSealCheck } from "./status/checks/logChecks.ts";
+import { verificationChecks } from "./status/checks/readModelVerificationChecks.ts";
 import { readModelStates } from "./status/readModelStates.ts";
-import { verificationChecks } from "./status/readModelVerificationChecks.ts";
 
 /** How long to reuse what the overview looks up, which reads files and the log. */
 const UPKEEP_MS = 30 * SECOND_MS;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Check } from "../../src/service/status/check.ts";
+import type { Check } from "../../src/service/status/checks/check.ts";
 import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, setSystemTime, test } from "bun
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { certificateChecks } from "../../src/service/status/certificateChecks.ts";
+import { certificateChecks } from "../../src/service/status/checks/certificateChecks.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 
 const SUBMISSION = { host: "127.0.0.1", port: 587 };

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { erasures } from "../../projections/erasures.ts";
 import { MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { ReadDatabaseError } from "../../src/ports/readDatabase.ts";
-import { countOverdueErasures, erasureChecks } from "../../src/service/status/erasureChecks.ts";
+import { countOverdueErasures, erasureChecks } from "../../src/service/status/checks/erasureChecks.ts";
 import { emptyReadModel } from "../support/emptyReadModel.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestApp } from "../support/service.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { ReadDatabaseError } from "../../src/ports/readDatabase.ts";
-import { webhookEndpointChecks } from "../../src/service/status/webhookEndpointChecks.ts";
+import { webhookEndpointChecks } from "../../src/service/status/checks/webhookEndpointChecks.ts";
 import { emptyReadModel } from "../support/emptyReadModel.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestApp } from "../support/service.ts";

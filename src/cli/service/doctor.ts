@@ -5,15 +5,15 @@ import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
 import type { Config } from "../../service/config/config.ts";
-import { allChecks, type LogFindings } from "../../service/status/allChecks.ts";
-import { type Check, failed, ok, warning } from "../../service/status/check.ts";
-import { isDiskFull, MAKE_ROOM } from "../../service/status/diskFull.ts";
-import { logChecks, unreadableLog } from "../../service/status/logChecks.ts";
+import { allChecks, type LogFindings } from "../../service/status/checks/allChecks.ts";
+import { type Check, failed, ok, warning } from "../../service/status/checks/check.ts";
+import { logChecks, unreadableLog } from "../../service/status/checks/logChecks.ts";
 import {
   DAMAGED_CATALOG_REMEDY,
   readModelLag,
   stoppedReadModel,
-} from "../../service/status/readModelChecks.ts";
+} from "../../service/status/checks/readModelChecks.ts";
+import { isDiskFull, MAKE_ROOM } from "../../service/status/diskFull.ts";
 import type { ColouredLine } from "../output/terminalText.ts";
 import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";

@@ -7,7 +7,7 @@ import {
 } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
 import type { RunningApp } from "../../service/startApp.ts";
-import { DESCRIPTORS_REMEDY, lowDescriptorLimit } from "../../service/status/descriptorCheck.ts";
+import { DESCRIPTORS_REMEDY, lowDescriptorLimit } from "../../service/status/checks/descriptorCheck.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
   /** Whether the banner was shown, which already tells about what is left from a first run. */

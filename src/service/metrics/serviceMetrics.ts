@@ -10,7 +10,7 @@ import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.t
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
-import { countOverdueErasures } from "../status/erasureChecks.ts";
+import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
 import type { Histogram } from "./histogram.ts";
 import { processMetrics } from "./processMetrics.ts";

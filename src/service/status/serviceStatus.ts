@@ -20,13 +20,13 @@ import type { Config } from "../config/config.ts";
 import { refusalRemedy, relayRemedy } from "../logLines/relayLogLines.ts";
 import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
-import { allChecks } from "./allChecks.ts";
-import { type Check, failed, ok, warning } from "./check.ts";
-import { descriptorChecks } from "./descriptorCheck.ts";
-import { erasureChecks } from "./erasureChecks.ts";
-import { logChecks, unreadableLog } from "./logChecks.ts";
-import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
-import { webhookEndpointChecks } from "./webhookEndpointChecks.ts";
+import { allChecks } from "./checks/allChecks.ts";
+import { type Check, failed, ok, warning } from "./checks/check.ts";
+import { descriptorChecks } from "./checks/descriptorCheck.ts";
+import { erasureChecks } from "./checks/erasureChecks.ts";
+import { logChecks, unreadableLog } from "./checks/logChecks.ts";
+import { readModelLag, stoppedReadModel } from "./checks/readModelChecks.ts";
+import { webhookEndpointChecks } from "./checks/webhookEndpointChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;

@@ -12,7 +12,7 @@ import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { quotaDay, quotaStream } from "../../../src/domain/quota/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
-import type { Check } from "../../../src/service/status/check.ts";
+import type { Check } from "../../../src/service/status/checks/check.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";

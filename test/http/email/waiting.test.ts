@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Check } from "../../../src/service/status/check.ts";
+import type { Check } from "../../../src/service/status/checks/check.ts";
 import { startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import PostalMime from "postal-mime";
 import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
-import type { Check } from "../../../src/service/status/check.ts";
+import type { Check } from "../../../src/service/status/checks/check.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { callerOf, startTestApp, type TestApp } from "../../support/service.ts";
 

@@ -1,5 +1,5 @@
-import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, hasBootstrapKey } from "../bootstrapWorkspace.ts";
-import type { Config } from "../config/config.ts";
+import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, hasBootstrapKey } from "../../bootstrapWorkspace.ts";
+import type { Config } from "../../config/config.ts";
 import { type Check, warning } from "./check.ts";
 
 /** A warning for as long as the key of a first run is in its file. */

@@ -1,13 +1,13 @@
-import { bytesText } from "../../kernel/text/readableNumbers.ts";
-import { SECOND_MS } from "../../kernel/time.ts";
-import type { MailTransport } from "../../ports/mail/mailTransport.ts";
-import { openMalwareScanner } from "../adapters/openAttachmentInspector.ts";
-import { openContentStore } from "../adapters/openContentStore.ts";
-import { openMailTransport, openRelays } from "../adapters/openMailTransport.ts";
-import type { Config } from "../config/config.ts";
-import type { ContentLocation } from "../config/contentStoreConfig.ts";
-import { contentSettings } from "../logLines/contentLogLines.ts";
-import { relayRemedy } from "../logLines/relayLogLines.ts";
+import { bytesText } from "../../../kernel/text/readableNumbers.ts";
+import { SECOND_MS } from "../../../kernel/time.ts";
+import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
+import { openMalwareScanner } from "../../adapters/openAttachmentInspector.ts";
+import { openContentStore } from "../../adapters/openContentStore.ts";
+import { openMailTransport, openRelays } from "../../adapters/openMailTransport.ts";
+import type { Config } from "../../config/config.ts";
+import type { ContentLocation } from "../../config/contentStoreConfig.ts";
+import { contentSettings } from "../../logLines/contentLogLines.ts";
+import { relayRemedy } from "../../logLines/relayLogLines.ts";
 import { type Check, failed, ok } from "./check.ts";
 
 /** How long the relay may take to greet us and accept the login. */

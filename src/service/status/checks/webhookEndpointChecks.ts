@@ -1,8 +1,8 @@
-import { failingEndpoints } from "../../../projections/webhookDeliveries/queries.ts";
-import { FAILING_RULE } from "../../domain/webhook/failingRule.ts";
-import { counted } from "../../kernel/text/readableNumbers.ts";
-import { type EpochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
-import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
+import { failingEndpoints } from "../../../../projections/webhookDeliveries/queries.ts";
+import { FAILING_RULE } from "../../../domain/webhook/failingRule.ts";
+import { counted } from "../../../kernel/text/readableNumbers.ts";
+import { type EpochMs, HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
+import { type ReadDatabase, unlessUnavailable } from "../../../ports/readDatabase.ts";
 import { type Check, ok, warning } from "./check.ts";
 
 const NAME = "webhook endpoints";

@@ -1,7 +1,7 @@
-import { overdueErasures } from "../../../projections/erasures.ts";
-import { counted } from "../../kernel/text/readableNumbers.ts";
-import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
-import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
+import { overdueErasures } from "../../../../projections/erasures.ts";
+import { counted } from "../../../kernel/text/readableNumbers.ts";
+import { type EpochMs, MINUTE_MS } from "../../../kernel/time.ts";
+import { type ReadDatabase, unlessUnavailable } from "../../../ports/readDatabase.ts";
 import { type Check, ok, warning } from "./check.ts";
 
 const NAME = "erasures";

@@ -1,5 +1,5 @@
-import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
-import type { Config } from "../config/config.ts";
+import { diskSpaceOf } from "../../../adapters/system/diskSpace.ts";
+import type { Config } from "../../config/config.ts";
 import { bootstrapKeyChecks } from "./bootstrapKeyChecks.ts";
 import { certificateChecks } from "./certificateChecks.ts";
 import type { Check } from "./check.ts";

@@ -1,20 +1,20 @@
-import { readLastSeal } from "../../commands/audit/auditSealer.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
-import { formatTrouble } from "../../commands/instance/requireLogFormat.ts";
-import { DiskFullError } from "../../commands/storage/diskFullError.ts";
-import type { InstanceState } from "../../domain/instance/state.ts";
-import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
-import { epochMs, rfc3339 } from "../../kernel/time.ts";
-import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
-import { isEmbedded } from "../adapters/openStore.ts";
-import { hasWorkspace, WORKSPACE_REMEDY } from "../bootstrapWorkspace.ts";
-import type { Config } from "../config/config.ts";
-import { ConfigError } from "../config/configError.ts";
-import { ageText } from "./ageText.ts";
+import { readLastSeal } from "../../../commands/audit/auditSealer.ts";
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { formatTrouble } from "../../../commands/instance/requireLogFormat.ts";
+import { DiskFullError } from "../../../commands/storage/diskFullError.ts";
+import type { InstanceState } from "../../../domain/instance/state.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
+import { epochMs, rfc3339 } from "../../../kernel/time.ts";
+import { DamagedLogError, type EventStore } from "../../../ports/eventStore.ts";
+import { isEmbedded } from "../../adapters/openStore.ts";
+import { hasWorkspace, WORKSPACE_REMEDY } from "../../bootstrapWorkspace.ts";
+import type { Config } from "../../config/config.ts";
+import { ConfigError } from "../../config/configError.ts";
+import { ageText } from "../ageText.ts";
+import { isDiskFull, MAKE_ROOM } from "../diskFull.ts";
+import { heldDetail } from "../readiness.ts";
 import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
-import { isDiskFull, MAKE_ROOM } from "./diskFull.ts";
-import { heldDetail } from "./readiness.ts";
 
 function formatCheck(format: number): Check {
   const trouble = formatTrouble(format);

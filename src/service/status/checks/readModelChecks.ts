@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
-import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
-import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
-import type { BehindSince } from "../../readModels/behindSince.ts";
-import type { Config } from "../config/config.ts";
+import { UnreadableEventError } from "../../../kernel/event/eventCodec.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
+import { rfc3339, SECOND_MS } from "../../../kernel/time.ts";
+import type { BehindSince } from "../../../readModels/behindSince.ts";
+import type { Config } from "../../config/config.ts";
+import { isOutOfRoom, MAKE_ROOM } from "../diskFull.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
-import { isOutOfRoom, MAKE_ROOM } from "./diskFull.ts";
 
 /** What to do about a damaged catalog of the read models; the log itself is fine. */
 export const DAMAGED_CATALOG_REMEDY = `start the service (again), or run \`${POSTLEDGER} projection rebuild\` while none runs: the read models are rebuilt from the log, which is not damaged`;

@@ -1,4 +1,4 @@
-import type { MaintenanceCheck } from "../../http/dashboard/frame/dashboardOptions.ts";
+import type { MaintenanceCheck } from "../../../http/dashboard/frame/dashboardOptions.ts";
 /** One thing that `doctor` checked, through the service or without it. */
 export type Check = MaintenanceCheck;
 
