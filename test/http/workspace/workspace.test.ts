@@ -240,7 +240,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
           archive_attachments: true,
         });
         const back = await command("workspace", "limits", own.workspaceId, "--messages-per-day", "default");
-        expect(back.out).toMatch(/^messages-per-day {2}\d+$/m);
+        expect(back.out).toMatch(/^messages-per-day {2}\d+ {2}\(default of this environment\)$/m);
         expect(back.out).toContain("key-requests-per-second  12");
         expect((await get(own)).limits).toMatchObject({
           messages_per_day: 5_000,
