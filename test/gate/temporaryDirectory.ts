@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { freemem, tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -22,6 +22,8 @@ function hasRoom(): boolean {
  */
 export function makeTemporaryDirectory(): string {
   const directory = mkdtempSync(join(hasRoom() ? MEMORY_DIRECTORY : tmpdir(), "postledger-tests-"));
+  // Tests that act as another user get to what they have given them.
+  chmodSync(directory, 0o711);
   process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
