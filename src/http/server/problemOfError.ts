@@ -3,6 +3,7 @@ import { ChangeRateError } from "../../commands/resourceChangeRateLimit.ts";
 import { DiskFullError } from "../../commands/storage/diskFullError.ts";
 import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
+import { ContentStoreError } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { ScannerError } from "../../ports/malwareScanner.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
@@ -23,6 +24,8 @@ export function problemOf(error: unknown): Problem | null {
     return unavailable("the service is short of disk space; try again later");
   if (error instanceof ScannerError)
     return unavailable("the malware scanner gives no verdict on an attachment; try again later");
+  if (error instanceof ContentStoreError)
+    return unavailable("the content store is not available; try again later");
   if (error instanceof StoreError && error.failure !== "tooLarge")
     return unavailable("the store cannot be reached; try again");
   if (error instanceof ReadDatabaseError && error.failure !== "statement")
