@@ -1,5 +1,10 @@
 import { invariant } from "./assert.ts";
 
+/** The files of a content store by which it and the log know each other. */
+export const IDENTITY_FILE = "identity";
+export const LOG_FILE = "log";
+export const CONTENT_STORE_FILES: readonly string[] = [IDENTITY_FILE, LOG_FILE];
+
 /** Lower case only, because names in a store are case-sensitive and each thing must have one name. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SHA256 = /^[0-9a-f]{64}$/;

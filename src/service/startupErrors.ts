@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { basename, dirname } from "node:path";
 import { DiskFullError } from "../commands/storage/diskFullError.ts";
+import { CONTENT_STORE_FILES } from "../kernel/contentPath.ts";
 import { messageOf } from "../kernel/text/errorReason.ts";
 import { systemErrorCode, systemErrorText } from "../kernel/text/systemErrorText.ts";
 import { StoreError } from "../ports/eventStore.ts";
@@ -162,16 +163,16 @@ function storeHosts(url: string): string {
   return url.replace(/^[^:]+:\/\/(?:[^@]*@)?/, "").replace(/[/?].*$/s, "");
 }
 
-/** The files by which a content directory and a log know each other. */
-const CONTENT_FILES = ["identity", "log"];
-
 /** Why the content store cannot be used. */
 export function contentError({ content }: Pick<Config, "content">, error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
   const fault = error.cause ?? error;
   switch (content.kind) {
     case "directory":
-      return directoryError({ variable: "CONTENT_URL", value: content.url, files: CONTENT_FILES }, fault);
+      return directoryError(
+        { variable: "CONTENT_URL", value: content.url, files: CONTENT_STORE_FILES },
+        fault,
+      );
     case "s3": {
       // A bucket may come back in a moment; a directory depends on the setting.
       const remedy = "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key";

@@ -17,8 +17,8 @@ export function givenKeyOf(mail: ParsedMail): string | null {
 /**
  * The Idempotency-Key of each recipient's message. With one recipient, a key in the mail is used as it is, so it can be
  * looked up. Otherwise the key, or else the Message-ID, or else `ownKey`, is hashed together with the recipient. A
- * recipient who has a message under the other form of the given key keeps that: a client may repeat
- * a mail for some of its recipients, or for more. Throws `StoreError`.
+ * recipient who has a message under the other form of the given key keeps that: a client may repeat a mail for some of
+ * its recipients, or for more. Throws `StoreError`.
  */
 export async function recipientKeys(
   deps: Pick<Dependencies, "store" | "keys">,

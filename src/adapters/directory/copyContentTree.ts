@@ -1,14 +1,12 @@
 import type { Dirent } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isFolderName } from "../../kernel/contentPath.ts";
+import { CONTENT_STORE_FILES, isFolderName } from "../../kernel/contentPath.ts";
 import { type CopiedFile, copyBelow } from "./copyFile.ts";
 import { nullIfMissing, syncFolder } from "./durableFile.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_NAME = /^[0-9a-f]{64}$/;
-/** The files that name the content store and its log, the same as on S3. */
-const OWN_FILES = ["identity", "log"];
 /** How many files to copy at once, because each mostly waits for the disk. */
 const COPIES_MAX = 16;
 
@@ -27,7 +25,7 @@ async function folderNamesIn(path: string): Promise<readonly string[]> {
 export function isContentPath(path: string): boolean {
   const parts = path.split("/");
   const name = parts.pop() ?? "";
-  if (parts.length === 0) return OWN_FILES.includes(name);
+  if (parts.length === 0) return CONTENT_STORE_FILES.includes(name);
   return parts.length === 3 && parts.every(isFolderName) && FILE_NAME.test(name);
 }
 
@@ -41,7 +39,7 @@ async function* contentFolders(root: string, below = "", depth = 3): AsyncGenera
 
 /** The files of a content directory, as paths below it. May miss files written or removed meanwhile. */
 async function* contentFiles(root: string): AsyncGenerator<string> {
-  for (const name of OWN_FILES) yield name;
+  for (const name of CONTENT_STORE_FILES) yield name;
   for await (const folder of contentFolders(root)) {
     for (const { name } of await entriesIn(join(root, folder)))
       if (FILE_NAME.test(name)) yield join(folder, name);

@@ -3,8 +3,10 @@ import { dirname, join } from "node:path";
 import {
   filePath,
   folderPath,
+  IDENTITY_FILE,
   isFolderName,
   isTemporaryName,
+  LOG_FILE,
   ownerPath,
   sha256Of,
   temporaryName,
@@ -26,8 +28,6 @@ import {
   writeDurably,
 } from "./durableFile.ts";
 
-const IDENTITY_FILE = "identity";
-const LOG_FILE = "log";
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /** How often to recreate a folder that a clean-up removed just before a file was written into it. */

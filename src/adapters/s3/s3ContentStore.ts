@@ -1,7 +1,9 @@
 import {
   filePath,
   folderPath,
+  IDENTITY_FILE,
   isTemporaryName,
+  LOG_FILE,
   ownerPath,
   sha256Of,
   temporaryName,
@@ -63,9 +65,9 @@ export function s3ContentStore({
     orStoreError(() => removeBelow(bucket, path, only, options));
 
   return {
-    identity: () => orStoreError(() => settled(bucket, "identity", () => crypto.randomUUID(), settleMs)),
-    claimedBy: () => orStoreError(() => textOf(bucket, "log")),
-    claim: (logId) => orStoreError(() => settled(bucket, "log", () => logId, settleMs)),
+    identity: () => orStoreError(() => settled(bucket, IDENTITY_FILE, () => crypto.randomUUID(), settleMs)),
+    claimedBy: () => orStoreError(() => textOf(bucket, LOG_FILE)),
+    claim: (logId) => orStoreError(() => settled(bucket, LOG_FILE, () => logId, settleMs)),
     now: () => orStoreError(() => clockOf(bucket)),
     async put(folder, bytes, options) {
       const sha256 = sha256Of(bytes);
@@ -139,7 +141,7 @@ async function settled(
 
 /** The server's time, from the Date of any answer. */
 async function clockOf({ requests, prefix, deadline }: Bucket): Promise<number> {
-  const request = { method: "HEAD", key: `${prefix}identity`, expected: [NOT_FOUND] } as const;
+  const request = { method: "HEAD", key: prefix + IDENTITY_FILE, expected: [NOT_FOUND] } as const;
   const { date } = await requests.send(request, deadline());
   if (Number.isNaN(date)) throw new Error("the S3 server sends no Date");
   return date;

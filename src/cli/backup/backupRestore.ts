@@ -13,7 +13,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
-import { RESTORING } from "../../service/adapters/openStore.ts";
+import { LOG_FILES, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
@@ -67,7 +67,7 @@ function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
   const found = readdirSync(config.dataDir).filter((name) => !NO_DATA.has(name) && name !== RESTORING);
   if (found.length > 0) refuse(`DATA_DIR is not empty: there is ${found[0]}`);
   // A write-ahead log that another log has left would be applied to ours.
-  const ofLog = ["", "-wal", "-shm"].map((ending) => logPath(config) + ending).find(existsSync);
+  const ofLog = LOG_FILES.map((name) => join(dirname(logPath(config)), name)).find(existsSync);
   if (ofLog !== undefined) refuse(`there is a log already: ${ofLog}`);
   const { content } = config;
   if (content.kind !== "directory") return;

@@ -1,6 +1,7 @@
 import { type Stats, statSync } from "node:fs";
-import { join } from "node:path";
-import { isEmbedded } from "../../service/adapters/openStore.ts";
+import { dirname, join } from "node:path";
+import { CONTENT_STORE_FILES } from "../../kernel/contentPath.ts";
+import { isEmbedded, LOG_FILES } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { logPath } from "./dataDirectory.ts";
@@ -15,17 +16,15 @@ const IN_DATA_DIR = [
   "erased-content.json",
   "projections/catalog.db",
 ];
-const IN_CONTENT_DIRECTORY = ["identity", "log"];
+
 type Locations = Pick<Config, "dataDir" | "storeUrl" | "content">;
 
 function ownFiles(config: Locations): readonly string[] {
   const { dataDir, content } = config;
   return [
     ...IN_DATA_DIR.map((name) => join(dataDir, name)),
-    ...(content.kind === "directory"
-      ? IN_CONTENT_DIRECTORY.map((name) => join(content.directory, name))
-      : []),
-    ...(isEmbedded(config) ? ["", "-wal", "-shm"].map((ending) => logPath(config) + ending) : []),
+    ...(content.kind === "directory" ? CONTENT_STORE_FILES.map((name) => join(content.directory, name)) : []),
+    ...(isEmbedded(config) ? LOG_FILES.map((name) => join(dirname(logPath(config)), name)) : []),
   ];
 }
 

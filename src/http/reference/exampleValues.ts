@@ -1,3 +1,4 @@
+import { DELIVERY_POLICY } from "../../domain/email/delivery/deliveryPolicy.ts";
 import type { Json } from "../../kernel/text/json.ts";
 
 export const EXAMPLE_ID = "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a";
@@ -75,7 +76,7 @@ export const EXAMPLE_MEMBERS: Readonly<Record<string, Json>> = {
         sequence: 1,
         attempt: 1,
         transport: "smtp",
-        lease_ms: 120_000,
+        lease_ms: DELIVERY_POLICY.leaseMs,
       },
       {
         ...{ type: "sent", at: EXAMPLE_TIME, sequence: 2, attempt: 1, transport: "smtp" },

@@ -34,7 +34,7 @@ export interface OpenStoreOptions
 }
 
 /** The log's file, and those that SQLite keeps beside it while the log is open. */
-const LOG_FILES = ["events.db", "events.db-wal", "events.db-shm"];
+export const LOG_FILES = ["events.db", "events.db-wal", "events.db-shm"];
 
 /** Opens the log that STORE_URL names. */
 export async function openStore(

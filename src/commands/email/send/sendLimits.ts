@@ -48,8 +48,11 @@ export async function returnLimits(
   send: PreparedSend,
   { unit }: ReservedLimits,
 ): Promise<void> {
-  if (unit !== NO_UNIT) await deps.quota.returnUnit(send.workspaceId, unit);
-  await releaseFiles(deps, send);
+  try {
+    if (unit !== NO_UNIT) await deps.quota.returnUnit(send.workspaceId, unit);
+  } finally {
+    await releaseFiles(deps, send);
+  }
 }
 
 /** Accepts a send that holds what it needs of the limits, and returns that unless it was used. */

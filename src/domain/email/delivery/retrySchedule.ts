@@ -6,7 +6,10 @@ import type { RecordedAttemptResult } from "./encryptRelayReply.ts";
 
 /** Up to this share of a delay is added at random, so messages deferred together are not retried together. */
 const JITTER_MAX = 0.2;
-/** The longest wait after an attempt that does not count, unless the first or the longest wait of the policy is set otherwise. */
+/**
+ * The longest wait after an attempt that does not count, unless the first or the longest wait of the policy is set
+ * otherwise.
+ */
 const RELAY_RETRY_MS_MAX = 15 * MINUTE_MS;
 
 /** The longest possible wait between a deferred attempt and the next. */

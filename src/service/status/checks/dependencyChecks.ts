@@ -53,7 +53,7 @@ export async function scannerChecks(config: Config): Promise<readonly Check[]> {
 }
 
 /** What a check calls the content store. */
-function contentLocation(content: ContentLocation): string {
+function contentStoreName(content: ContentLocation): string {
   switch (content.kind) {
     case "directory":
       return "directory";
@@ -64,7 +64,7 @@ function contentLocation(content: ContentLocation): string {
 
 /** Asks the content store for its id and its clock. */
 export async function contentCheck(config: Config): Promise<Check> {
-  const name = `content (${contentLocation(config.content)})`;
+  const name = `content (${contentStoreName(config.content)})`;
   try {
     const content = openContentStore(config);
     await content.identity();
