@@ -20,6 +20,7 @@ import { PipelinedAppends } from "./append/pipelinedAppends.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { catchUpSubscription } from "./read/catchUpSubscription.ts";
+import type { IsOwnEvent } from "./read/logFilters.ts";
 import { readLog } from "./read/readLog.ts";
 import { readLogHead } from "./read/readLogHead.ts";
 import { readForwards, readNewest } from "./read/streamReads.ts";
@@ -38,6 +39,8 @@ interface EventStoreDbOptions {
   readonly timeoutMs?: number;
   /** Whether appends reach the log in call order, although none waits for the one before. */
   readonly inOrder?: boolean;
+  /** Readers that ask for types get only these events. By default no other application uses the server. */
+  readonly isOwn?: IsOwnEvent;
 }
 
 /**
@@ -47,7 +50,7 @@ interface EventStoreDbOptions {
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
   const connection = openConnection(options.url);
   const pipelined = options.inOrder === true ? new PipelinedAppends(connection) : null;
-  return new EventStoreDb(options.url, connection, options.timeoutMs ?? TIMEOUT_MS, pipelined);
+  return new EventStoreDb({ timeoutMs: TIMEOUT_MS, isOwn: () => true, ...options }, connection, pipelined);
 }
 
 class EventStoreDb implements EventStore {
@@ -56,9 +59,8 @@ class EventStoreDb implements EventStore {
   private readonly conflicts = new ConflictRevisions();
 
   constructor(
-    private readonly url: string,
+    private readonly options: Required<Pick<EventStoreDbOptions, "url" | "timeoutMs" | "isOwn">>,
     private readonly connection: Connection,
-    private readonly timeoutMs: number,
     private readonly pipelined: PipelinedAppends | null,
   ) {}
 
@@ -89,14 +91,19 @@ class EventStoreDb implements EventStore {
 
   async *readAll(from: Position, filter: LogFilter, options?: CallOptions): AsyncGenerator<LogBatch> {
     this.requireOpen();
-    const reading = { from, filter, signal: this.closing.signal };
-    yield* readLog(this.connection.reads, reading, options?.timeoutMs ?? this.timeoutMs);
+    const reading = { from, filter, isOwn: this.options.isOwn, signal: this.closing.signal };
+    yield* readLog(this.connection.reads, reading, options?.timeoutMs ?? this.options.timeoutMs);
   }
 
   async *subscribe(from: Position, filter: LogFilter, signal: AbortSignal): AsyncGenerator<LogBatch> {
     this.requireOpen();
-    const reading = { from, filter, signal: AbortSignal.any([signal, this.closing.signal]) };
-    yield* catchUpSubscription(this.connection.reads, reading, this.timeoutMs);
+    const reading = {
+      from,
+      filter,
+      isOwn: this.options.isOwn,
+      signal: AbortSignal.any([signal, this.closing.signal]),
+    };
+    yield* catchUpSubscription(this.connection.reads, reading, this.options.timeoutMs);
   }
 
   head(options?: CallOptions): Promise<Position> {
@@ -113,7 +120,7 @@ class EventStoreDb implements EventStore {
   async *truncations(options?: CallOptions): AsyncGenerator<readonly Truncation[]> {
     this.requireOpen();
     const reading = { from: LOG_START, signal: this.closing.signal };
-    yield* readTruncations(this.connection.reads, reading, options?.timeoutMs ?? this.timeoutMs);
+    yield* readTruncations(this.connection.reads, reading, options?.timeoutMs ?? this.options.timeoutMs);
   }
 
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
@@ -121,13 +128,17 @@ class EventStoreDb implements EventStore {
     // The server checks its own files, and has no quick query for the result.
     if (depth === "quick") return [];
     const { signal } = this.closing;
-    return unexpectedStreamMetadata(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
+    return unexpectedStreamMetadata(
+      this.connection.reads,
+      { signal },
+      options?.timeoutMs ?? this.options.timeoutMs,
+    );
   }
 
   purge(options?: CallOptions): Promise<PurgeReport> {
     const { signal } = this.closing;
     return this.call({ timeoutMs: options?.timeoutMs ?? PURGE_TIMEOUT_MS }, (deadline) =>
-      scavenge(this.url, this.connection.reads, deadline, signal),
+      scavenge(this.options.url, this.connection.reads, deadline, signal),
     );
   }
 
@@ -170,7 +181,7 @@ class EventStoreDb implements EventStore {
     work: (deadline: Deadline) => Promise<Result>,
   ): Promise<Result> {
     this.requireOpen();
-    const result = work(deadlineIn(options?.timeoutMs ?? this.timeoutMs));
+    const result = work(deadlineIn(options?.timeoutMs ?? this.options.timeoutMs));
     const flight = this.inFlight.add(result);
     try {
       return await result;

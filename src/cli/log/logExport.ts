@@ -29,6 +29,8 @@ import { freezeAndSettle } from "./freezeAndSettle.ts";
 const STDOUT = "-";
 
 interface Written extends ExportEnd {
+  /** Events of other applications on the same server, which are not in the export. */
+  readonly foreign: number;
   readonly exportId: string;
   readonly frozen: boolean;
 }
@@ -53,12 +55,12 @@ async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<
   const folder = await mkdtemp(join(tmpdir(), "postledger-export-"));
   const scratch = storage.databases.open(join(folder, "streams.db"), "build");
   const bar = progressBar("exporting");
-  const ends: ExportEnd[] = [];
+  const ends: Pick<Written, keyof ExportEnd | "foreign">[] = [];
   try {
     const head = await log.head();
     const onProgress = (events: number, position: Position) =>
       bar.show(logReadFraction({ position, head }), `${events} events`);
-    const onEnd = (end: ExportEnd) => void ends.push(end);
+    const onEnd = (end: ExportEnd, foreign: number) => void ends.push({ ...end, foreign });
     const chunks = exportLog({ store: log, header, scratch, onProgress, onEnd });
     if (out === STDOUT) await writeCompressed(chunks, process.stdout);
     else await writeCompressedFile(out, chunks);
@@ -73,10 +75,11 @@ async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<
 }
 
 function linesOf(out: string, exported: Exported): readonly string[] {
-  const { content, silent } = exported;
+  const { content, silent, foreign } = exported;
   const missing = exported.missing === 0 ? "" : `, ${exported.missing} more were erased or cut off`;
   return [
     `${out}: ${exported.events} events${missing}`,
+    ...(foreign === 0 ? [] : [`${foreign} events of other applications on this server were left out`]),
     ...(content === null ? [] : [`content: ${fileCountText(content)}`]),
     ...(content?.damaged ? [`${content.damaged} files of content were damaged before they were copied`] : []),
     exported.frozen

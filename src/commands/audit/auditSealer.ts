@@ -8,10 +8,12 @@ import {
   sealedEventsOf,
   sealOf,
 } from "../../domain/audit/seal.ts";
+import { INSTANCE_STREAM, instanceCodec } from "../../domain/instance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { SigningKey } from "../../kernel/crypto/auditSigningKey.ts";
-import { encodeData } from "../../kernel/event/eventCodec.ts";
+import { encodeData, UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
+import { LOG_FORMAT_RAISED } from "../../kernel/event/logFormat.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
@@ -22,6 +24,7 @@ import {
   type RecordedEvent,
   type StoreFault,
 } from "../../ports/eventStore.ts";
+import { formatTrouble } from "../instance/requireLogFormat.ts";
 import { isLogEvent } from "../log/isLogEvent.ts";
 import { toNewEvents } from "../transact.ts";
 
@@ -100,7 +103,8 @@ export class AuditSealer {
   /**
    * Reads on to the current head of the log, and seals whenever there is enough for a full seal. Awaits `onBatch` after
    * each batch, with its position and its last event, so the caller can yield to other work. Throws `StoreError`,
-   * {@link TamperedLogError}, {@link SigningKeyMissingError}.
+   * {@link TamperedLogError}, {@link SigningKeyMissingError}, `UnreadableEventError` where the log
+   * goes on in a format that this program does not read.
    */
   async readOn(onBatch: OnBatch): Promise<void> {
     while (!(await this.readToHead(onBatch))) this.isResumed = false;
@@ -184,6 +188,7 @@ export class AuditSealer {
 
   private take(event: RecordedEvent, next: RecordedEvent | undefined): void {
     const { stream, revision } = event;
+    requireReadableFormat(event);
     if (!isToSeal(event)) return;
     if (this.named.delete(nameOfSealed(event))) return;
     const at = String(event.metadata.at);
@@ -201,7 +206,15 @@ export class AuditSealer {
   }
 }
 
-/** Store-local events are not sealed. What an import's placeholders replace was sealed in its original log. */
+/** A newer version may write streams that this one takes for those of others. */
+function requireReadableFormat(event: RecordedEvent): void {
+  if (event.type !== LOG_FORMAT_RAISED || event.stream !== INSTANCE_STREAM) return;
+  const { type, data } = instanceCodec.decode(event);
+  const trouble = type === LOG_FORMAT_RAISED ? formatTrouble(data.format) : null;
+  if (trouble !== null) throw new UnreadableEventError(event, trouble);
+}
+
+/** Events that are not the log's own are not sealed. What an import's placeholders replace was sealed in its original log. */
 function isToSeal(event: RecordedEvent): boolean {
   return event.stream !== AUDIT_STREAM && isLogEvent(event);
 }

@@ -1,5 +1,6 @@
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { Instance } from "../../domain/instance/state.ts";
+import { isInOwnStream, SINGLE_STREAMS } from "../../domain/streamNames.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { decrypt, encrypt } from "../../kernel/crypto/encryption.ts";
 import { type InstanceKeys, instanceKeys, newDataKey } from "../../kernel/crypto/instanceKeys.ts";
@@ -48,6 +49,7 @@ export async function openInstance(
   claims: InstanceCredentials,
   context: CommandContext,
 ): Promise<OpenInstance> {
+  await requireOwnStreams(store);
   await requireWhole(store);
   if ((await store.lastRevision(INSTANCE_STREAM)) === null) await begin(store, claims, context);
   const { state } = await load(store, instanceAggregate);
@@ -61,6 +63,17 @@ export async function openInstance(
   const { logId, frozenAt, restored, format } = state;
   const incarnation = restored === null ? logId : `${logId}/${restored.copyId}`;
   return { logId, keys: instanceKeys(dataKey), format, incarnation, frozenAt };
+}
+
+/** Refuses a store in which another application has taken a name that we need. */
+async function requireOwnStreams(store: EventStore): Promise<void> {
+  for (const stream of SINGLE_STREAMS) {
+    const [first] = await store.read(stream, 0, 1);
+    if (first?.revision !== 0 || isInOwnStream(first)) continue;
+    throw new InstanceMismatchError(
+      `the stream ${stream} begins with an event of another application (${JSON.stringify(first.type)}): give Postledger a server or cluster of its own`,
+    );
+  }
 }
 
 /** Refuses a log whose import is not finished. */

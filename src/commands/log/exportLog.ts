@@ -1,5 +1,6 @@
 import { AUDIT_STREAM } from "../../domain/audit/events.ts";
 import { erasureStream } from "../../domain/erasure/events.ts";
+import { typesInStream } from "../../domain/streamNames.ts";
 import {
   type EventStore,
   LOG_START,
@@ -16,7 +17,7 @@ import {
   headerLine,
   missingLine,
 } from "./exportFormat.ts";
-import { isLogEvent } from "./isLogEvent.ts";
+import { isLogEvent, isLogStream } from "./isLogEvent.ts";
 
 interface ExportOptions {
   readonly store: EventStore;
@@ -24,8 +25,8 @@ interface ExportOptions {
   /** An empty database for this export alone, removed afterwards: it notes the last revision seen of each stream. */
   readonly scratch: ReadDatabaseFile;
   readonly onProgress: (events: number, position: Position) => void;
-  /** Receives the content of the last line. */
-  readonly onEnd: (end: ExportEnd) => void;
+  /** Receives the content of the last line, and how many events of other applications were left out. */
+  readonly onEnd: (end: ExportEnd, foreign: number) => void;
 }
 
 /** `seen`: the last revision seen; -1: none. `starts_at`: revisions before it are truncated. */
@@ -49,6 +50,7 @@ class Lines {
   readonly hasher = new Bun.CryptoHasher("sha256");
   events = 0;
   missing = 0;
+  foreign = 0;
   private text = "";
 
   add(line: string): void {
@@ -88,7 +90,7 @@ export async function* exportLog(options: ExportOptions): AsyncGenerator<string>
   yield* emptiedStreams(lines, options);
   const { events, missing } = lines;
   const end = { events, missing, sha256: lines.hasher.digest("hex") };
-  onEnd(end);
+  onEnd(end, lines.foreign);
   yield `${endLine(end)}\n`;
 }
 
@@ -132,6 +134,7 @@ async function noteTruncations(store: EventStore, scratch: ReadDatabaseFile): Pr
 function addBatch(lines: Lines, { events }: LogBatch, scratch: ReadDatabaseFile): void {
   const streams = new Map<string, Stream>();
   for (const event of events) {
+    if (typesInStream(event.stream) === undefined) lines.foreign += 1;
     if (!isLogEvent(event)) continue;
     const stream = streams.get(event.stream) ?? findStream(scratch, event.stream);
     if (event.revision < stream.startsAt) continue;
@@ -159,7 +162,7 @@ function findStream(scratch: ReadDatabaseFile, name: string): Stream {
 async function* emptiedStreams(lines: Lines, { store, scratch }: ExportOptions): AsyncGenerator<string> {
   for (const { name } of scratch.rows(EMPTIED)) {
     const stream = String(name);
-    const last = isLogEvent({ stream, type: "" }) ? await store.lastRevision(stream) : null;
+    const last = isLogStream(stream) ? await store.lastRevision(stream) : null;
     if (last === null) continue;
     lines.addMissing(stream, 0, last);
     yield lines.take();

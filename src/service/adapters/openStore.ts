@@ -6,6 +6,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
 } from "../../adapters/sqlite/sqliteEventStore.ts";
+import { isInOwnStream } from "../../domain/streamNames.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import { type EventStore, type Position, StoreError } from "../../ports/eventStore.ts";
@@ -48,7 +49,8 @@ export async function openStore(
   // Loaded only if needed: the client and its gRPC stack would add a third of a second to each start.
   const { connectEventStoreDb } = await import("../../adapters/eventstoredb/eventStoreDb.ts");
   try {
-    return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder: options.inOrder ?? false });
+    const { inOrder = false } = options;
+    return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder, isOwn: isInOwnStream });
   } catch (error) {
     throw error instanceof StoreError ? storeError(config, error) : connectionStringError(error);
   }

@@ -8,6 +8,7 @@ import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { SEAL_EVENTS_MAX } from "../../../src/domain/audit/seal.ts";
+import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import type { Instance } from "../../../src/domain/instance/state.ts";
 import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../../src/kernel/ids.ts";
@@ -163,6 +164,15 @@ describe("a sealer", () => {
     },
     TEST_MS_MAX,
   );
+
+  test("stops where the log goes on in a format that this program does not read", async () => {
+    const store = memoryEventStore();
+    await appendEvents(store, 3);
+    await store.append(INSTANCE_STREAM, [event({ format: 2 }, "LogFormatRaised")], "noStream");
+    const sealer = sealerOn(store);
+    await expect(sealer.readOn(async () => {})).rejects.toThrow("newer version");
+    expect(await store.lastRevision(AUDIT_STREAM)).toBeNull();
+  });
 
   test("finds its place again after an append whose outcome it never learned", async () => {
     const store = memoryEventStore();

@@ -30,16 +30,20 @@ export function serverFilter({ types, streamPrefixes }: LogFilter, options: Filt
   return excludeSystemEvents(common);
 }
 
+/** Whether an event belongs to this log, and not to another application on the same server. */
+export type IsOwnEvent = (event: { readonly stream: string; readonly type: string }) => boolean;
+
 /**
  * Whether the reader asked for an event. Events of the server's own match only if the filter names their type or their
- * stream; in such a stream, events of any type match.
+ * stream; in such a stream, events of any type match. Who asks for types means those of this log.
  */
-export function createMatcher({ types, streamPrefixes }: LogFilter) {
+export function createMatcher({ types, streamPrefixes }: LogFilter, isOwn: IsOwnEvent = () => true) {
   const wanted = types && new Set(types);
   const ofServer = streamPrefixes?.filter((prefix) => prefix.startsWith(SYSTEM_PREFIX)) ?? [];
   return ({ streamId, type }: { readonly streamId: string; readonly type: string }): boolean => {
     if (ofServer.some((prefix) => streamId.startsWith(prefix))) return wanted?.has(type) ?? true;
     if (wanted ? !wanted.has(type) : type.startsWith(SYSTEM_PREFIX)) return false;
+    if (wanted && !type.startsWith(SYSTEM_PREFIX) && !isOwn({ stream: streamId, type })) return false;
     if (streamId.startsWith(SYSTEM_PREFIX) && !type.startsWith(SYSTEM_PREFIX)) return false;
     return streamPrefixes?.some((prefix) => streamId.startsWith(prefix)) ?? true;
   };

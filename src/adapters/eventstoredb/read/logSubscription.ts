@@ -9,7 +9,7 @@ import type { JsonObject } from "../../../kernel/text/json.ts";
 import type { LogBatch, LogFilter, Position, RecordedEvent } from "../../../ports/eventStore.ts";
 import { AttemptTimedOutError } from "../deadline.ts";
 import { checkpointText, positionText, vendorPosition } from "../positions.ts";
-import { createMatcher, serverFilter } from "./logFilters.ts";
+import { createMatcher, type IsOwnEvent, serverFilter } from "./logFilters.ts";
 import { plainBytes } from "./readFormat.ts";
 
 /** One batch holds at most this many events and spans at most this much of the log. */
@@ -32,6 +32,8 @@ type Item = AllStreamResolvedEvent | Notice;
 export interface LogReading {
   readonly from: Position;
   readonly filter: LogFilter;
+  /** Absent: every event is. */
+  readonly isOwn?: IsOwnEvent;
   readonly signal: AbortSignal;
 }
 
@@ -60,9 +62,9 @@ export class LogSubscription {
     client: EventStoreDBClient,
     private readonly options: LogSubscriptionOptions,
   ) {
-    const { from, filter, searchWindow, signal } = options;
+    const { from, filter, isOwn, searchWindow, signal } = options;
     this.position = from;
-    this.isWanted = createMatcher(filter);
+    this.isWanted = createMatcher(filter, isOwn);
     this.source = client.subscribeToAll(
       {
         fromPosition: vendorPosition(from),
