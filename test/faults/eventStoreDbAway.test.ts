@@ -86,7 +86,9 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
     }
     const listed = await service.call("GET", "/webhooks");
     expect(listed).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
-    expect(await ready()).toBe(503);
+    const readiness = await service.call("GET", "/health/ready");
+    expect(readiness).toMatchObject({ status: 503, json: { status: "unavailable" } });
+    expect(readiness.json.checks.store).toMatchObject({ ok: false, detail: "not answering" });
     expect((await service.call("GET", "/health/live")).status).toBe(200);
     await server.process.start();
     await until(async () => (await ready()) === 200, "the service to be ready again");
@@ -119,6 +121,25 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
         expect(histories.get(id)?.state?.status).toBe("sent");
         // The process survived and knows what it sent, so the store's absence repeats nothing.
         expect(sink.copiesById.get(id)).toHaveLength(1);
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "health tells the process from the store, also if the store may take longer than a request",
+    async () => {
+      const patient = { ...env, DELIVERY: "off", STORE_TIMEOUT_MS: "60000", REQUEST_TIMEOUT_MS: "20000" };
+      await service.kill("SIGKILL");
+      const waiting = await startTestProcess({ dataDir, env: patient });
+      try {
+        await server.process.kill();
+        expect((await waiting.call("GET", "/health/live")).status).toBe(200);
+        const { status, json } = await waiting.call("GET", "/health/ready");
+        expect({ status, store: json.checks?.store }).toMatchObject({ status: 503, store: { ok: false } });
+        expect((await waiting.call("GET", "/health/live")).status).toBe(200);
+      } finally {
+        await waiting.kill("SIGKILL");
       }
     },
     TEST_MS_MAX,

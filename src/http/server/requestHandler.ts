@@ -124,7 +124,7 @@ export function requestHandler(
     try {
       checkFraming(request.headers);
       if (!hasReadablePath(request)) throw unreadablePath(pathBelow(request, basePath));
-      if ((await options.isClosed()) && needsLog(request, basePath))
+      if (needsLog(request, basePath) && (await options.isClosed()))
         return answerUnavailable(LOG_FROZEN, context);
       return await handle(routable(request, context));
     } catch (error) {

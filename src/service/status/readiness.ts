@@ -3,6 +3,7 @@ import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthController.ts";
+import { settleWithin } from "../../kernel/sleep.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -14,8 +15,8 @@ import type { Config } from "../config/config.ts";
 
 /** How far a read model may be behind the log before the service reports itself unready. */
 const READY_LAG_MS_MAX = 10_000;
-/** How long readiness waits for the store. */
-const STORE_MS_MAX = 5_000;
+/** How long each check waits for the store. They wait together, so the answer comes before callers give up. */
+const STORE_MS_MAX = 3_000;
 
 const FROZEN = `the log was frozen: it goes on where it was imported (start again after \`${POSTLEDGER} log unfreeze\`)`;
 
@@ -40,11 +41,16 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
     // Anybody may ask, so the relay's own words, which may name it, stay in the log.
     const fault = delivery.relayFault;
     const relay = fault === null ? takingDetail(config) : RELAY_DETAILS[fault.trouble];
+    const [store, read_models, instance] = await Promise.all([
+      storeCheck(deps),
+      readModels(),
+      settleWithin(STORE_MS_MAX, instanceChecks(options), () => ({})),
+    ]);
     return {
-      store: await storeCheck(deps),
-      read_models: await readModels(),
+      store,
+      read_models,
       disk: diskReadiness(free, config),
-      ...(await instanceChecks(options)),
+      ...instance,
       relay: { ok: fault === null, required: false, detail: relay },
       content: contentReadiness(delivery),
     };
@@ -132,7 +138,7 @@ function failuresOf(models: readonly ReaderStatus[]): readonly string[] {
 function readModelCheck({ readers, readModelBuild }: ReadinessOptions): () => Promise<Check> {
   const haveBeenLevel = new Set<string>();
   return async () => {
-    const build = await readModelBuild();
+    const build = await settleWithin(STORE_MS_MAX, readModelBuild(), () => null);
     const models = readers.status();
     for (const { name, isCaughtUp } of models) if (isCaughtUp) haveBeenLevel.add(name);
     const failures = failuresOf(models);
