@@ -16,7 +16,7 @@ interface RateVerdict {
 export interface RateLimits {
   /** Counts a request of a known key against the limits of the key and of its workspace. */
   count(principal: Principal, limits: WorkspaceLimits): Promise<RateVerdict>;
-  /** Counts a request with an invalid key. Returns how many seconds its address has to wait, null if none. */
+  /** Counts a request or a log-in with an invalid secret. Returns how many seconds its address has to wait, null if none. */
   countFailure(address: string): Promise<number | null>;
   /** Counts a large page that needs no key. Returns how many seconds its address has to wait, null if none. */
   countPage(address: string): Promise<number | null>;
@@ -39,7 +39,7 @@ interface Count {
 }
 
 /** The rest of a window; at most its length, because a clock that goes back makes it look longer. */
-export function restSeconds(ms: number, windowSeconds: number): number {
+function restSeconds(ms: number, windowSeconds: number): number {
   return Math.min(windowSeconds, Math.max(1, Math.ceil(ms / SECOND_MS)));
 }
 

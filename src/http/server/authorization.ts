@@ -70,13 +70,20 @@ export async function countPage(request: Request): Promise<void> {
   if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
 }
 
-/** A client that keeps failing has to wait. A valid key from the same address is not affected. */
-async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
+/**
+ * Counts a request whose secret was refused. Returns how many seconds its client has to wait, null if none. A client
+ * that keeps failing has to wait, but a valid secret from the same address is not affected: otherwise whoever shares
+ * or borrows an address could keep others out.
+ */
+export async function countFailure(request: Request): Promise<number | null> {
   const address = clientOf(request);
-  const problem = refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
-  if (address === null) return problem;
-  const retryAfterSeconds = await requestContextOf(request).server.rateLimits.countFailure(address);
-  return retryAfterSeconds === null ? problem : tooManyRequests(retryAfterSeconds, TOO_MANY_FAILURES);
+  return address === null ? null : requestContextOf(request).server.rateLimits.countFailure(address);
+}
+
+async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
+  const retryAfterSeconds = await countFailure(request);
+  if (retryAfterSeconds !== null) return tooManyRequests(retryAfterSeconds, TOO_MANY_FAILURES);
+  return refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
 }
 
 /** For an operation without a body: refuses one that has content. */

@@ -6,8 +6,8 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { healthStatus } from "../../health/healthController.ts";
-import { isFromAllowedClient } from "../../server/authorization.ts";
-import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";
+import { countFailure, isFromAllowedClient } from "../../server/authorization.ts";
+import { bodyWithoutKey, requestContextOf } from "../../server/requestContext.ts";
 import { urlOf } from "../../server/requestTarget.ts";
 import type { Assets } from "../frame/assets.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -16,7 +16,6 @@ import { seeOther } from "../frame/flashMessages.ts";
 import { readForm } from "../frame/formBody.ts";
 import { htmlResponse } from "../frame/pageHeaders.ts";
 import type { Sessions } from "../frame/sessions.ts";
-import { createLogInAttempts } from "./logInAttempts.ts";
 import { LogInPage } from "./logInPage.tsx";
 
 interface LogInOptions extends Pick<DashboardOptions, "deps" | "basePath" | "version" | "readiness"> {
@@ -64,7 +63,6 @@ interface Admitted {
 
 export function createLogIn(options: LogInOptions): LogIn {
   const { sessions, assets, basePath, version, readiness } = options;
-  const attempts = createLogInAttempts();
   const home = `${basePath}${DASHBOARD_PATH}`;
   const page = async (next: string, status: number, told: { fault?: string; notice?: string }) => {
     const state = healthStatus(await readiness());
@@ -85,6 +83,14 @@ export function createLogIn(options: LogInOptions): LogIn {
       status,
     );
   };
+  const refuse = async (request: Request, next: string, fault: string) => {
+    const waitSeconds = await countFailure(request);
+    if (waitSeconds === null) return page(next, 401, { fault });
+    const tooMany = `Too many log-ins have failed. Try again in ${waitSeconds} seconds.`;
+    const answer = await page(next, 429, { fault: tooMany });
+    answer.headers.set("retry-after", String(waitSeconds));
+    return answer;
+  };
   return {
     async show(request) {
       const query = urlOf(request).searchParams;
@@ -96,17 +102,8 @@ export function createLogIn(options: LogInOptions): LogIn {
     async submit(request) {
       const form = await readForm(request, bodyWithoutKey(request, BODIES_OF), SMALL_BODY_BYTES_MAX);
       const next = nextOf(form.get("next"), home);
-      const client = clientOf(request);
-      const waitSeconds = await attempts.begin(client);
-      if (waitSeconds !== null) {
-        const fault = `Too many log-ins have failed. Try again in ${waitSeconds} seconds.`;
-        const answer = await page(next, 429, { fault });
-        answer.headers.set("retry-after", String(waitSeconds));
-        return answer;
-      }
       const admitted = await admit(options.deps, request, (form.get("secret") ?? "").trim());
-      if (typeof admitted === "string") return page(next, 401, { fault: admitted });
-      await attempts.succeed(client);
+      if (typeof admitted === "string") return refuse(request, next, admitted);
       const { keyId, hasOwnKey } = admitted;
       const response = seeOther(next);
       response.headers.set("set-cookie", sessions.begin(keyId, { hasOwnKey }));
