@@ -2,6 +2,7 @@ import {
   HEADER_VALUE_CHARACTERS_MAX,
   HEADERS_MAX,
   headerFault,
+  isForRelay,
   oneClickFault,
 } from "../domain/email/callerHeaders.ts";
 import type { ParsedMail } from "../ports/submission/mailParser.ts";
@@ -10,12 +11,15 @@ import type { ParsedMail } from "../ports/submission/mailParser.ts";
 const OWN = /^(?:x-.+|list-.+|references|in-reply-to|auto-submitted|feedback-id|importance|precedence)$/;
 /** Headers meant for us. */
 const FOR_US = /^x-(?:idempotency-key$|postledger-)/;
-/**
- * Headers meant for a service that was used before this one, which may name further recipients, and headers added by
- * servers that the mail passed through.
- */
-const FOR_OTHERS =
-  /^x-(?:smtpapi|msys-api|mc-|pm-|mt-|mailgun-|ses-|sg-|ms-exchange-|microsoft-|forefront-|google-|gm-|received$|spam-)/;
+/** Headers added by servers that the mail passed through. */
+const ADDED_ON_THE_WAY = /^x-(?:sg-|ms-exchange-|microsoft-|forefront-|google-|gm-|received$|spam-)/;
+
+/** Whether a header, by its name in lower case, may become one of the message's. */
+function isOwn(lowerName: string): boolean {
+  // What is meant for a relay was meant for the service that was used before this one.
+  const isForOthers = isForRelay(lowerName) || ADDED_ON_THE_WAY.test(lowerName);
+  return OWN.test(lowerName) && !FOR_US.test(lowerName) && !isForOthers;
+}
 
 /** The fields that RFCs let a mail write in more ways than a send does, and how a send writes them. */
 const REWRITTEN: Readonly<Record<string, (text: string) => string>> = {
@@ -43,7 +47,7 @@ export function mailHeaders({ headers }: ParsedMail): Readonly<Record<string, st
   const kept = new Map<string, Header>();
   for (const { name, value } of headers) {
     const lower = name.toLowerCase();
-    if (!OWN.test(lower) || FOR_US.test(lower) || FOR_OTHERS.test(lower) || kept.has(lower)) continue;
+    if (!isOwn(lower) || kept.has(lower)) continue;
     const text = unfolded(value);
     const written = REWRITTEN[lower]?.(text) ?? text;
     if (headerFault(name, written) === null) kept.set(lower, [name, written]);

@@ -37,7 +37,10 @@ describe("the headers of a mail over SMTP", () => {
       "without anything that it is for",
       ["References: nothing", "List-Unsubscribe: https://a.example", "X-Ok: 1"],
     ],
-    ["that may name further recipients", ["X-SMTPAPI: {}", "X-MC-BccAddress: eve@example.com", "X-Ok: 1"]],
+    [
+      "meant for a relay",
+      ["X-SMTPAPI: {}", "X-MJ-TemplateErrorReporting: eve@example.com", "X-PM-Tag: a", "X-Ok: 1"],
+    ],
     [
       "that unsubscribes with one click, but has nowhere to",
       ["List-Unsubscribe-Post: List-Unsubscribe=One-Click", "X-Ok: 1"],

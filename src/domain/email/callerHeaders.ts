@@ -72,13 +72,29 @@ const WRITTEN_BY_US: ReadonlyMap<string, string | null> = new Map(
     "mime-version": null,
   }),
 );
-/** These name further recipients, some only to certain relays, but nobody except `to` may get the message. */
-const RECIPIENT_HEADERS = ["cc", "bcc", "x-smtpapi", "x-msys-api", "x-mc-bccaddress"];
+/** These name further recipients, but nobody except `to` may get the message. */
+const RECIPIENT_HEADERS = ["cc", "bcc"];
+/**
+ * The headers by which relays take instructions: in this order SendGrid, SparkPost, Amazon SES, Mailgun, Postmark,
+ * Mandrill, Mailjet, Brevo, Elastic Email, Mailtrap, MailerSend and MailerQ. Some name further recipients, some replace
+ * the content by a template of the operator's account, which all workspaces share, and some choose its streams,
+ * configuration sets or identities. The relays add to them now and then, so each of their prefixes is taken as a whole.
+ */
+const RELAY_INSTRUCTION =
+  /^x-(?:smtpapi$|(?:msys|ses|mailgun|pm|mc|mj|mailjet|mailin|sib|elasticemail|mt|mailersend|mq)-)/;
+/** Those which only label the message in the relay's reports and events. */
+const RELAY_LABEL =
+  /^x-(?:ses-message-tags|mailgun-(?:tag|variables)|pm-(?:tag|metadata-.+)|mc-(?:tags|metadata)|mj-(?:customid|eventpayload)|mailjet-campaign|mailin-(?:tag|custom)|mt-(?:category|custom-variables)|mailersend-tags|mq-tag)$/;
 /** Providers' events name a message by these. A caller who could set them could make another message count as bounced. */
 const NAMES_OF_MESSAGES = {
   field: "x-pm-metadata-postledger_id",
   tags: { field: "x-ses-message-tags", tag: /postledger_id/i },
 } as const;
+
+/** Whether a header, by its name in lower case, is meant for a relay, as an instruction or as a label. */
+export function isForRelay(lowerName: string): boolean {
+  return RELAY_INSTRUCTION.test(lowerName);
+}
 
 /** What is wrong with the name of a header; null if nothing. */
 function nameFault(name: string): string | null {
@@ -89,6 +105,8 @@ function nameFault(name: string): string | null {
   }
   if (lower === NAMES_OF_MESSAGES.field) return "is written by the service";
   if (RECIPIENT_HEADERS.includes(lower)) return "may name further recipients; a message has one";
+  if (isForRelay(lower) && !RELAY_LABEL.test(lower))
+    return "is an instruction to a relay, which could name further recipients or replace the content";
   const isKnown = SYNTAX.has(lower) || /^(?:x|list)-./.test(lower);
   if (!isKnown) {
     return "is not one that a send can set: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence";

@@ -26,9 +26,18 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
 
   const allowed: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
     ["one click to unsubscribe", ONE_CLICK],
-    ["an X header in any script", { "X-Kunde": "Grüße an 山田 👩‍💻", "x-SES-Tags": 'a="b", c=d' }],
+    ["an X header in any script", { "X-Kunde": "Grüße an 山田 👩‍💻", "x-Shop-Tags": 'a="b", c=d' }],
     ["a thread", { References: "<1@example.com> <2@example.com>", "In-Reply-To": "<2@example.com>" }],
     ["marks", { "Auto-Submitted": "no", Importance: "High", precedence: "bulk", "Feedback-ID": "a:b:c:d" }],
+    [
+      "labels for a relay",
+      {
+        "X-SES-Message-Tags": "a=b",
+        "X-PM-Metadata-order": "4711",
+        "x-mc-tags": "a",
+        "X-Mailin-custom": "a",
+      },
+    ],
     ["a list's id", { "List-Id": '"The news" <news.example.com>', "List-Post": "NO" }],
     ["998 characters", { "X-Long": "🎩".repeat(998) }],
     ["20 of them", Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`X-${index}`, "a"]))],
@@ -89,12 +98,37 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
     });
   });
 
-  for (const name of ["Cc", "Bcc", "X-SMTPAPI", "X-MSYS-API", "x-mc-bccaddress"]) {
-    test(`${name} is refused: relays would read recipients from it`, async () => {
-      const faults = await faultsOf({ [name]: '{"to":["eve@example.com"]}' });
-      expect(faults[`/headers/${name}`]).toContain("further recipients");
+  test.each(["Cc", "Bcc"])("%s is refused: relays would read recipients from it", async (name) => {
+    const faults = await faultsOf({ [name]: "eve@example.com" });
+    expect(faults).toEqual({ [`/headers/${name}`]: "may name further recipients; a message has one" });
+  });
+
+  test.each([
+    "X-SMTPAPI",
+    "X-MSYS-API",
+    "x-mc-bccaddress",
+    "X-MC-Template",
+    "X-MJ-TemplateErrorReporting",
+    "x-mj-templateid",
+    "X-MJ-TemplateLanguage",
+    "X-Mailjet-DeduplicateCampaign",
+    "X-SES-Configuration-Set",
+    "X-SES-SOURCE-ARN",
+    "X-PM-Message-Stream",
+    "X-Mailgun-Recipient-Variables",
+    "X-Mailgun-Template-Name",
+    "X-Mailin-templateId",
+    "X-Sib-Sandbox",
+    "X-ElasticEmail-Template",
+    "X-MT-Template",
+    "X-MailerSend-Template",
+    "X-MQ-Envelope",
+  ])("%s is refused: it would instruct the relay", async (name) => {
+    expect(await faultsOf({ [name]: "eve@example.com" })).toEqual({
+      [`/headers/${name}`]:
+        "is an instruction to a relay, which could name further recipients or replace the content",
     });
-  }
+  });
 
   for (const [what, value] of [
     ["a CR LF", "a\r\nBcc: eve@example.com"],
