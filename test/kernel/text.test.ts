@@ -36,6 +36,11 @@ describe("texts", () => {
     ["a\rb", false],
     ["a\nb", false],
     ["a\0b", false],
+    ["a\u001b[31mb", false],
+    ["a\u007fb", false],
+    ["a\u0085b", false],
+    ["a\u009b31mb", false],
+    ["הזמנה \u2068Example\u2069 \u200f4711", true],
     ["a\r\nBcc: b@example.com", false],
   ])("%j fits a header: %p", (text, expected) => {
     expect(isHeaderSafe(text)).toBe(expected);

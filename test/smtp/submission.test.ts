@@ -593,6 +593,13 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(await replyTo(mail(), undefined, own.apiKey)).toMatch(/^451 4\.7\.1 .*SENDING_PAUSED/);
     });
 
+    test("a control character in the subject", async () => {
+      const text =
+        "554 5.6.0 subject: must hold no line break and no other control character (INVALID_REQUEST)";
+      for (const Subject of ["=?utf-8?Q?a=C2=9B31mb?=", "=?utf-8?Q?a=0Ab?=", "a\x1b[31mb"])
+        expect(await replyTo(mail({ Subject }))).toBe(text);
+    });
+
     test("no subject, no From, two of them", async () => {
       const refusal = /^554 5\.6\.0 .*INVALID_REQUEST/;
       expect(await replyTo(`From: ${SENDER}\r\n\r\nHello\r\n`)).toBe(

@@ -1,7 +1,6 @@
 import { isIPv6 } from "node:net";
 import { isLoopback } from "../../kernel/network/isLoopback.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
-import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SMTP_LIMIT_RANGES } from "./smtpLimits.ts";
 import type { SmtpRelay } from "./smtpOptions.ts";
@@ -69,7 +68,7 @@ function credentialsOf(url: URL): SmtpRelay["credentials"] {
     throw malformed("it has a user without a password, or a password without a user");
   const user = percentDecoded(url.username);
   const password = percentDecoded(url.password);
-  if (isHeaderSafe(user) && isHeaderSafe(password)) return { user, password };
+  if (!/[\r\n\0]/.test(user + password)) return { user, password };
   throw malformed("its user or password contains CR, LF or NUL");
 }
 

@@ -118,7 +118,11 @@ function outputFaults(subject: string, html: string, text: string): readonly Tem
     if (!isSound) faults.push({ pointer, message });
   };
   check(subject !== "", "/subject", "is empty once it is rendered");
-  check(isHeaderSafe(subject), "/subject", "has a line break or NUL once it is rendered");
+  check(
+    isHeaderSafe(subject),
+    "/subject",
+    "has a line break or another control character once it is rendered",
+  );
   check(isWithin(subject, SUBJECT_CHARACTERS_MAX), "/subject", tooLong(SUBJECT_CHARACTERS_MAX));
   check(html !== "" || text !== "", "/html", "and text are empty once they are rendered");
   check(isWithin(html, HTML_CHARACTERS_MAX), "/html", tooLong(HTML_CHARACTERS_MAX));

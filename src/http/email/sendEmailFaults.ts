@@ -58,7 +58,7 @@ function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
 
 function subjectFaults({ subject, template_id: templateId }: UncheckedMembers): readonly ProblemDetail[] {
   if (typeof subject === "string" && !isHeaderSafe(subject)) {
-    return fault("/subject", "must not contain a line break or NUL");
+    return fault("/subject", "must hold no line break and no other control character");
   }
   const isMissing = subject === undefined && templateId === undefined;
   return isMissing ? fault("/subject", "is required without template_id") : NO_FAULTS;

@@ -89,7 +89,7 @@ type Source = Omit<NewVersion, "bytes">;
 function partFaults({ subject, html, text }: UncheckedMembers): readonly ProblemDetail[] {
   const isOneLine = typeof subject !== "string" || isHeaderSafe(subject);
   return [
-    ...(isOneLine ? NO_FAULTS : fault("/subject", "must not contain a line break or NUL")),
+    ...(isOneLine ? NO_FAULTS : fault("/subject", "must hold no line break and no other control character")),
     ...(!html && !text ? fault("/html", "is required, unless text is given") : NO_FAULTS),
   ];
 }

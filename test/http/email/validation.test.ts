@@ -101,6 +101,17 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       }
     }
 
+    test.each(["\0", "\n", "\u001b", "\u007f", "\u0085", "\u009b31m"])(
+      "a subject with %j is refused",
+      async (control) => {
+        await expectInvalid(message({ subject: `a${control}b` }), "/subject", /no other control character/);
+      },
+    );
+
+    test("a right-to-left subject may set the direction of what stands in it", async () => {
+      await expectAccepted(message({ subject: "הזמנה \u2068Example\u2069 \u200f4711,\t\u202bשלום\u202c" }));
+    });
+
     test("a subject of one character is accepted, an empty one refused", async () => {
       await expectAccepted(message({ subject: EMOJI }));
       await expectInvalid(message({ subject: "" }), "/subject", /1 to 998 characters/);
@@ -412,7 +423,7 @@ describe.each(await testStores())("validating a send on $name", (store) => {
     test("that a template makes useless are checked all the same", async () => {
       const template_id = crypto.randomUUID();
       await expectInvalid(message({ template_id, subject: "s".repeat(999) }), "/subject");
-      await expectInvalid(message({ template_id, subject: "a\nb" }), "/subject");
+      await expectInvalid(message({ template_id, subject: "a\u009b31mb" }), "/subject");
     });
   });
 

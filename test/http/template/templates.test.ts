@@ -306,6 +306,7 @@ describe.each(await testStores())("templates on $name", (store) => {
     test.each<[string, Record<string, unknown>, string]>([
       ["an empty subject", { subject: "" }, "/subject"],
       ["a subject of two lines", { subject: "a\nb" }, "/subject"],
+      ["a subject with a C1 control", { subject: "a\u009b31mb" }, "/subject"],
       ["a subject of 2,001 characters", { subject: "s".repeat(2_001) }, "/subject"],
       ["neither html nor text", { html: null, text: "" }, "/html"],
       ["unsound Liquid in its subject", { subject: "{{ a" }, "/subject"],
@@ -500,6 +501,7 @@ describe.each(await testStores())("templates on $name", (store) => {
       ["a line break in the subject", subject, "a\r\nBcc: b@example.com", ["/subject"]],
       ["a line feed in the subject", subject, "a\nb", ["/subject"]],
       ["NUL in the subject", subject, "a\0b", ["/subject"]],
+      ["a C1 control in the subject", subject, "a\u009b31mb", ["/subject"]],
       ["an empty subject", subject, "", ["/subject"]],
       ["a subject of 999 characters", subject, "s".repeat(999), ["/subject"]],
       ["neither html nor text", { html: "{{ name.none }}", text: null }, "x", ["/html"]],
