@@ -10,6 +10,7 @@ test.each([
   ["<IMG SRC = cid:logo width=1>", `<IMG SRC = ${DATA} width=1>`],
   ['<td background="CID:logo">', `<td background="${DATA}">`],
   ["<p style=\"background:url('cid:logo')\">", `<p style="background:url('${DATA}')">`],
+  ['<p style="background:url(cid:logo);color:red">', `<p style="background:url(${DATA});color:red">`],
   ['<p style="background:url(&quot;cid:logo&quot;)">', `<p style="background:url(&quot;${DATA}&quot;)">`],
   ['<img src="cid:a%26b@x"><img src="cid:a&amp;b@x">', `<img src="${DATA}"><img src="${DATA}">`],
 ] as const)("%s shows the image that came with the mail", (html, shown) => {
