@@ -11,8 +11,8 @@ function isJson(text: string): boolean {
 function scanned(text: string, stepChars: number) {
   const scanner = new JsonScanner(text);
   while (scanner.goOn(stepChars));
-  const { at, deepest, expected, isWhole } = scanner;
-  return { at, deepest, isWhole, expected: isWhole ? null : expected };
+  const { at, expected, isWhole } = scanner;
+  return { at, isWhole, expected: isWhole ? null : expected };
 }
 
 const token = fc.constantFrom(
@@ -79,10 +79,19 @@ function closingOf(read: string): string {
   return open.join("");
 }
 
-test("nesting is counted, without recursion", () => {
+test("any nesting is read, without recursion", () => {
   const levels = 1_000_000;
-  expect(scanned("[".repeat(levels) + "]".repeat(levels), 1_000)).toMatchObject({
-    isWhole: true,
-    deepest: levels,
-  });
+  expect(scanned("[".repeat(levels) + "]".repeat(levels), 1_000)).toMatchObject({ isWhole: true });
+});
+
+test("reading ends as soon as there are too many levels", () => {
+  for (const [text, isTooDeep, at] of [
+    ['[{"a":[]},[[]]]', false, 15],
+    ['[{"a":[[]]}]', true, 8],
+    ["[".repeat(1_000_000), true, 4],
+  ] as const) {
+    const scanner = new JsonScanner(text, 3);
+    scanner.goOn(Infinity);
+    expect(scanner).toMatchObject({ isTooDeep, at });
+  }
 });

@@ -1,4 +1,5 @@
 import { fairMutex } from "../../kernel/fairMutex.ts";
+import { nextTurn } from "../../kernel/sleep.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import type {
   AttachmentInspector,
@@ -68,6 +69,8 @@ async function contentFault(
 async function plainFault(bytes: Uint8Array, format: FileFormat): Promise<string | null> {
   const text = textOf(bytes);
   if (text === null) return "is not UTF-8 text without control characters";
+  // To decode and to inspect 5 MB takes some milliseconds each.
+  await nextTurn();
   const fault = await inspectText(text, format.check);
   if (fault !== null) return fault;
   const found = await find(bytes);

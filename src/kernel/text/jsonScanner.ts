@@ -23,18 +23,21 @@ export class JsonScanner {
   private isEmpty = false;
   private isInString = false;
   private offset = 0;
-  private depthReached = 0;
 
-  constructor(private readonly text: string) {}
+  /** Reads no further once more than `depthMax` arrays and objects are open. */
+  constructor(
+    private readonly text: string,
+    private readonly depthMax = Number.POSITIVE_INFINITY,
+  ) {}
 
   /** How many characters have been read. */
   get at(): number {
     return this.offset;
   }
 
-  /** The most arrays and objects that were open at once. */
-  get deepest(): number {
-    return this.depthReached;
+  /** Whether it stopped because too many arrays and objects were open. */
+  get isTooDeep(): boolean {
+    return this.ends.length > this.depthMax;
   }
 
   /** Whether the whole text was one value. */
@@ -53,7 +56,10 @@ export class JsonScanner {
     return isInside ? `a comma or ${String.fromCharCode(end)}` : EXPECTED[this.next];
   }
 
-  /** Reads on for this many characters and to the end of the token there. False where the text ends or is not JSON. */
+  /**
+   * Reads on for this many characters and to the end of the token there. False where the text ends, is not JSON or is
+   * too deep.
+   */
   goOn(chars: number): boolean {
     const until = this.offset + chars;
     while (this.offset < until) {
@@ -100,11 +106,11 @@ export class JsonScanner {
     return true;
   }
 
-  private begin(end: number, next: Next): true {
-    this.depthReached = Math.max(this.depthReached, this.ends.push(end));
+  private begin(end: number, next: Next): boolean {
+    this.ends.push(end);
     this.step(next);
     this.isEmpty = true;
-    return true;
+    return !this.isTooDeep;
   }
 
   private string(next: Next): boolean {
