@@ -1,6 +1,6 @@
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
-import { type JsonObject, parseJson } from "../../kernel/text/json.ts";
+import { isObject, type JsonObject, parseJson } from "../../kernel/text/json.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { APPEND_BYTES_MAX, type RecordedEvent } from "../../ports/eventStore.ts";
 import { isLogEvent } from "./isLogEvent.ts";
@@ -167,10 +167,6 @@ function bytesOf(base64: string): Uint8Array {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { isObject } from "../../kernel/text/json.ts";
 import { isRfc3339 } from "../../kernel/time.ts";
 
 export const VARIABLE_TYPES = ["string", "number", "boolean", "date", "list", "object"] as const;
@@ -29,7 +30,7 @@ const FITS: Readonly<Record<VariableType, (value: unknown) => boolean>> = {
   boolean: (value) => typeof value === "boolean",
   date: (value) => typeof value === "string" && isRfc3339(value),
   list: (value) => Array.isArray(value),
-  object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  object: isObject,
 };
 
 const RULES: Readonly<Record<VariableType, string>> = {

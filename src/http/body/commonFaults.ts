@@ -1,5 +1,6 @@
 import { displayNameFault } from "../../kernel/text/displayNameFault.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
+import { isObject } from "../../kernel/text/json.ts";
 import { invalid, type ProblemDetail } from "../server/problem.ts";
 import type { FurtherRules } from "./validation.ts";
 
@@ -15,10 +16,7 @@ export function fault(pointer: string, message: string): readonly ProblemDetail[
 
 /** Rules about an object's members; a value that is not an object is left to the schema. */
 export function memberRules(rules: (members: UncheckedMembers) => readonly ProblemDetail[]): FurtherRules {
-  return (value) => {
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? rules(value as UncheckedMembers) : NO_FAULTS;
-  };
+  return (value) => (isObject(value) ? rules(value) : NO_FAULTS);
 }
 
 /** Faults of a text as an address. */

@@ -1,5 +1,5 @@
 import { nextTurn } from "../../kernel/sleep.ts";
-import { type Json, parseJson } from "../../kernel/text/json.ts";
+import { isObject, type Json, parseJson } from "../../kernel/text/json.ts";
 import { invalid, refusedFor } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import { announcesBody, mediaTypeOf, readBytes, requireIdentity } from "./bodyBytes.ts";
@@ -79,5 +79,5 @@ export async function requireNoBody(request: Request, body: IncomingBody): Promi
 /** The names of an object's members; null if the text is not a JSON object. */
 function membersOf(text: string): readonly string[] | null {
   const value = parseJson(text);
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : null;
+  return isObject(value) ? Object.keys(value) : null;
 }

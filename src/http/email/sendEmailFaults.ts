@@ -6,6 +6,7 @@ import {
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
 import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
+import { isObject } from "../../kernel/text/json.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
 import { parseDateTime } from "../../kernel/time.ts";
@@ -48,8 +49,10 @@ export function variablesFaults(variables: unknown): readonly ProblemDetail[] {
 
 /** Checks the string values among the headers; the schema refuses other types. */
 function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
-  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return NO_FAULTS;
-  const texts = Object.entries(headers).filter(([, value]) => typeof value === "string");
+  if (!isObject(headers)) return NO_FAULTS;
+  const texts = Object.entries(headers).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
   return headerFaults(Object.fromEntries(texts)).map(({ name, message }) => ({
     pointer: name === "" ? "/headers" : pointerTo("/headers", name),
     message,

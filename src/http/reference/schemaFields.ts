@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../kernel/text/json.ts";
+import { isObject, type Json, type JsonObject } from "../../kernel/text/json.ts";
 import {
   EXAMPLE_ADDRESS,
   EXAMPLE_ID,
@@ -151,10 +151,6 @@ function sampleText(name: string, { format }: JsonSchema): string {
 interface SampleOf {
   readonly name?: string;
   readonly wanted?: Json | undefined;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** An example value for `schema`: its own example if it has one; null if it may be null and nothing else is wanted. */

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { invariant } from "../../kernel/assert.ts";
-import type { Json } from "../../kernel/text/json.ts";
+import { isObject, type Json } from "../../kernel/text/json.ts";
 
 /** A JSON Schema (2020-12) as plain JSON. */
 export interface JsonSchema {
@@ -15,10 +15,6 @@ const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples
 /** Patterns that match every member name, expressed as `additionalProperties` instead. */
 const EVERY_NAME: ReadonlySet<string> = new Set(["^[\\s\\S]*$", "^(.*)$"]);
 
-function isObject(value: Json | undefined): value is JsonSchema & { readonly [name: string]: Json } {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
-}
-
 /** Turns a union of literals into an enumeration, which tools and people read more easily. */
 function enumeration(schema: JsonSchema): JsonSchema {
   const { anyOf, ...rest } = schema;
@@ -32,9 +28,7 @@ function openRecord(schema: JsonSchema): JsonSchema {
   const { patternProperties, ...rest } = schema;
   if (!isObject(patternProperties)) return schema;
   const [[pattern, values] = ["", true], ...more] = Object.entries(patternProperties);
-  return EVERY_NAME.has(pattern) && more.length === 0
-    ? { ...rest, additionalProperties: values as Json }
-    : schema;
+  return EVERY_NAME.has(pattern) && more.length === 0 ? { ...rest, additionalProperties: values } : schema;
 }
 
 function named(schema: JsonSchema, components: Components): Json {

@@ -2,6 +2,7 @@ import { zstdDecompressSync } from "node:zlib";
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { invariant } from "../assert.ts";
+import { isObject } from "../text/json.ts";
 
 /** The schemas of one aggregate's events by type name. The names are the storage format and never change. */
 export type EventSchemas = Readonly<Record<string, TObject>>;
@@ -147,9 +148,7 @@ function upcastData(stored: StoredEvent, { reads, upcasts }: Format, version: un
     throw new UnreadableEventError(stored, `${NEWER} (its version is ${version}, this one reads ${reads})`);
   }
   const data = plainData(stored);
-  if (typeof data !== "object" || data === null || Array.isArray(data)) {
-    throw new UnreadableEventError(stored, DAMAGED);
-  }
+  if (!isObject(data)) throw new UnreadableEventError(stored, DAMAGED);
   try {
     let upcastedData: object = data;
     for (const upcast of upcasts.slice(version - 1)) upcastedData = upcast(upcastedData as Fields);

@@ -1,5 +1,5 @@
 import { isUuid } from "../ids.ts";
-import { canonicalJson, type Json, type JsonObject } from "../text/json.ts";
+import { canonicalJson, isObject, type Json, type JsonObject } from "../text/json.ts";
 import { plainData, UnreadableEventError } from "./eventCodec.ts";
 
 /** The parts of an event that its hash covers. Its position is not among them: an import changes it. */
@@ -94,10 +94,6 @@ function jsonOf(event: HashedEvent): Json | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Null for anything but a salt and one object; then all data is hashed, so nothing can hide in it. */

@@ -12,6 +12,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Whether a value is an object of JSON: neither a list nor null. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /**
  * Canonical JSON (RFC 8785): keys sorted by UTF-16 code units, no white space, numbers and strings as ECMAScript
  * serialises them. Two requests that mean the same have the same canonical bytes. Leaves out `undefined` members, as

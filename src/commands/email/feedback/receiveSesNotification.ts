@@ -8,7 +8,7 @@ import {
   SNS_TYPES,
   type SnsMessage,
 } from "../../../kernel/crypto/snsSignature.ts";
-import { parseJson } from "../../../kernel/text/json.ts";
+import { isObject, parseJson } from "../../../kernel/text/json.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { SnsEndpoint } from "../../../ports/snsEndpoint.ts";
 import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback.ts";
@@ -41,7 +41,7 @@ export type SesOutcome = "taken" | "refused" | "unavailable";
 /** The text members of an SNS message; null if `text` is not a JSON object. */
 function snsMessage(text: string): SnsMessage | null {
   const parsed = parseJson(text);
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
+  if (!isObject(parsed)) return null;
   const texts = Object.entries(parsed).filter(([, value]) => typeof value === "string");
   return Object.fromEntries(texts) as SnsMessage;
 }

@@ -1,4 +1,5 @@
 import { isUuid } from "../../../kernel/ids.ts";
+import { isObject } from "../../../kernel/text/json.ts";
 import { bounceReason } from "./bounceReason.ts";
 import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
 
@@ -8,7 +9,7 @@ export const SES_TAG = "postledger_id";
 type Json = Readonly<Record<string, unknown>>;
 
 function objectOf(value: unknown): Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+  return isObject(value) ? value : {};
 }
 
 function listOf(value: unknown): readonly unknown[] {
