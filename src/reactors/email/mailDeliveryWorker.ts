@@ -3,7 +3,6 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
-import { authorityOf } from "../../domain/sender/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { settleWithin } from "../../kernel/sleep.ts";
@@ -27,6 +26,7 @@ import type { OutageReports } from "./outageReports.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
+import { unavailableSender } from "./unavailableSender.ts";
 
 interface MailDeliveryWorkerOptions
   extends Pick<
@@ -291,17 +291,14 @@ export class MailDeliveryWorker {
     // Ask before opening a session for nothing. It is asked again before the claim.
     if (!(await this.context.deliveryGate.ask())) return null;
     const { workspaces, senders } = this.options.deps;
-    const [workspace, sender, domain] = await Promise.all([
+    const [workspace, sender] = await Promise.all([
       workspaces.get(due.workspaceId),
-      senders.get(due.senderId),
-      due.authorityId === due.senderId ? null : senders.get(due.authorityId),
+      unavailableSender(due, senders.get),
     ]);
-    if (workspace?.paused || authorityOf(sender, domain) === null) {
-      const owner = sender?.disabled ? due.senderId : due.authorityId;
-      scheduler.coolDown(workspace?.paused ? due.workspaceId : owner, COOL_DOWN_MS);
-      return null;
-    }
-    return workspace;
+    const owner = workspace?.paused ? due.workspaceId : sender;
+    if (owner === null) return workspace;
+    scheduler.coolDown(owner, COOL_DOWN_MS);
+    return null;
   }
 
   private learn(due: DueEmail, permit: RelayPermit, report: DeliveryReport): number | null {

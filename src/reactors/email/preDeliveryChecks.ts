@@ -4,10 +4,11 @@ import type { WholeContent } from "../../commands/email/mailMessage.ts";
 import { contentOf, folderOf } from "../../commands/email/readEmail.ts";
 import { load } from "../../commands/transact.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
-import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
+import type { SenderState } from "../../domain/sender/state.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { DeliveryAttempt, DeliveryDependencies } from "./deliveryDependencies.ts";
+import { unavailableSender } from "./unavailableSender.ts";
 
 /** Reads of state that many messages share. */
 export interface SharedReads {
@@ -24,15 +25,13 @@ export async function readBeforeDelivery(
   reads: SharedReads,
   on: DeliveryAttempt,
 ) {
-  const { workspaceId, senderId, authorityId } = on.due;
-  const [workspace, sender, domain, suppression, content] = await Promise.all([
-    reads.workspace(workspaceId),
-    reads.sender(senderId),
-    authorityId === senderId ? null : reads.sender(authorityId),
+  const [workspace, sender, suppression, content] = await Promise.all([
+    reads.workspace(on.due.workspaceId),
+    unavailableSender(on.due, reads.sender),
     readSuppression(context, on),
     readContent(context, on),
   ]);
-  return { workspace, mayLeave: authorityOf(sender, domain) !== null, suppression, content };
+  return { workspace, mayLeave: sender === null, suppression, content };
 }
 
 /** Everything that goes into the message; null when any of it is gone. */

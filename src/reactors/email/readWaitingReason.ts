@@ -7,10 +7,10 @@ import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.
 import { holdsAmbiguous } from "../../domain/email/delivery/retrySchedule.ts";
 import { deliverFrom, isTerminal } from "../../domain/email/state.ts";
 import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/waitingReason.ts";
-import { authorityOf } from "../../domain/sender/state.ts";
 import { pausedMs } from "../../domain/workspace/state.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
+import { unavailableSender } from "./unavailableSender.ts";
 
 interface WaitingReasonOptions {
   readonly deps: Dependencies;
@@ -32,11 +32,9 @@ export function readWaitingReason(
   const { deps, policy } = options;
   return async ({ id, email, events }) => {
     if (isTerminal(email.status)) return null;
-    const { workspaceId, senderId, authorityId } = email;
-    const [workspace, sender, domain, { instance }] = await Promise.all([
-      deps.workspaces.get(workspaceId),
-      deps.senders.get(senderId),
-      authorityId === senderId ? null : deps.senders.get(authorityId),
+    const [workspace, sender, { instance }] = await Promise.all([
+      deps.workspaces.get(email.workspaceId),
+      unavailableSender(email, deps.senders.get),
       deps.instanceStatus.get(),
     ]);
     const now = deps.clock.now();
@@ -46,7 +44,7 @@ export function readWaitingReason(
       // Only the read model knows this; false while it is unavailable.
       isHeld: instance?.isHeld === true && unlessUnavailable(() => isHeld(options.emails, id)) === true,
       isPaused: workspace?.paused === true,
-      mayLeave: authorityOf(sender, domain) !== null,
+      mayLeave: sender === null,
       delivers: options.delivers,
       hasRoom: options.hasRoom(),
       leaseUntil: leaseUntil(events, email.claim),
