@@ -14,7 +14,7 @@ import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/clai
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
-import { tryReadRows } from "../worker/tryReadRows.ts";
+import { type ReadRows, rowReader } from "../worker/tryReadRows.ts";
 import { type BreakerFault, type BreakerPermit, CircuitBreaker } from "./circuitBreaker.ts";
 import { type ContentPermit, probeContentStore } from "./contentAccess.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
@@ -69,6 +69,7 @@ const COOL_DOWN_MS = 1_000;
 /** Delivers due mail: as many messages at once as the transport has sessions, each under its own claim. */
 export class MailDeliveryWorker {
   private readonly context: DeliveryDependencies;
+  private readonly readDue: ReadRows;
   private readonly deliver: ReturnType<typeof emailDelivery>;
   private readonly breaker: CircuitBreaker<RelayFault>;
   private readonly contentBreaker: CircuitBreaker<BreakerFault>;
@@ -86,6 +87,7 @@ export class MailDeliveryWorker {
     const { clock } = deps;
     const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
+    this.readDue = rowReader(options.emails, options.onTrouble);
     this.context = {
       ...deps,
       ...options,
@@ -323,10 +325,5 @@ export class MailDeliveryWorker {
     workspaces.forget(workspaceId);
     senders.forget(senderId);
     senders.forget(authorityId);
-  }
-
-  /** The query's result; null while the read model is unavailable or damaged, which its follower repairs. */
-  private readDue<Result>(query: (db: ReadDatabase) => Result): Result | null {
-    return tryReadRows(() => query(this.options.emails), this.context.onTrouble);
   }
 }

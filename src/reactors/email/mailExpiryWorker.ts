@@ -14,7 +14,7 @@ import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
-import { type ReadRows, tryReadRows } from "../worker/tryReadRows.ts";
+import { type ReadRows, rowReader } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
 import { dueMailAfterClockSkew } from "./dueMailAfterClockSkew.ts";
@@ -52,7 +52,7 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   const { store, policy, clock, deliveryGate, onTrouble } = context;
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
-  const read: ReadRows = (query) => tryReadRows(() => query(emails), onTrouble);
+  const read = rowReader(emails, onTrouble);
   const aged = agedMessages(options, read, backoff);
   let agedAt = Number.NEGATIVE_INFINITY;
 

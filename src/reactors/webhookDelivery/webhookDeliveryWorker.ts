@@ -5,12 +5,11 @@ import {
 } from "../../../projections/webhookDeliveries/queries.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { settleWithin } from "../../kernel/sleep.ts";
-import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
-import { tryReadRows } from "../worker/tryReadRows.ts";
+import { rowReader } from "../worker/tryReadRows.ts";
 import { type BlockedDestination, BlockedDestinationReports } from "./blockedDestinationReports.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
@@ -58,6 +57,7 @@ export class WebhookDeliveryWorker {
     const blockedDestinations = new BlockedDestinationReports(options.onBlockedDestination);
     const abandoned = this.abandoned.signal;
     this.context = { ...options, deliveryGate, mappedOf, blockedDestinations, stopping, abandoned };
+    const read = rowReader(options.deliveries, options.onTrouble);
     this.bulkhead = new EndpointBulkhead(clock, options.callsPerEndpointMax);
     this.expiry = webhookLeaseExpiryWorker({
       context: this.context,
@@ -71,10 +71,10 @@ export class WebhookDeliveryWorker {
       onTrouble: options.onTrouble,
       inFlightMax: IN_FLIGHT_MAX,
       ready: (now, without, limit) => {
-        const items = this.read((db) => readyWebhooks(db, now, [...without], limit)) ?? [];
+        const items = read((db) => readyWebhooks(db, now, [...without], limit)) ?? [];
         return { items, more: items.length === limit ? "afterThese" : "none" };
       },
-      nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
+      nextReadyAt: (now) => read((db) => nextWebhookReadyAt(db, now)),
       acquire: () => (this.mayBegin() ? NO_PERMIT : null),
       ownersOf: ({ endpointId }) => [endpointId],
       admits: (endpointId) => this.bulkhead.admit(endpointId),
@@ -130,10 +130,5 @@ export class WebhookDeliveryWorker {
     } finally {
       for (const endpointId of endCall(gotThrough)) this.scheduler.release(endpointId);
     }
-  }
-
-  /** The query's result; null while the read model is unavailable or damaged, which its follower repairs. */
-  private read<Result>(query: (db: ReadDatabase) => Result): Result | null {
-    return tryReadRows(() => query(this.options.deliveries), this.options.onTrouble);
   }
 }

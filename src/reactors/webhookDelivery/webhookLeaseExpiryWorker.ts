@@ -9,7 +9,7 @@ import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
-import { type ReadRows, tryReadRows } from "../worker/tryReadRows.ts";
+import { rowReader } from "../worker/tryReadRows.ts";
 import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
 import { disableFailingEndpoints } from "./disableFailingEndpoints.ts";
 
@@ -37,7 +37,7 @@ export function webhookLeaseExpiryWorker(options: LeaseExpiryOptions): PeriodicW
   const { store, clock } = deps;
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
-  const read: ReadRows = (query) => tryReadRows(() => query(context.deliveries), onTrouble);
+  const read = rowReader(context.deliveries, onTrouble);
   let skewLookAt = Number.NEGATIVE_INFINITY;
   const disableFailing = disableFailingEndpoints(context, read);
 

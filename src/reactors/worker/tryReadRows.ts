@@ -1,12 +1,16 @@
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 
-/** Reads one read model; null while it is unavailable or damaged. */
+/** Reads one read model, as {@link tryReadRows} does. */
 export type ReadRows = <Result>(query: (db: ReadDatabase) => Result) => Result | null;
+
+export function rowReader(db: ReadDatabase, onTrouble: (error: unknown, id: string) => void): ReadRows {
+  return (query) => tryReadRows(() => query(db), onTrouble);
+}
 
 /** The result of a query; null while the read model is unavailable or damaged, which its follower repairs. */
 export function tryReadRows<Result>(
   query: () => Result,
-  onTrouble: (error: unknown, stream: string) => void,
+  onTrouble: (error: unknown, id: string) => void,
 ): Result | null {
   try {
     return query();
