@@ -44,6 +44,11 @@ export interface Instance {
 /** `null` on a log that was never used. */
 export type InstanceState = Instance | null;
 
+/** Whether the log accepts nothing more here. */
+export function isFrozen(instance: InstanceState): boolean {
+  return instance !== null && instance.frozenAt !== null;
+}
+
 /** A downtime begins with the first of freeze and hold, and ends when neither is left. */
 function withDowntime(state: Instance, from: EpochMs): Instance {
   if (state.downtimes.at(-1)?.to === null) return state;

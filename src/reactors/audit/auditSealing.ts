@@ -1,5 +1,6 @@
 import type { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import type { InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
+import { isFrozen } from "../../domain/instance/state.ts";
 import { epochMs, SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
@@ -45,7 +46,7 @@ export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
 
   const round = async ({ stopping, sleep }: Round) => {
     // A frozen log accepts nothing more.
-    if (typeof (await instanceStatus.get()).instance?.frozenAt === "number") return;
+    if (isFrozen((await instanceStatus.get()).instance)) return;
     let since = performance.now();
     await sealer.readOn(async (_, lastEvent) => {
       const factor = lastEvent && isLate(lastEvent) ? YIELD_FACTOR.late : YIELD_FACTOR.inTime;

@@ -1,4 +1,5 @@
 import type { InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
+import { isFrozen } from "../../domain/instance/state.ts";
 import type { TimeSpan } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Position } from "../../ports/eventStore.ts";
@@ -40,9 +41,8 @@ export class DeliveryGate {
     const { instanceStatus, clock, isCaughtUp } = this.options;
     const { instance, restoredPosition } = await instanceStatus.get();
     this.known = instance?.downtimes ?? [];
-    const isFrozen = (instance?.frozenAt ?? null) !== null;
     const isHoldKnown = !instance?.isHeld || restoredPosition === null || isCaughtUp(restoredPosition);
-    const mayLeave = !isFrozen && isHoldKnown;
+    const mayLeave = !isFrozen(instance) && isHoldKnown;
     if (!mayLeave) this.closedUntil = clock.monotonicMs() + CLOSED_MS;
     return mayLeave;
   }

@@ -1,4 +1,5 @@
 import type { InstanceStatus, InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
+import { isFrozen } from "../../domain/instance/state.ts";
 
 /** Watches whether the log is frozen while this process works on it. */
 export interface FreezeWatch {
@@ -16,7 +17,7 @@ const POLL_INTERVAL_MS = 500;
 export function watchFreeze(instanceStatus: InstanceStatusCache, onFrozen: () => void): FreezeWatch {
   let wasFrozen = false;
   const note = ({ instance }: InstanceStatus) => {
-    if (wasFrozen || (instance?.frozenAt ?? null) === null) return;
+    if (wasFrozen || !isFrozen(instance)) return;
     wasFrozen = true;
     clearInterval(timer);
     onFrozen();
