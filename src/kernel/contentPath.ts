@@ -51,8 +51,3 @@ export function temporaryName(): string {
 export function isTemporaryName(name: string): boolean {
   return name.startsWith(".") && name.endsWith(".tmp") && UUID.test(name.slice(1, -".tmp".length));
 }
-
-/** The lower-case hex SHA-256 of `bytes`. */
-export function sha256Of(bytes: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
-}

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { readEmailState } from "../commands/email/readEmail.ts";
 import { emailId } from "../domain/email/idempotency.ts";
 import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
+import { sha256Of } from "../kernel/crypto/sha256.ts";
 import type { MailOwner } from "../kernel/mail/mailOwnerId.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { ParsedMail } from "../ports/submission/mailParser.ts";
@@ -43,8 +43,5 @@ export async function recipientKeys(
 }
 
 function keyFrom(kind: "key" | "id" | "own", value: string) {
-  return ({ canonical }: Address) => {
-    const digest = createHash("sha256").update(`${kind}\0${value}\0${canonical}`).digest("hex");
-    return `smtp-${digest}`;
-  };
+  return ({ canonical }: Address) => `smtp-${sha256Of(`${kind}\0${value}\0${canonical}`)}`;
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { filePath, sha256Of } from "../../src/kernel/contentPath.ts";
+import { filePath } from "../../src/kernel/contentPath.ts";
+import { sha256Of } from "../../src/kernel/crypto/sha256.ts";
 import {
   type ContentFolder,
   type ContentStore,

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
-import { sha256Of } from "../../src/kernel/contentPath.ts";
+import { sha256Of } from "../../src/kernel/crypto/sha256.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
 import { beginLog, exportOf, importOf } from "../commands/log/portableLog.ts";
 import { runCommand } from "../support/process/runCommand.ts";

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { sha256Of } from "../../kernel/crypto/sha256.ts";
 
 /**
  * Identifies where a process id means this process and no other: the boot (proc(5)) and the namespace of process ids,
@@ -13,7 +13,7 @@ function processSpace(): string | null {
   try {
     const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8");
     const namespace = readlinkSync("/proc/self/ns/pid");
-    return createHash("sha256").update(`${bootId} ${namespace}`).digest("hex").slice(0, 16);
+    return sha256Of(`${bootId} ${namespace}`).slice(0, 16);
   } catch {
     return null;
   }

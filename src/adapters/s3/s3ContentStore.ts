@@ -5,9 +5,9 @@ import {
   isTemporaryName,
   LOG_FILE,
   ownerPath,
-  sha256Of,
   temporaryName,
 } from "../../kernel/contentPath.ts";
+import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import {
   type ContentFolder,
   type ContentStore,

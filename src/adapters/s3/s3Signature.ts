@@ -1,3 +1,5 @@
+import { sha256Of } from "../../kernel/crypto/sha256.ts";
+
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
 /** Where to, and with which keys. */
@@ -49,7 +51,7 @@ export function signedUrl(
   const escapedPath = path.split("/").map(encoded).join("/");
   const lines = signed.map(([name, value]) => `${name}:${value}`);
   const request = [method, escapedPath, query, ...lines, "", signedNames, "UNSIGNED-PAYLOAD"].join("\n");
-  const digest = new Bun.CryptoHasher("sha256").update(request).digest("hex");
+  const digest = sha256Of(request);
   const key = [day, region, "s3", "aws4_request"].reduce<string | Buffer>(
     (secret, part) => hmac(secret, part),
     `AWS4${secretAccessKey}`,

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts";
+import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import {
   decodeVerificationToken,
   encodeVerificationToken,
@@ -9,7 +9,7 @@ import type { Dependencies } from "../dependencies.ts";
 
 /** What the log keeps of a link's secret. */
 export function secretHashOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
+  return sha256Of(secret);
 }
 
 /** The token of one request. It is stored nowhere: the worker that mails it derives it again. */

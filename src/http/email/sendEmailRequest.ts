@@ -18,6 +18,7 @@ import {
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
+import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
@@ -257,7 +258,7 @@ export function digestedAttachments({
   return attachments.map((attachment) =>
     typeof attachment === "string"
       ? attachment.toLowerCase()
-      : { ...attachment, content: new Bun.CryptoHasher("sha256").update(attachment.content).digest("hex") },
+      : { ...attachment, content: sha256Of(attachment.content) },
   );
 }
 

@@ -6,7 +6,7 @@ import { openAttachments } from "../../../src/commands/email/content/storedConte
 import { folderOf, readEmail } from "../../../src/commands/email/readEmail.ts";
 import type { RequestedAttachment } from "../../../src/commands/email/send/resolveAttachments.ts";
 import { emailId } from "../../../src/domain/email/idempotency.ts";
-import { sha256Of } from "../../../src/kernel/contentPath.ts";
+import { sha256Of } from "../../../src/kernel/crypto/sha256.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
 import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";

@@ -3,9 +3,9 @@ import {
   folderPath,
   isTemporaryName,
   ownerPath,
-  sha256Of,
   temporaryName,
 } from "../../../src/kernel/contentPath.ts";
+import { sha256Of } from "../../../src/kernel/crypto/sha256.ts";
 import {
   type ContentFolder,
   type ContentStore,

@@ -1,3 +1,4 @@
+import { sha256Of } from "../../../kernel/crypto/sha256.ts";
 import { lazy } from "../../../kernel/lazy.ts";
 
 /** Where each file comes from: our own sources, or an installed package. */
@@ -64,7 +65,7 @@ export async function loadAssets(): Promise<Assets> {
 async function load(name: AssetName): Promise<Asset> {
   const [source, contentType] = SOURCES[name];
   const plain = await Bun.file(Bun.resolveSync(source, import.meta.dir)).bytes();
-  const hash = new Bun.CryptoHasher("sha256").update(plain).digest("hex").slice(0, HASH_CHARACTERS);
+  const hash = sha256Of(plain).slice(0, HASH_CHARACTERS);
   const dot = name.lastIndexOf(".");
   return {
     plain,
