@@ -89,7 +89,7 @@ const RelayAnswer = {
   reply: Type.Optional(Type.String()),
 };
 
-/** Who reports on a message after the relay accepted it: one of `FEEDBACK_SOURCES` in `feedback/recordFeedback`. */
+/** Who reports on a message after the relay accepted it: one of `FEEDBACK_SOURCES` in `feedback/feedbackDecision`. */
 const Source = { source: Type.String() };
 
 /** Why content is erased: `retention`, `requested` for one message, or `person` with the id of the person's request. */

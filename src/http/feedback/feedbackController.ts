@@ -1,13 +1,11 @@
 import { listEmails } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { findByRelayId, RELAY_ID_SEARCH_MESSAGES_MAX } from "../../commands/email/feedback/findByRelayId.ts";
-import {
-  type FeedbackReport,
-  recordEmailFeedback,
-} from "../../commands/email/feedback/recordEmailFeedback.ts";
+import { recordEmailFeedback } from "../../commands/email/feedback/recordEmailFeedback.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
+import type { FeedbackReport } from "../../domain/email/feedback/feedbackReport.ts";
 import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";

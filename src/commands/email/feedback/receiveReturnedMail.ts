@@ -1,9 +1,10 @@
 import type { FeedbackSource } from "../../../domain/email/feedback/feedbackDecision.ts";
+import type { FeedbackReport } from "../../../domain/email/feedback/feedbackReport.ts";
 import { type ReturnedMail, readReturnedMail } from "../../../domain/email/feedback/readReturnedMail.ts";
 import { newRequestId } from "../../../kernel/ids.ts";
 import type { ReturnedMailParser } from "../../../ports/mail/returnedMailParser.ts";
 import { type InboundAddresses, type ReturnAddress, returnAddress } from "./inboundAddresses.ts";
-import { type FeedbackContext, type FeedbackReport, recordEmailFeedback } from "./recordEmailFeedback.ts";
+import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
 /** Which addresses accept mail, and what reads it. */
 export interface ReturnedMailContext extends Omit<FeedbackContext, "keys">, InboundAddresses {

@@ -9,9 +9,8 @@ import {
   type SnsMessage,
 } from "../../../kernel/crypto/snsSignature.ts";
 import { isObject, parseJson } from "../../../kernel/text/json.ts";
-import type { EpochMs } from "../../../kernel/time.ts";
 import type { SnsEndpoint } from "../../../ports/snsEndpoint.ts";
-import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback.ts";
+import { type FeedbackContext, type FeedbackOrigin, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
 /** Amazon changes its certificate about once a year; each states how long it is valid. */
 const CERTIFICATES_MAX = 10;
@@ -26,11 +25,7 @@ export interface SesContext extends FeedbackContext {
 }
 
 /** Who delivered a notification, and when. */
-export interface SesOrigin {
-  readonly at: EpochMs;
-  readonly actor: string;
-  readonly correlationId: string;
-}
+type SesOrigin = Omit<FeedbackOrigin, "source" | "workspaceId">;
 
 /**
  * `refused`: it is not from one of our topics, or Amazon did not sign it. `unavailable`: the request for Amazon's

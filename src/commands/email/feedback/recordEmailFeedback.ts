@@ -1,11 +1,12 @@
 import { redactRelayReply } from "../../../domain/email/delivery/redactRelayReply.ts";
-import { type BounceReason, ofAnotherAddress } from "../../../domain/email/feedback/bounceReason.ts";
+import { ofAnotherAddress } from "../../../domain/email/feedback/bounceReason.ts";
 import {
   type Feedback,
   type FeedbackOutcome,
   type FeedbackSource,
   recordFeedback,
 } from "../../../domain/email/feedback/feedbackDecision.ts";
+import type { FeedbackReport } from "../../../domain/email/feedback/feedbackReport.ts";
 import { isAnotherAddress, reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
@@ -18,22 +19,6 @@ import { suppressRecipient } from "../../suppression/suppressRecipient.ts";
 import { transact } from "../../transact.ts";
 import { contentSaltOf, type EmailHistory, readEmailHistory } from "../emailHistory.ts";
 import { contentOf } from "../readEmail.ts";
-
-/** What is reported about a message after a relay accepted it. */
-export type FeedbackReport =
-  | { readonly kind: "delivered" }
-  | { readonly kind: "complained"; readonly feedbackType: string }
-  | BounceReport;
-
-/** A server gave up. */
-interface BounceReport {
-  readonly kind: "bounced";
-  readonly bounce: BounceReason;
-  /** The server's reply, "" if unknown. It may name people, so it is redacted and encrypted. */
-  readonly diagnostic: string;
-  /** Whom the server tried to deliver to, if that may be another address; "" if unknown. */
-  readonly failedRecipient?: string;
-}
 
 /** What recording feedback needs. */
 export interface FeedbackContext {

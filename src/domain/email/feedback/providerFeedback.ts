@@ -1,15 +1,12 @@
 import type { BounceReason } from "./bounceReason.ts";
+import type { FeedbackReport } from "./feedbackReport.ts";
 
 /** What a provider's event says about one of our messages. */
 export interface ProviderFeedback {
   /** Our id; null if the event names none. */
   readonly emailId: string | null;
   /** Null if it says nothing about the outcome of the message. */
-  readonly report:
-    | { readonly kind: "delivered" }
-    | { readonly kind: "complained"; readonly feedbackType: string }
-    | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string }
-    | null;
+  readonly report: FeedbackReport | null;
 }
 
 /** A member's text; "" if it is not a string. */
