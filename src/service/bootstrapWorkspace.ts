@@ -10,6 +10,7 @@ import { addSender, verifySender } from "../domain/sender/decisions.ts";
 import { createWorkspace } from "../domain/workspace/decisions.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
 import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
+import { FILE_MODE } from "../kernel/fileModes.ts";
 import { derivedId } from "../kernel/ids.ts";
 import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
@@ -49,7 +50,7 @@ export async function bootstrap(deps: Dependencies, logId: string, dataDir: stri
   const { id, key } = newApiKey();
   const senderId = keys.hashAddress(workspaceId, BOOTSTRAP_SENDER);
   const sender = senderAggregate.of(senderId);
-  await writeFile(bootstrapKeyPath(dataDir), `${key}\n`, { mode: 0o600, flush: true });
+  await writeFile(bootstrapKeyPath(dataDir), `${key}\n`, { mode: FILE_MODE, flush: true });
   const issued = { workspaceId, name: "bootstrap", hash: keys.hashApiKey(key), scopes: [...SCOPES] };
   await transact(store, apiKeyAggregate.of(id), (state) => issueApiKey(state, issued), context);
   await transact(

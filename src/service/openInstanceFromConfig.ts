@@ -6,6 +6,7 @@ import { bindContentStore, requireUnboundContentStore } from "../commands/instan
 import { type OpenInstance, openInstance } from "../commands/instance/openInstance.ts";
 import { requireLogFormat } from "../commands/instance/requireLogFormat.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
+import { FOLDER_MODE } from "../kernel/fileModes.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
@@ -52,7 +53,7 @@ async function ownMasterKey(dataDir: string, store: EventStore): Promise<Uint8Ar
   if (!existsSync(path) && (await store.lastRevision(INSTANCE_STREAM)) !== null) {
     throw new ConfigError([`${path} is missing: put the log's own there, or set MASTER_KEY to it`]);
   }
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await mkdir(dataDir, { recursive: true, mode: FOLDER_MODE });
   const create = () => crypto.getRandomValues(new Uint8Array(32)).toBase64();
   const text = await readOrCreate(path, create).catch((error: unknown) => {
     throw fileError(path, error);

@@ -4,13 +4,13 @@ import { basename, dirname, join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
+import { FILE_MODE } from "../../kernel/fileModes.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { systemErrorText } from "../../kernel/text/systemErrorText.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { isMissing, syncFolder } from "./durableFile.ts";
 import { nameWhenComplete } from "./partialPath.ts";
 
-const FILE_MODE = 0o600;
 /** Far longer than any event can be. */
 const LINE_BYTES_MAX = 32 * 1_024 * 1_024;
 const LINE_FEED = 10;

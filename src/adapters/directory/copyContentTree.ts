@@ -2,10 +2,10 @@ import type { Dirent } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CONTENT_STORE_FILES, isFolderName } from "../../kernel/contentPath.ts";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { type CopiedFile, copyBelow } from "./copyFile.ts";
 import { nullIfMissing, syncFolder } from "./durableFile.ts";
 
-const FOLDER_MODE = 0o700;
 const FILE_NAME = /^[0-9a-f]{64}$/;
 /** How many files to copy at once, because each mostly waits for the disk. */
 const COPIES_MAX = 16;

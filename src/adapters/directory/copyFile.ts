@@ -1,9 +1,8 @@
 import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { FILE_MODE, FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { isMissing, openRegular, syncFolder } from "./durableFile.ts";
 
-const FOLDER_MODE = 0o700;
-const FILE_MODE = 0o600;
 const CHUNK_BYTES = 1_048_576;
 
 /** A copied file. `path` is below the copy's root, with `/`. */

@@ -1,9 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { syncFolder } from "./durableFile.ts";
 import { nameWhenComplete } from "./partialPath.ts";
-
-const FOLDER_MODE = 0o700;
 
 /**
  * Fills a new directory beside `path`, which gets this name only when it is complete and on disk. A failure leaves

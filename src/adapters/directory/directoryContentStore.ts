@@ -11,6 +11,7 @@ import {
   temporaryName,
 } from "../../kernel/contentPath.ts";
 import { sha256Of } from "../../kernel/crypto/sha256.ts";
+import { FILE_MODE, FOLDER_MODE } from "../../kernel/fileModes.ts";
 import {
   type ContentFolder,
   type ContentStore,
@@ -28,8 +29,6 @@ import {
   writeDurably,
 } from "./durableFile.ts";
 
-const FILE_MODE = 0o600;
-const FOLDER_MODE = 0o700;
 /** How often to recreate a folder that a clean-up removed just before a file was written into it. */
 const FOLDER_ATTEMPTS_MAX = 100;
 /** A file cannot have another hard link: it has too many, is on another disk, or the file system has none. */

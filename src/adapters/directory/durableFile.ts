@@ -1,10 +1,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, link, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-
+import { FILE_MODE } from "../../kernel/fileModes.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-
-const FILE_MODE = 0o600;
 
 export function isMissing(error: unknown): boolean {
   return (error as { code?: string }).code === "ENOENT";

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
+import { FILE_MODE, FOLDER_MODE } from "../../kernel/fileModes.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { type Clock, leftMs } from "../../ports/clock.ts";
@@ -9,8 +10,6 @@ import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/m
 import { buildMime } from "./mimeMessage.ts";
 import { createSemaphore } from "./semaphore.ts";
 
-const FILE_MODE = 0o600;
-const DIRECTORY_MODE = 0o700;
 const REASON_CHARS_MAX = 300;
 
 export interface OutboxOptions {
@@ -78,7 +77,7 @@ function reasonOf(error: unknown): string {
 
 /** Called for every message, because people empty an outbox by removing its directory. */
 async function makeDirectory(directory: string): Promise<void> {
-  const first = await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
+  const first = await mkdir(directory, { recursive: true, mode: FOLDER_MODE });
   if (first === undefined) return;
   // Each new name is an entry in the directory above it.
   for (let made = directory; made.length >= first.length; made = dirname(made))

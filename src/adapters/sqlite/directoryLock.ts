@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { isBusy } from "./resultCode.ts";
 
 /** The lock held by the one process that owns a data directory. */
@@ -23,7 +24,7 @@ export function lockPathOf(directory: string): string {
  * system releases it however its holder dies. Throws if the file cannot be created.
  */
 export function lockDirectory(directory: string): DirectoryLock | null {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  mkdirSync(directory, { recursive: true, mode: FOLDER_MODE });
   // SQLite would only say that it cannot open a file; this says why.
   accessSync(directory, constants.W_OK | constants.X_OK);
   const path = lockPathOf(directory);

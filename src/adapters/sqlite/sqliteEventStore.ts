@@ -1,6 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import {
   APPEND_BYTES_MAX,
   type AppendResult,
@@ -74,7 +75,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
     evenIfFaulty = false,
     writingThreads = "caller",
   } = options;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
   const db = openLogDatabase(path, { cacheKib, evenIfFaulty });
   const writer = openLogWriter(writingThreads, { db, path, cacheKib: CACHE_KIB });
   return new SqliteEventStore(db, writer, { path, timeoutMs, writingThreads });

@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { FILE_MODE } from "../../kernel/fileModes.ts";
 import type { ContentCleanupCheckpoint } from "../../ports/contentCleanupCheckpoint.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 
@@ -18,7 +19,7 @@ export function contentCleanupCheckpointFile(path: string, log: string): Content
     },
     save(position) {
       const temporary = `${path}.tmp`;
-      writeFileSync(temporary, JSON.stringify({ log, position }), { mode: 0o600 });
+      writeFileSync(temporary, JSON.stringify({ log, position }), { mode: FILE_MODE });
       renameSync(temporary, path);
     },
   };

@@ -9,6 +9,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
+import { FILE_MODE } from "../../kernel/fileModes.ts";
 import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";
 
 /** Where the id is kept, and what proves that it still belongs to the service that held the lock. */
@@ -69,7 +70,7 @@ export function serviceIdFile({
       }
     },
     remember(serviceId) {
-      const file = openSync(path, "w", 0o600);
+      const file = openSync(path, "w", FILE_MODE);
       try {
         writeSync(file, JSON.stringify({ serviceId, ...proof(fstatSync(file, { bigint: true })) }));
         fsyncSync(file);

@@ -1,5 +1,6 @@
 import { open, rm } from "node:fs/promises";
 import { newSigningKey, publicKeyPem } from "../../kernel/crypto/auditSigningKey.ts";
+import { FILE_MODE } from "../../kernel/fileModes.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, refuse } from "../program/command.ts";
 
@@ -25,7 +26,7 @@ export const auditKeygen: Command = {
       await handle.sync();
     };
     try {
-      await write(file, pem, 0o600);
+      await write(file, pem, FILE_MODE);
       await write(`${file}.pub`, publicKeyPem(publicKey), 0o644);
     } catch (error) {
       for (const path of made) await rm(path, { force: true });

@@ -7,6 +7,7 @@ import { isContentPath } from "../../adapters/directory/copyContentTree.ts";
 import { type CopiedFile, digestFile } from "../../adapters/directory/copyFile.ts";
 import { logFault } from "../../adapters/sqlite/vacuumCopy.ts";
 import type { ExportHeader } from "../../commands/log/exportFormat.ts";
+import { FILE_MODE } from "../../kernel/fileModes.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { refuse } from "../program/command.ts";
@@ -17,7 +18,6 @@ export const BACKUP_KEY = "master.key";
 export const BACKUP_CONTENT = "content";
 const MANIFEST = "manifest.jsonl";
 const FORMAT = 1;
-const FILE_MODE = 0o600;
 
 /** Facts about a backup. */
 export interface BackupFacts

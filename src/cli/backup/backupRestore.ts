@@ -8,6 +8,7 @@ import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { load, transact } from "../../commands/transact.ts";
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { decrypt } from "../../kernel/crypto/encryption.ts";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { epochMs } from "../../kernel/time.ts";
@@ -43,7 +44,6 @@ import { requireRoom } from "./restoreDiskSpace.ts";
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
 /** The file that names the backup while its restore is under way. */
 const RESTORED_BACKUP = "backup";
-const FOLDER_MODE = 0o700;
 /** Files to copy concurrently: each mostly waits for the disk. */
 const COPIES_MAX = 16;
 

@@ -8,6 +8,7 @@ import {
 } from "../../commands/log/exportFormat.ts";
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
 import { decrypt } from "../../kernel/crypto/encryption.ts";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
@@ -79,7 +80,7 @@ async function requireExport(file: string): Promise<void> {
 
 /** Imports into the store of DATA_DIR or STORE_URL, with exclusive use of it. */
 async function importAlone(config: Config, file: string): Promise<Imported & { readonly logId: string }> {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
   using lock = lockDataDirectory(config.dataDir);
   if (lock === null && isEmbedded(config)) {
     throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { nameWhenComplete } from "../../adapters/directory/partialPath.ts";
+import { FILE_MODE } from "../../kernel/fileModes.ts";
 import { guardFormulas } from "../../kernel/text/guardFormulas.ts";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
 
@@ -53,7 +54,7 @@ export async function writeLines(path: string | undefined, lines: AsyncIterable<
     return;
   }
   await nameWhenComplete(path, async (partial) => {
-    await using file = await open(partial, "wx", 0o600);
+    await using file = await open(partial, "wx", FILE_MODE);
     // A single `write` may write only a part, without an error, when the disk is nearly full.
     for await (const piece of piecesOf(lines)) await file.writeFile(piece);
     await file.sync();

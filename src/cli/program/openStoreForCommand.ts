@@ -5,6 +5,7 @@ import { createDependencies } from "../../commands/createDependencies.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../domain/logImport/events.ts";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { dependenciesFromConfig } from "../../service/adapters/dependenciesFromConfig.ts";
@@ -74,7 +75,7 @@ export async function withLog<Result>(
   work: (open: OpenForCommand) => Promise<Result>,
   use: OpenForCommandOptions = {},
 ): Promise<Result> {
-  if (use.begins) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  if (use.begins) mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
   const log = await openStore(config);
   try {
     if (!use.begins && (await isUnused(config, log))) refuseEmptyStore();

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Projection } from "../../../projections/projection.ts";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { createTables } from "./createTables.ts";
 import type { ReadModelStorage } from "./generationFiles.ts";
@@ -34,7 +35,7 @@ export function createTemporaryDatabase(
   storage: ReadModelStorage,
   projection: Projection,
 ): TemporaryDatabase {
-  mkdirSync(storage.directory, { recursive: true, mode: 0o700 });
+  mkdirSync(storage.directory, { recursive: true, mode: FOLDER_MODE });
   using undo = new DisposableStack();
   const scratch = undo.use(openTemporaryDatabase(storage, projection.name));
   createTables(scratch.db, projection, storage.logId);
