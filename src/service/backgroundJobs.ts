@@ -31,6 +31,7 @@ import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
+import { readModelDirectory } from "./config/storeConfig.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
@@ -254,7 +255,7 @@ function workOnErasures(
   logger: Logger,
   { deps, readers, logId }: LogJobParts,
 ): readonly Worker[] {
-  const directory = join(config.dataDir, "projections");
+  const directory = readModelDirectory(config);
   const kind = isEmbedded(config) ? "sqlite" : "eventstoredb";
   const shared = {
     deps,

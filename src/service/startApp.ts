@@ -39,6 +39,7 @@ import { bootstrap, hasBootstrapKey, hasWorkspace } from "./bootstrapWorkspace.t
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/requireDkimKeys.ts";
+import { readModelDirectory } from "./config/storeConfig.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { lockDataDirectory } from "./dataDirectoryLock.ts";
 import { createControllers } from "./httpControllers.ts";
@@ -278,8 +279,8 @@ interface Following {
   readonly workers: BackgroundJobs;
 }
 
-function readersOf({ dataDir }: Config, onDamage: (file: string) => void): Readers {
-  const directory = join(dataDir, "projections");
+function readersOf(config: Config, onDamage: (file: string) => void): Readers {
+  const directory = readModelDirectory(config);
   return openReaders({ databases: sqliteReadDatabases, directory, projections, onDamage });
 }
 

@@ -14,7 +14,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { isEmbedded } from "../../service/adapters/openStore.ts";
+import { isEmbedded, logPath } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
@@ -22,7 +22,6 @@ import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { requireNew } from "../output/requireNew.ts";
 import { type Command, refuse } from "../program/command.ts";
-import { logPath } from "../program/dataDirectory.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import {
   BACKUP_CONTENT,

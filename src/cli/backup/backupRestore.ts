@@ -14,7 +14,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
-import { LOG_FILES, RESTORING } from "../../service/adapters/openStore.ts";
+import { LOG_FILES, logDirectory, logPath, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
@@ -22,7 +22,6 @@ import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
-import { logPath } from "../program/dataDirectory.ts";
 import { findMasterKey } from "../program/findMasterKey.ts";
 import { requireEmbedded } from "./backupCreate.ts";
 import {
@@ -48,7 +47,7 @@ const RESTORED_BACKUP = "backup";
 const COPIES_MAX = 16;
 
 function restoringDirectory(config: Config): string {
-  return join(dirname(logPath(config)), RESTORING);
+  return join(logDirectory(config), RESTORING);
 }
 
 /** Whether an interrupted restore of this backup left off here. */
@@ -67,7 +66,7 @@ function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
   const found = readdirSync(config.dataDir).filter((name) => !NO_DATA.has(name) && name !== RESTORING);
   if (found.length > 0) refuse(`DATA_DIR is not empty: there is ${found[0]}`);
   // A write-ahead log that another log has left would be applied to ours.
-  const ofLog = LOG_FILES.map((name) => join(dirname(logPath(config)), name)).find(existsSync);
+  const ofLog = LOG_FILES.map((name) => join(logDirectory(config), name)).find(existsSync);
   if (ofLog !== undefined) refuse(`there is a log already: ${ofLog}`);
   const { content } = config;
   if (content.kind !== "directory") return;
@@ -85,7 +84,7 @@ function requireRoomFor(config: Config, { facts, bytes, log }: CheckedBackup): v
   if (isBegun(config, facts)) return;
   const directory = contentTarget(config, facts);
   requireRoom([
-    { directory: dirname(logPath(config)), bytes: log.bytes },
+    { directory: logDirectory(config), bytes: log.bytes },
     ...(directory === null ? [] : [{ directory, bytes: bytes - log.bytes }]),
   ]);
 }
@@ -124,9 +123,9 @@ async function restoreLog(config: Config, from: string, { facts, log }: CheckedB
   // The last close moves the write-ahead log into the file. If it could not, the restoration is only in the former.
   if (existsSync(`${aside}-wal`))
     throw new StoreError("unavailable", `${aside} could not be completed: is the disk full?`);
-  mkdirSync(dirname(logPath(config)), { recursive: true, mode: FOLDER_MODE });
+  mkdirSync(logDirectory(config), { recursive: true, mode: FOLDER_MODE });
   await rename(aside, logPath(config));
-  await syncFolder(dirname(logPath(config)));
+  await syncFolder(logDirectory(config));
 }
 
 /** Copies only the content that the backup lists, and checks each copy against the list. */

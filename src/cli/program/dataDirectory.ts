@@ -2,17 +2,12 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { systemErrorText } from "../../kernel/text/systemErrorText.ts";
-import { isEmbedded, RESTORING } from "../../service/adapters/openStore.ts";
+import { isEmbedded, logDirectory, logPath, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { CommandFailure } from "./command.ts";
 
 const HOW = `\`${POSTLEDGER} serve\` makes one. If yours is elsewhere, set DATA_DIR to it: DATA_DIR=/path/to/data ${POSTLEDGER} …`;
-
-/** The log's file in an embedded store. */
-export function logPath({ storeUrl }: Pick<Config, "storeUrl">): string {
-  return join(storeUrl.slice("file:".length), "events.db");
-}
 
 /** Whether the file exists. Throws if this user may not look into its directory: it could be there. */
 function isThere(path: string): boolean {
@@ -32,7 +27,7 @@ export function requireDataDirectory(config: Config): void {
     throw new CommandFailure("no_data", `there is no data directory at ${dataDir}`, HOW);
   }
   if (!isEmbedded(config)) return;
-  const directory = dirname(logPath(config));
+  const directory = logDirectory(config);
   // Opening the log reports an interrupted restore.
   if (isThere(logPath(config)) || existsSync(join(directory, RESTORING))) return;
   throw new CommandFailure("no_data", `there is no log in ${directory}`, HOW);

@@ -1,5 +1,4 @@
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { createDependencies } from "../../commands/createDependencies.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
@@ -12,6 +11,7 @@ import { dependenciesFromConfig } from "../../service/adapters/dependenciesFromC
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
+import { readModelDirectory } from "../../service/config/storeConfig.ts";
 import { type OpenLogOptions, openInstanceFromConfig } from "../../service/openInstanceFromConfig.ts";
 import { storeError } from "../../service/startupErrors.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
@@ -96,7 +96,7 @@ export async function withLog<Result>(
       suppressions: { isSuppressed: () => false, holds: async () => false },
       recent: null,
     });
-    const directory = join(config.dataDir, "projections");
+    const directory = readModelDirectory(config);
     return await work({
       deps,
       logId,

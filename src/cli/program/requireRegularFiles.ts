@@ -1,10 +1,9 @@
 import { type Stats, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { CONTENT_STORE_FILES } from "../../kernel/contentPath.ts";
-import { isEmbedded, LOG_FILES } from "../../service/adapters/openStore.ts";
+import { isEmbedded, LOG_FILES, logDirectory } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
-import { logPath } from "./dataDirectory.ts";
 
 /** The fixed file names in DATA_DIR that a service or a command may read or write. */
 const IN_DATA_DIR = [
@@ -24,7 +23,7 @@ function ownFiles(config: Locations): readonly string[] {
   return [
     ...IN_DATA_DIR.map((name) => join(dataDir, name)),
     ...(content.kind === "directory" ? CONTENT_STORE_FILES.map((name) => join(content.directory, name)) : []),
-    ...(isEmbedded(config) ? LOG_FILES.map((name) => join(dirname(logPath(config)), name)) : []),
+    ...(isEmbedded(config) ? LOG_FILES.map((name) => join(logDirectory(config), name)) : []),
   ];
 }
 

@@ -3,7 +3,7 @@ import { version } from "../../../package.json";
 import { never } from "../../kernel/assert.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { mailDestination } from "../../service/adapters/openMailTransport.ts";
-import { isEmbedded } from "../../service/adapters/openStore.ts";
+import { isEmbedded, logDirectory } from "../../service/adapters/openStore.ts";
 import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -83,23 +83,23 @@ function ownKeyCommands(command: string): readonly string[] {
 function commandHere(config: Config): string {
   const settings = [
     ...(config.dataDir === resolve(DATA_DIR_DEFAULT) ? [] : [`DATA_DIR=${shellQuoted(config.dataDir)}`]),
-    ...(isLogElsewhere(config) ? [`STORE_URL=${shellQuoted(`file:${logDirectory(config)}`)}`] : []),
+    ...(isLogElsewhere(config) ? [`STORE_URL=${shellQuoted(`file:${absoluteLogDirectory(config)}`)}`] : []),
   ];
   return [...settings, POSTLEDGER].join(" ");
 }
 
-function logDirectory({ storeUrl }: Config): string {
-  return resolve(storeUrl.slice("file:".length));
+function absoluteLogDirectory(config: Config): string {
+  return resolve(logDirectory(config));
 }
 
 /** Whether the log is a file outside DATA_DIR. */
 function isLogElsewhere(config: Config): boolean {
-  return isEmbedded(config) && logDirectory(config) !== config.dataDir;
+  return isEmbedded(config) && absoluteLogDirectory(config) !== config.dataDir;
 }
 
 function dataLocation(config: Config): string {
   if (!isEmbedded(config)) return `${config.dataDir} (the log is on EventStoreDB)`;
-  if (isLogElsewhere(config)) return `${config.dataDir} (the log is in ${logDirectory(config)})`;
+  if (isLogElsewhere(config)) return `${config.dataDir} (the log is in ${absoluteLogDirectory(config)})`;
   return `${config.dataDir} (the log is a file in it)`;
 }
 

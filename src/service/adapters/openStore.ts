@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { eventsBetween as offsetsBetween } from "../../adapters/eventstoredb/eventsBetween.ts";
 import { eventsBetween as positionsBetween } from "../../adapters/sqlite/logPosition.ts";
 import {
@@ -19,6 +19,16 @@ export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
   return storeUrl.startsWith("file:");
 }
 
+/** The file of an embedded log. */
+export function logPath({ storeUrl }: Pick<Config, "storeUrl">): string {
+  return join(storeUrl.slice("file:".length), LOG_FILE);
+}
+
+/** Its directory. */
+export function logDirectory(config: Pick<Config, "storeUrl">): string {
+  return dirname(logPath(config));
+}
+
 /** About how many events of the log lie after one position up to another. Reads nothing. */
 export function eventsBetween(config: Pick<Config, "storeUrl">, from: Position, to: Position): number {
   return isEmbedded(config) ? positionsBetween(from, to) : offsetsBetween(from, to);
@@ -34,8 +44,9 @@ export interface OpenStoreOptions
   readonly inOrder?: boolean;
 }
 
+const LOG_FILE = "events.db";
 /** The log's file, and those that SQLite keeps beside it while the log is open. */
-export const LOG_FILES = ["events.db", "events.db-wal", "events.db-shm"];
+export const LOG_FILES = [LOG_FILE, `${LOG_FILE}-wal`, `${LOG_FILE}-shm`];
 
 /** Opens the log that STORE_URL names. */
 export async function openStore(
@@ -57,12 +68,12 @@ export async function openStore(
 }
 
 async function openEmbeddedStore(
-  { storeUrl, storeTimeoutMs: timeoutMs }: Pick<Config, "storeUrl" | "storeTimeoutMs">,
+  config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
   { cacheKib, evenIfFaulty = false, writingThreads = "caller" }: OpenStoreOptions,
 ): Promise<EventStore> {
-  const directory = storeUrl.slice("file:".length);
-  requireRestored(directory);
-  const path = join(directory, "events.db");
+  const { storeUrl, storeTimeoutMs: timeoutMs } = config;
+  requireRestored(logDirectory(config));
+  const path = logPath(config);
   try {
     // SQLite opens a log that it may only read, and then every append fails.
     if (writingThreads !== "caller" && existsSync(path)) accessSync(path, constants.W_OK);

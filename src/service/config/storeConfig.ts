@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
@@ -24,6 +24,11 @@ export function readStoreConfig(reader: EnvironmentReader) {
     /** Pages of the embedded log that the service keeps in memory, in KiB. */
     storeCacheKib: reader.integer("STORE_CACHE_MIB", 4, { min: 1, max: 65_536 }) * 1_024,
   };
+}
+
+/** Where the read models are. */
+export function readModelDirectory({ dataDir }: Pick<StoreConfig, "dataDir">): string {
+  return join(dataDir, "projections");
 }
 
 /**

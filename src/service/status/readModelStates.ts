@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import type { ReadModelState } from "../../http/dashboard/maintenance/maintenanceTasks.ts";
@@ -9,15 +8,16 @@ import { behindSince } from "../../readModels/behindSince.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import type { Config } from "../config/config.ts";
+import { readModelDirectory } from "../config/storeConfig.ts";
 
 /** The status of the read models as the service knows it, with the result of their last verification. Never throws. */
 export function readModelStates(
-  { dataDir }: Pick<Config, "dataDir">,
+  config: Pick<Config, "dataDir">,
   { store }: { readonly store: EventStore },
   readers: Readers,
 ): () => Promise<readonly ReadModelState[]> {
   return async () => {
-    const directory = join(dataDir, "projections");
+    const directory = readModelDirectory(config);
     // None while the catalog is busy; the next call finds them.
     const found = unlessUnavailable(() => lastVerifications(sqliteReadDatabases, directory)) ?? [];
     const verified = new Map(found.map((one) => [one.name, one]));

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { version } from "../../../package.json";
 import { countReady } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
@@ -17,6 +16,7 @@ import type { Readers } from "../../readModels/readModelReaders.ts";
 import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
+import { readModelDirectory } from "../config/storeConfig.ts";
 import { refusalRemedy, relayRemedy } from "../logLines/relayLogLines.ts";
 import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
@@ -134,7 +134,7 @@ async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<read
 }
 
 async function readModelChecks({ config, readers, deps }: StatusOptions): Promise<readonly Check[]> {
-  const directory = join(config.dataDir, "projections");
+  const directory = readModelDirectory(config);
   const checks = readers.status().map(async ({ name, state, position, isCaughtUp, failure, file }) => {
     if (failure !== null) return stoppedReadModel(name, failure, config);
     // An open file works on after its removal, but no command finds it, and it is gone with the process.

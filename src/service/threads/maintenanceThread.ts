@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
@@ -16,6 +15,7 @@ import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
+import { readModelDirectory } from "../config/storeConfig.ts";
 import { workBehindRequests } from "./threadPriority.ts";
 import { workPacer } from "./workPacer.ts";
 
@@ -67,11 +67,11 @@ function progressReporter(): (read: {
 }
 
 async function work(store: EventStore, start: MaintenanceStart): Promise<MaintenanceResult> {
-  const { dataDir, logId, task, isPaced } = start;
+  const { logId, task, isPaced } = start;
   const databases = sqliteReadDatabases;
   const { signal } = stopped;
   const onProgress = progressReporter();
-  const storage = { databases, directory: join(dataDir, "projections"), logId };
+  const storage = { databases, directory: readModelDirectory(start), logId };
   if (task.kind === "verifyLog") {
     // Beside the read models, where the next start removes what a killed thread has left.
     const reading = { store, databases, temporaryPath: temporaryPath(storage, "log"), onProgress, signal };

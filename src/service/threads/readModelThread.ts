@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
@@ -19,6 +18,7 @@ import {
 import { followReadModels } from "../../readModels/follow/followReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
+import { readModelDirectory } from "../config/storeConfig.ts";
 import { workBehindRequests } from "./threadPriority.ts";
 
 type ThreadSetting = "storeUrl" | "storeTimeoutMs" | "dataDir" | "auditSealIntervalMs" | "auditSigningKey";
@@ -72,10 +72,10 @@ function auditSealingOf(store: EventStore, { auditSealIntervalMs, auditSigningKe
 }
 
 async function follow(start: ThreadStart): Promise<void> {
-  const { storeUrl, storeTimeoutMs, dataDir, logId } = start;
+  const { storeUrl, storeTimeoutMs, logId } = start;
   const store = await openStore({ storeUrl, storeTimeoutMs });
   const sealing = start.auditSealIntervalMs > 0 ? auditSealingOf(store, start) : null;
-  const storage = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId };
+  const storage = { databases: sqliteReadDatabases, directory: readModelDirectory(start), logId };
   sealing?.start();
   try {
     await followReadModels({

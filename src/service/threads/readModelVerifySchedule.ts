@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Logger } from "pino";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
@@ -7,6 +6,7 @@ import { epochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { Config } from "../config/config.ts";
+import { readModelDirectory } from "../config/storeConfig.ts";
 import type { LogCopy } from "./maintenanceThread.ts";
 import { type RunningMaintenance, startMaintenanceThread } from "./startMaintenanceThread.ts";
 
@@ -73,7 +73,7 @@ function logResults(logger: Pick<Logger, "error" | "info">, results: readonly Ve
 /** When the next run is due: an interval after the oldest result, or at once if one is missing. */
 function dueAt(dataDir: string, intervalMs: number): number {
   try {
-    const last = lastVerifications(sqliteReadDatabases, join(dataDir, "projections"));
+    const last = lastVerifications(sqliteReadDatabases, readModelDirectory({ dataDir }));
     const finished = new Map(last.map(({ name, finishedAt }) => [name, epochMs(finishedAt)]));
     return Math.min(...projections.map(({ name }) => finished.get(name) ?? -intervalMs)) + intervalMs;
   } catch (error) {

@@ -6,7 +6,7 @@ import type { InstanceState } from "../../../domain/instance/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../../ports/eventStore.ts";
-import { isEmbedded } from "../../adapters/openStore.ts";
+import { isEmbedded, logDirectory } from "../../adapters/openStore.ts";
 import { hasWorkspace, WORKSPACE_REMEDY } from "../../bootstrapWorkspace.ts";
 import type { Config } from "../../config/config.ts";
 import { ConfigError } from "../../config/configError.ts";
@@ -70,7 +70,7 @@ export function unreadableLog(error: Error, config: Pick<Config, "storeUrl">, ot
   // The text itself says what to do.
   if (error instanceof DiskFullError || error instanceof ConfigError)
     return failed("log", error.message, null);
-  const isFull = isEmbedded(config) && isDiskFull(error, config.storeUrl.slice("file:".length));
+  const isFull = isEmbedded(config) && isDiskFull(error, logDirectory(config));
   const remedy = isFull ? MAKE_ROOM : otherwise;
   return failed("log", error.message, error instanceof DamagedLogError ? DAMAGED_LOG_REMEDY : remedy);
 }

@@ -1,9 +1,9 @@
-import { join } from "node:path";
 import { UnreadableEventError } from "../../../kernel/event/eventCodec.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { rfc3339, SECOND_MS } from "../../../kernel/time.ts";
 import type { BehindSince } from "../../../readModels/behindSince.ts";
 import type { Config } from "../../config/config.ts";
+import { readModelDirectory } from "../../config/storeConfig.ts";
 import { isOutOfRoom, MAKE_ROOM } from "../diskFull.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
@@ -19,7 +19,9 @@ const DISK_FULL = /disk is full|ENOSPC|EDQUOT/;
 const DISK_FAULT = /disk I\/O error|unable to open database file/;
 
 function isStoppedByFullDisk(failure: string, dataDir: string): boolean {
-  return DISK_FULL.test(failure) || (DISK_FAULT.test(failure) && isOutOfRoom(join(dataDir, "projections")));
+  return (
+    DISK_FULL.test(failure) || (DISK_FAULT.test(failure) && isOutOfRoom(readModelDirectory({ dataDir })))
+  );
 }
 
 /** A read model that stopped. */

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { projections } from "../../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../../adapters/sqlite/readModelDatabases.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
@@ -6,6 +5,7 @@ import { unlessUnavailable } from "../../../ports/readDatabase.ts";
 import type { Verification } from "../../../readModels/generations/generationCatalog.ts";
 import { lastVerifications } from "../../../readModels/listReadModels.ts";
 import type { Config } from "../../config/config.ts";
+import { readModelDirectory } from "../../config/storeConfig.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
 const NAME = "verification of the read models";
@@ -23,12 +23,9 @@ function wrong({ name, finishedAt, rows, differences, failure }: Verification): 
 }
 
 /** What the last comparison of the read models with the log found, scheduled or by command. */
-export function verificationChecks({
-  dataDir,
-  verifyIntervalMs,
-}: Pick<Config, "dataDir" | "verifyIntervalMs">): readonly Check[] {
+export function verificationChecks(config: Pick<Config, "dataDir" | "verifyIntervalMs">): readonly Check[] {
   const known = new Set(projections.map(({ name }) => name));
-  const found = unlessUnavailable(() => lastVerifications(sqliteReadDatabases, join(dataDir, "projections")));
+  const found = unlessUnavailable(() => lastVerifications(sqliteReadDatabases, readModelDirectory(config)));
   if (found === null) return [warning(NAME, "the catalog of the read models is busy", "run it again")];
   const last = found.filter(({ name }) => known.has(name));
   const differing = last.filter(({ differences, failure }) => differences > 0 || failure !== null);
@@ -36,7 +33,7 @@ export function verificationChecks({
   const [oldest] = last.map(({ finishedAt }) => finishedAt).sort();
   if (oldest === undefined) {
     const how =
-      verifyIntervalMs === 0
+      config.verifyIntervalMs === 0
         ? "; nothing does it regularly, as PROJECTION_VERIFY_INTERVAL_HOURS is not set"
         : "";
     return [ok(NAME, `not verified yet${how}`)];
