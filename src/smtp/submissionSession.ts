@@ -5,7 +5,7 @@ import {
   principalOfKey,
 } from "../commands/apiKey/authenticate.ts";
 import { createRequestTimeouts, type RequestTimeouts } from "../http/limits/requestTimeouts.ts";
-import { Problem, unavailable } from "../http/server/problem.ts";
+import { LOG_FROZEN, Problem, unavailable } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
 import type { RequestLog } from "../http/server/requestLog.ts";
@@ -46,7 +46,7 @@ const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
 };
 
 const REVOKED = new Problem("UNAUTHORIZED", { detail: "the API key was revoked or has expired" });
-const FROZEN = unavailable("the log is frozen: the service continues elsewhere");
+const FROZEN = unavailable(LOG_FROZEN);
 const TOO_LATE = unavailable("that took too long: send the mail again as it is");
 
 /** The handlers of SMTP submission sessions, with the same keys, limits and rules as a send over HTTP. */

@@ -1,5 +1,6 @@
 import { displayNameFault } from "../../kernel/text/displayNameFault.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
+import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { isObject } from "../../kernel/text/json.ts";
 import { invalid, type ProblemDetail } from "../server/problem.ts";
 import type { FurtherRules } from "./validation.ts";
@@ -44,6 +45,13 @@ export function mailboxFaults(
     pointer,
     message: isNamed ? `${message}: the name goes into ${nameMember}` : message,
   }));
+}
+
+/** Faults of a text that becomes a header. */
+export function headerTextFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
+  return typeof text !== "string" || isHeaderSafe(text)
+    ? NO_FAULTS
+    : fault(pointer, "must hold no line break and no other control character");
 }
 
 /** Faults of a name that people see. */

@@ -5,6 +5,7 @@ import type { ValidationError } from "elysia";
 import { lazy } from "../../kernel/lazy.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { ERRORS_MAX, type Problem, type ProblemDetail, refusedFor } from "../server/problem.ts";
+import { A_DATE_TIME } from "./dateTimeText.ts";
 
 /** The key under which a schema says in words what its pattern requires. */
 const WORDS = Symbol("words");
@@ -98,7 +99,7 @@ const TYPES: Readonly<Record<JsonType, string>> = {
 
 const FORMATS: Readonly<Record<string, string>> = {
   uuid: "a UUID",
-  "date-time": "a date-time as in RFC 3339: 2030-01-31T12:00:00Z",
+  "date-time": A_DATE_TIME,
 };
 
 /**

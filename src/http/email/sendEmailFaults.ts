@@ -5,7 +5,6 @@ import {
   NAME_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
-import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { isObject } from "../../kernel/text/json.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
@@ -13,6 +12,7 @@ import { parseDateTime } from "../../kernel/time.ts";
 import {
   displayNameFaults,
   fault,
+  headerTextFaults,
   mailboxFaults,
   NO_FAULTS,
   type UncheckedMembers,
@@ -60,11 +60,10 @@ function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
 }
 
 function subjectFaults({ subject, template_id: templateId }: UncheckedMembers): readonly ProblemDetail[] {
-  if (typeof subject === "string" && !isHeaderSafe(subject)) {
-    return fault("/subject", "must hold no line break and no other control character");
-  }
   const isMissing = subject === undefined && templateId === undefined;
-  return isMissing ? fault("/subject", "is required without template_id") : NO_FAULTS;
+  return isMissing
+    ? fault("/subject", "is required without template_id")
+    : headerTextFaults("/subject", subject);
 }
 
 /** Without a template the content is required; with one it is only checked by the schema, and not used. */

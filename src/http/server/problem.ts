@@ -70,6 +70,9 @@ export function unavailable(
   return new Problem("INTERNAL_ERROR", { ...options, unavailable: true, detail });
 }
 
+/** Why nothing is answered that needs the log. */
+export const LOG_FROZEN = "the log is frozen: the service continues elsewhere";
+
 /** The refusal of a request beyond a rate: 429. */
 export function tooManyRequests(retryAfterSeconds: number, detail?: string): Problem {
   return new Problem("RATE_LIMITED", { retryAfterSeconds, ...omitUndefined({ detail }) });

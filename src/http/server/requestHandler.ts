@@ -7,7 +7,7 @@ import { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { RequestsInFlight } from "../limits/requestsInFlight.ts";
 import { createRequestTimeouts } from "../limits/requestTimeouts.ts";
 import { UnreadResponses } from "../limits/unreadResponses.ts";
-import { Problem, unavailable } from "./problem.ts";
+import { LOG_FROZEN, Problem, unavailable } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
 import { problemResponse } from "./problemResponse.ts";
 import {
@@ -106,7 +106,6 @@ function errorResponse(
   return answerProblem(problem ?? new Problem("INTERNAL_ERROR"), context);
 }
 
-const LOG_FROZEN = "the log is frozen: the service continues elsewhere";
 const TOO_LATE = "the request took too long";
 
 /** Answers one request: routes it, enforces its time limit, logs it. Opens no port. */

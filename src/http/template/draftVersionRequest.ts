@@ -3,9 +3,14 @@ import { compileVersion } from "../../commands/template/compiledTemplateCache.ts
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
 import { VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { typeFault, VARIABLE_TYPES, type VariableDefinition } from "../../domain/template/variables.ts";
-import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import type { TemplateEngine } from "../../ports/templateEngine.ts";
-import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/commonFaults.ts";
+import {
+  fault,
+  headerTextFaults,
+  memberRules,
+  NO_FAULTS,
+  type UncheckedMembers,
+} from "../body/commonFaults.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { withAdvice, withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
@@ -87,9 +92,8 @@ export function draftRequest(engine: TemplateEngine, body: DraftVersionBody): Ne
 type Source = Omit<NewVersion, "bytes">;
 
 function partFaults({ subject, html, text }: UncheckedMembers): readonly ProblemDetail[] {
-  const isOneLine = typeof subject !== "string" || isHeaderSafe(subject);
   return [
-    ...(isOneLine ? NO_FAULTS : fault("/subject", "must hold no line break and no other control character")),
+    ...headerTextFaults("/subject", subject),
     ...(!html && !text ? fault("/html", "is required, unless text is given") : NO_FAULTS),
   ];
 }

@@ -5,7 +5,7 @@ import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { requireClient } from "../../server/authorization.ts";
-import { found, Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
+import { found, LOG_FROZEN, Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
 import { beginRead, bodyOf, commandContextOf, requestContextOf } from "../../server/requestContext.ts";
 import { urlOf } from "../../server/requestTarget.ts";
 import { TOKEN_FIELD } from "../components/form.tsx";
@@ -103,7 +103,7 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   requestContext.problemPage = (problem) => problemPage(frame, request, problem, null);
   const open = await answerOpen(frame, request, path);
   if (open !== null) return open;
-  if (await frame.isFrozen()) throw unavailable("the log is frozen: the service continues elsewhere");
+  if (await frame.isFrozen()) throw unavailable(LOG_FROZEN);
   const found = frame.table.find(request.method, path);
   if ("route" in found) requestContext.route = DASHBOARD_PATH + found.route.path;
   const loggedIn = await frame.sessions.of(request);
