@@ -103,7 +103,7 @@ function numberFault(value: number): ValueFault | null {
   return fault("is an integer outside the range that is exact (up to 2^53 - 1)");
 }
 
-/** Elysia formats a wrong value as text, which throws if a member named toString hides the method. */
+/** A template may print an object, which throws if a member named toString hides the method. */
 function keepPrintable(value: object): void {
   if (!Object.hasOwn(value, "toString")) return;
   Object.defineProperty(value, Symbol.toPrimitive, { value: () => "an object" });
