@@ -87,7 +87,10 @@ async function readAsItComes(
  */
 const PARTS_AT_ONCE_MAX = 100;
 
-/** The parts of a body as they arrive. Throws if the connection ends early or the body is cut off. */
+/**
+ * The parts of a body as they arrive. Throws if the connection ends early or the body is cut off. Whoever stops reading
+ * earlier leaves the rest to `discardUnreadBody`.
+ */
 export async function* partsOf(
   { body: stream }: Request,
   body: IncomingBody,
@@ -101,7 +104,10 @@ export async function* partsOf(
       yield value;
       if (parts % PARTS_AT_ONCE_MAX === 0) await nextTurn();
     }
-  } finally {
+  } catch (error) {
     await reader.cancel().catch(() => {});
+    throw error;
+  } finally {
+    reader.releaseLock();
   }
 }

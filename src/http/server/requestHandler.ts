@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError 
 import { newRequestId } from "../../kernel/ids.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
+import { discardUnreadBody } from "../body/discardUnreadBody.ts";
 import { validationProblem } from "../body/validation.ts";
 import { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { RequestsInFlight } from "../limits/requestsInFlight.ts";
@@ -153,7 +154,9 @@ export function requestHandler(
     }
     if (request.method === "HEAD") return withoutBody(response, context);
     // The answer to a send is small enough to go to the system whole.
-    return status === 202 ? response : unread.hold(response, context);
+    if (status === 202) return response;
+    await discardUnreadBody(request, response);
+    return unread.hold(response, context);
   };
 }
 
