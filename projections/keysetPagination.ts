@@ -150,7 +150,8 @@ export function findRows<Row extends KeysetCursor>(
   return { rows, next: lastScanned && cursorOf(lastScanned) };
 }
 
-function allOf(conditions: readonly Condition[]): Condition {
+/** The condition that all of them hold. */
+export function allOf(conditions: readonly Condition[]): Condition {
   return {
     sql: conditions.map(({ sql }) => sql).join(" AND "),
     values: conditions.flatMap(({ values }) => values),

@@ -1,5 +1,6 @@
-import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
+import { firstRow, type ReadDatabase, type SqlRow } from "../../src/ports/readDatabase.ts";
 import {
+  allOf,
   type CreatedRange,
   CURSOR_COLUMNS,
   createdIn,
@@ -50,6 +51,34 @@ export function listAuditLog(db: ReadDatabase, query: AuditQuery): RowPage<Audit
     ],
   });
   return { rows: rows.map(auditRow), next };
+}
+
+/** How many entries workspaces have that match, how many workspaces, and the only one if it is one. */
+export interface WorkspaceEntries {
+  readonly entries: number;
+  readonly workspaces: number;
+  readonly workspaceId: string | null;
+}
+
+/** Counts what {@link listAuditLog} would find in all workspaces together. Reads every entry. */
+export function countWorkspaceEntries(
+  db: ReadDatabase,
+  query: CreatedRange & Pick<AuditQuery, "action" | "actor">,
+): WorkspaceEntries {
+  const { sql, values } = allOf([
+    { sql: "workspace_id <> ?", values: [NO_WORKSPACE] },
+    ...createdIn(query),
+    ...equals("action", query.action),
+    ...equals("actor", query.actor),
+  ]);
+  const found = firstRow<WorkspaceEntries & SqlRow>(
+    db,
+    `SELECT count(*) AS entries, count(DISTINCT workspace_id) AS workspaces,
+       iif(count(DISTINCT workspace_id) = 1, min(workspace_id), NULL) AS workspaceId
+     FROM audit_log WHERE ${sql}`,
+    ...values,
+  );
+  return found ?? { entries: 0, workspaces: 0, workspaceId: null };
 }
 
 function textOf(row: SqlRow, column: string): string | null {

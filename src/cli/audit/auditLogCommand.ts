@@ -1,13 +1,19 @@
 import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS } from "../../../projections/auditLog/actors.ts";
 import { INSTANCE_ACTIONS, WORKSPACE_ACTIONS } from "../../../projections/auditLog/auditActions.ts";
 import { auditLog } from "../../../projections/auditLog/auditLog.ts";
-import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
+import {
+  type AuditRow,
+  countWorkspaceEntries,
+  listAuditLog,
+  type WorkspaceEntries,
+} from "../../../projections/auditLog/queries.ts";
 import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { auditEntryJson } from "../../http/audit/auditEntryResource.ts";
 import { withSenderName } from "../../http/audit/auditLogController.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { counted } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -109,14 +115,22 @@ function entriesOf(db: ReadDatabase, { entries: wanted, ...asked }: AuditLogArgu
   return found;
 }
 
-async function entries(config: Config, asked: AuditLogArguments): Promise<readonly AuditRow[]> {
+/** What a call finds. */
+interface Found {
+  readonly rows: readonly AuditRow[];
+  /** What it leaves out, because it is about workspaces; null if it is about one of them. */
+  readonly elsewhere: WorkspaceEntries | null;
+}
+
+async function entries(config: Config, asked: AuditLogArguments): Promise<Found> {
   const { workspaceId } = asked;
   return withStore(config, async (store) => {
     if (workspaceId !== null) await existingWorkspace(store, workspaceId);
     return withRows(store, async (db) => {
       const rows = entriesOf(db, asked);
-      if (workspaceId === null) return rows;
-      return Array.fromAsync(rows, (row) => withSenderName({ store }, workspaceId, row));
+      if (workspaceId === null) return { rows, elsewhere: countWorkspaceEntries(db, asked) };
+      const named = await Array.fromAsync(rows, (row) => withSenderName({ store }, workspaceId, row));
+      return { rows: named, elsewhere: null };
     });
   });
 }
@@ -133,6 +147,13 @@ function noEntries({ workspaceId }: AuditLogArguments): string {
   return workspaceId === null
     ? "no entries about the whole installation: --workspace <id> shows those of a workspace"
     : "no entries";
+}
+
+/** Where the entries are that most people look for. */
+function elsewhereText({ entries, workspaces, workspaceId }: WorkspaceEntries): string {
+  const shows = `${POSTLEDGER} audit log --workspace ${workspaceId ?? "<id>"}`;
+  const where = workspaceId === null ? `${workspaces} workspaces` : `workspace ${workspaceId}`;
+  return `not shown: ${counted(entries, "entry", "entries")} of ${where}, see \`${shows}\``;
 }
 
 /** Who did what: in one workspace, or to the installation. */
@@ -166,9 +187,12 @@ export const auditLogCommand: Command = {
     "postledger audit log --workspace <id> --actor command_line",
   ],
   async run(invocation) {
-    const { config, print } = invocation;
+    const { config, print, json } = invocation;
     const asked = argumentsOf(invocation);
-    const found = await entries(config, asked);
-    print(found.map(auditEntryJson), found.length === 0 ? [noEntries(asked)] : found.map(lineOf));
+    const { rows, elsewhere } = await entries(config, asked);
+    print(rows.map(auditEntryJson), rows.length === 0 ? [noEntries(asked)] : rows.map(lineOf));
+    if (json || elsewhere === null || elsewhere.entries === 0) return;
+    // On standard error, because scripts take the entries from standard output.
+    process.stderr.write(`${elsewhereText(elsewhere)}\n`);
   },
 };

@@ -172,11 +172,8 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     const limits = { messagesPerDay: 7 };
     const at = { at: Date.now(), correlationId: "by-hand", actor: "cli" };
     await limitWorkspace(service.log, tenant.workspaceId, limits, at);
-    const command = async (...words: readonly string[]) => {
-      const end = await runCommand(["audit", "log", ...words], service.app.dataDir, store.env);
-      expect(end.err).toBe("");
-      return end;
-    };
+    const command = (...words: readonly string[]) =>
+      runCommand(["audit", "log", ...words], service.app.dataDir, store.env);
     const workspaceEntries = await command("--workspace", tenant.workspaceId, "--json");
     expect(workspaceEntries.json[0]).toMatchObject({
       action: "limits.changed",
@@ -199,6 +196,13 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     const installation = await command("--since", "1h");
     expect(installation.out).toContain("instance.created");
     expect(installation.out).not.toContain("limits.changed");
+    expect(installation.err).toMatch(
+      /^not shown: \d+ entries of \d+ workspaces, see `.*audit log --workspace <id>`\n$/,
+    );
+    const both = await command("--json");
+    expect([both.exitCode, both.err]).toEqual([0, ""]);
+    const ofKey = await command("--actor", tenant.keyId);
+    expect(ofKey.err).toBe("");
     expect((await command("--action", "log.sealed")).out).toBe(
       "no entries about the whole installation: --workspace <id> shows those of a workspace\n",
     );
