@@ -41,7 +41,7 @@ import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/requireDkimKeys.ts";
 import { readModelDirectory } from "./config/storeConfig.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
-import { lockDataDirectory } from "./dataDirectoryLock.ts";
+import { isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts";
 import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
@@ -94,7 +94,7 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   await requireDkimKeys(config);
   // Before anything is created: a HOST or PORT that cannot be opened leaves no data behind.
   const counts = config.metrics && eventAndRequestCounts();
-  const listeners = await openListeners(config, logger, counts);
+  const listeners = await openPorts(config, logger, counts);
   undo.defer(() => listeners.kill());
   const reached = { ...config, baseUrl: baseUrlWithPort(config.baseUrl, listeners.url.port) };
   const lock = lockData(config.dataDir);
@@ -138,10 +138,25 @@ function smtpPorts({ submission, inbound }: Listeners): Pick<RunningApp, "submis
   };
 }
 
+/** {@link openListeners}. Says first if the likely cause of a failure is that the service already runs. */
+async function openPorts(...args: Parameters<typeof openListeners>): Promise<Listeners> {
+  try {
+    return await openListeners(...args);
+  } catch (error) {
+    const [{ dataDir }] = args;
+    if (!(error instanceof ConfigError) || !isDataDirectoryLocked(dataDir)) throw error;
+    throw new ConfigError([...dataDirectoryInUse(dataDir).errors, ...error.errors]);
+  }
+}
+
 function lockData(dataDir: string): DirectoryLock {
   const lock = lockDataDirectory(dataDir);
   if (lock !== null) return lock;
-  throw new ConfigError([
+  throw dataDirectoryInUse(dataDir);
+}
+
+function dataDirectoryInUse(dataDir: string): ConfigError {
+  return new ConfigError([
     `DATA_DIR ${dataDir} is in use by another running service, or by a command that needs it alone: stop that one, or set DATA_DIR to another directory`,
   ]);
 }

@@ -72,6 +72,7 @@ describe("a mistake", () => {
     ["workspace limits any --messages-per-day", "'--messages-per-day <n>' argument missing"],
     ["sender add a@example.com --worksapce 1", "unknown option '--worksapce'. Did you mean --workspace?"],
     ["backup create", "missing option '--out <dir>'"],
+    ["-v", "unknown option '-v'. Did you mean --version?"],
     ["serve --port 8080", "unknown option '--port'. Settings come from the environment: PORT=8080 "],
     ["--host 0.0.0.0 serve", "unknown option '--host'. Settings come from the environment: "],
     ["doctor --jsn", "Did you mean --json?"],

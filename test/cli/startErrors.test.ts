@@ -266,6 +266,22 @@ describe("a service that cannot start", () => {
   );
 
   test(
+    "a second time on the same DATA_DIR and PORT is first told that one runs there already",
+    async () => {
+      const app = await startTestApp();
+      try {
+        const { exitCode, err } = await runCommand(["serve"], app.dataDir, { PORT: new URL(app.url).port });
+        expect(exitCode).toBe(2);
+        expect(err).toMatch(/^postledger: DATA_DIR \S+ is in use by another running service/);
+        expect(err).toMatch(/^postledger: PORT \d+ on 127\.0\.0\.1 is in use by another program/m);
+      } finally {
+        await app.remove();
+      }
+    },
+    START_MS,
+  );
+
+  test(
     "because its PORT is taken has not begun to deliver",
     async () => {
       const otherApp = await startTestApp();

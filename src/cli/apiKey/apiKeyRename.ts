@@ -1,8 +1,9 @@
 import { renameKey } from "../../commands/apiKey/renameApiKey.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound } from "../program/command.ts";
+import type { Command } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { unknownKey } from "./unknownKey.ts";
 
 export const apiKeyRename: Command = {
   name: "api-key rename",
@@ -19,7 +20,7 @@ export const apiKeyRename: Command = {
     const outcome = await withLog(invocation.config, ({ deps }) =>
       renameKey(deps, id, name, systemCommandContext("cli")),
     );
-    if (outcome === "notFound") notFound(`there is no key ${id}`);
+    if (outcome === "notFound") unknownKey(id);
     invocation.print({ id, name, outcome }, [`${id} ${outcome}`]);
   },
 };

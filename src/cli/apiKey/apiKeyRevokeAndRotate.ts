@@ -7,9 +7,10 @@ import type { ApiKey } from "../../domain/apiKey/state.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound, refuse, UsageError } from "../program/command.ts";
+import { type Command, refuse, UsageError } from "../program/command.ts";
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { unknownKey } from "./unknownKey.ts";
 
 /** Returns the ids it revoked. Children may issue further keys meanwhile, so it repeats until it finds none. */
 async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
@@ -51,7 +52,7 @@ export const apiKeyRevoke: Command = {
       outcome: await revokeKey(deps, id, systemCommandContext("cli")),
       children: isWithChildren ? await revokeChildren(deps, id) : [],
     }));
-    if (outcome === "notFound") notFound(`there is no key ${id}`);
+    if (outcome === "notFound") unknownKey(id);
     const lines = [id, ...children].map((one) => `${one} revoked`);
     invocation.print({ id, revoked: true, ...(isWithChildren ? { children } : {}) }, lines);
   },
@@ -89,7 +90,7 @@ export const apiKeyRotate: Command = {
     const outcome = await withLog(invocation.config, ({ deps }) =>
       rotateKeyForOperator(deps, rotation, systemCommandContext("cli")),
     );
-    if (outcome.kind === "notFound") notFound(`there is no key ${rotation.id}`);
+    if (outcome.kind === "notFound") unknownKey(rotation.id);
     if (outcome.kind === "notActive") refuse(`the key ${rotation.id} is revoked or has expired`);
     const { id, key } = outcome;
     invocation.print({ id, key, rotated_from: rotation.id }, [key]);

@@ -8,6 +8,7 @@ import { workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
 import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/erasureReference.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
 import { erasureJson } from "../../http/erasure/erasureResource.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, type Option, UsageError } from "../program/command.ts";
@@ -82,7 +83,7 @@ const COUNT_WORDS = {
   messagesWithFiles: "erased messages with files",
   outboxMessages: "erased messages written to an outbox",
   uploadsErased: "uploads erased",
-  uploadsKept: "uploads kept, which others were sent too",
+  uploadsKept: "uploads kept because other recipients got them too",
   suppressionsErased: "suppressed addresses erased",
 } as const satisfies Readonly<Record<keyof Counts, string>>;
 
@@ -118,7 +119,8 @@ export const erasureShow: Command = {
   async run({ config, operand, print }) {
     const id = operand("id");
     const view = await withLog(config, ({ deps }) => readErasure(deps.store, id));
-    if (view === null) notFound(`there is no request ${id}`);
+    if (view === null)
+      notFound(`there is no request ${id}`, `\`${POSTLEDGER} erasure list\` lists them with their ids`);
     const { erasure, requestedAt, completedAt } = view;
     const { status, workspaceId, reference, counts, remains, copies } = erasure;
     const json = shownJson(view);

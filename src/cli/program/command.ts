@@ -85,7 +85,7 @@ export function refuse(reason: string): never {
   throw new CommandFailure("refused", reason);
 }
 
-/** Ends a command whose id or name argument names nothing. */
-export function notFound(what: string): never {
-  throw new CommandFailure("not_found", what);
+/** Ends a command whose id or name argument names nothing. `hint` says where to find one that does. */
+export function notFound(what: string, hint: string | null = null): never {
+  throw new CommandFailure("not_found", what, hint);
 }

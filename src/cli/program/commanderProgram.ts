@@ -46,8 +46,14 @@ function messageOf({ message, code }: CommanderError, parser: Parser): string {
   const [what = "", suggestion] = message.replace(/^error: /, "").split("\n(");
   const where = code === "commander.unknownCommand" && parser.parent ? ` of ${parser.name()}` : "";
   const told = `${what}${where}`;
-  const meant = suggestion?.slice(0, -1) ?? settingsHint(code, parser) ?? verbFirst(parser);
+  const meant =
+    suggestion?.slice(0, -1) ?? versionHint(what) ?? settingsHint(code, parser) ?? verbFirst(parser);
   return meant === null ? told : `${told.replace(/\.$/, "")}. ${meant}`;
+}
+
+/** Many programs have `-v` for their version, and as many for something else. */
+function versionHint(what: string): string | null {
+  return what === "unknown option '-v'" ? "Did you mean --version?" : null;
 }
 
 /** For a call like `serve --port 8080`: says where settings come from. */

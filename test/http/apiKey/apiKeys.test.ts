@@ -285,6 +285,10 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       const unknown = await command(UNKNOWN_ID, "Shop 2");
       expect(unknown.exitCode).toBe(1);
       expect(unknown.err).toContain(`there is no key ${UNKNOWN_ID}`);
+      const byName = await command("Shop 2", "Shop 3");
+      expect(byName.exitCode).toBe(1);
+      expect(byName.err).toContain("there is no key Shop 2\na key is given by its id, not by its name: ");
+      expect(byName.err).toContain("api-key list");
       const invisible = await command(json.id, " ");
       expect(invisible.exitCode).toBe(2);
       expect(invisible.err).toContain("the name must have visible characters");
