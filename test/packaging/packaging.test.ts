@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import manifest from "../../package.json";
 import { ENGINE_SETTINGS } from "../../src/service/config/engineSettings.ts";
 import { COMMAND_LINE, sourceCommandLine } from "../support/process/program.ts";
+import { runProcess } from "../support/process/runProcess.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
 import { type ProcessOptions, startTestApp, startTestProcess } from "../support/service.ts";
@@ -39,13 +40,66 @@ describe("`bun start` in a fresh clone", () => {
   );
 });
 
+describe("`bun start` without its dependencies", () => {
+  let clone: string;
+  beforeAll(async () => {
+    clone = await mkdtemp(join(tmpdir(), "postledger-clone-"));
+    for (const name of ["package.json", "bun.lock", "bunfig.toml", "src"])
+      await cp(join(ROOT, name), join(clone, name), { recursive: true });
+  });
+  afterAll(() => rm(clone, { recursive: true }));
+
+  const failure = async () => {
+    const env = {
+      ...(process.env as Record<string, string>),
+      BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/",
+      BUN_INSTALL_CACHE_DIR: join(clone, "empty-cache"),
+    };
+    const { exitCode, err } = await runProcess([process.execPath, "start"], { cwd: clone, env });
+    expect(exitCode).toBe(1);
+    return err;
+  };
+  const change = async (name: string, before: string, after: string) => {
+    const text = await readFile(join(clone, name), "utf8");
+    expect(text).toContain(before);
+    await writeFile(join(clone, name), text.replace(before, after));
+  };
+
+  test(
+    "says why they cannot be installed, and which Bun is needed",
+    async () => {
+      const unreachable = await failure();
+      expect(unreachable).toMatch(/^error: ConnectionRefused/);
+      expect(unreachable).toContain("postledger: the dependencies could not be installed: see above");
+      expect(unreachable).toContain(`This is Bun ${Bun.version}, the one that is needed`);
+      // As for a Bun that is older than the lock file.
+      await change("bun.lock", '"lockfileVersion": 2', '"lockfileVersion": 99');
+      await change("package.json", manifest.packageManager, "bun@99.0.0");
+      const outdated = await failure();
+      expect(outdated).toContain("lockfile version 99");
+      expect(outdated).toContain(`This is Bun ${Bun.version}, but Bun 99.0.0 is needed`);
+    },
+    START_MS,
+  );
+
+  test("is what every script that installs says", () => {
+    for (const script of Object.values(manifest.scripts))
+      expect(script).toMatch(
+        /^bun install (.+) --silent \|\| bun src\/cli\/service\/installFailed\.ts \1 && (exec )?bun /,
+      );
+    expect(manifest.engines.bun).toBe(manifest.packageManager.replace("bun@", ">="));
+  });
+});
+
 interface ComposeService {
   readonly image?: string;
-  readonly build?: unknown;
+  /** The directory of the Dockerfile, from that of the file. */
+  readonly build?: string;
   readonly cap_drop?: readonly string[];
   readonly security_opt?: readonly string[];
   readonly read_only?: boolean;
   readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
 }
 
 /** The environment or the arguments that a process was started with, or replaced itself with. */
@@ -115,10 +169,12 @@ describe("a service sets up Bun's engine", () => {
 });
 
 describe("the containers", () => {
-  const services = async () => {
-    const text = await readFile(join(ROOT, "docker-compose.yml"), "utf8");
+  const files = ["docker-compose.yml", "examples/docker-compose.sqlite.yml"];
+  const servicesIn = async (file: string) => {
+    const text = await readFile(join(ROOT, file), "utf8");
     return Object.entries((Bun.YAML.parse(text) as { services: Record<string, ComposeService> }).services);
   };
+  const services = async () => (await Promise.all(files.map(servicesIn))).flat();
 
   test("have no capabilities and gain no rights", async () => {
     for (const [name, { cap_drop: dropped, security_opt: options }] of await services())
@@ -163,8 +219,12 @@ describe("the containers", () => {
   );
 
   test("hold the service read-only, of the runtime that it is tested with, without tools and secrets", async () => {
-    const [, service] = (await services()).find(([name]) => name === "postledger") ?? [];
-    expect(service).toMatchObject({ build: ".", read_only: true });
+    for (const file of files) {
+      const service = Object.fromEntries(await servicesIn(file)).postledger;
+      expect(service).toMatchObject({ read_only: true, restart: "unless-stopped" });
+      expect(join(ROOT, dirname(file), service?.build ?? "")).toBe(join(ROOT, "."));
+      expect(service?.volumes).toEqual(["postledger-data:/data"]);
+    }
     const dockerfile = await readFile(join(ROOT, "Dockerfile"), "utf8");
     expect(dockerfile).toContain(`FROM oven/bun:${manifest.packageManager.replace("bun@", "")}-slim`);
     expect(dockerfile).toContain("bun install --frozen-lockfile --production");
