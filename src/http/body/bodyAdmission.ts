@@ -134,7 +134,7 @@ function smallPart(bytes: number): number {
   return bytes > SMALL_BODY_BYTES_MAX ? 0 : bytes;
 }
 
-/** Closes the connection with the answer: otherwise the rest of the body would be read and discarded. */
+/** Closes the connection with the answer: otherwise Bun would read and drop the rest of the body, however long it is. */
 function cutOff(detail: string, retryAfterSeconds: number): Problem {
   return unavailable(detail, { retryAfterSeconds, headers: { connection: "close" } });
 }
