@@ -1,5 +1,6 @@
 import type { Projection } from "../projection.ts";
 import { apply, EVENTS } from "./apply.ts";
+import { PAUSES_INDEX } from "./pausedWorkspaces.ts";
 
 /**
  * The audit log: who changed keys, senders, templates, endpoints, limits, suppressions and erasures of a workspace, and
@@ -19,6 +20,7 @@ export const auditLog: Projection = {
       indexes: [
         "CREATE INDEX audit_log_by_time ON audit_log (workspace_id, created_at)",
         "CREATE INDEX audit_log_by_stream ON audit_log (stream, revision)",
+        PAUSES_INDEX,
       ],
     },
     {

@@ -37,6 +37,7 @@ import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.t
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { ERASURE_INTERRUPTED } from "./status/checks/erasureChecks.ts";
 import { diskWatch } from "./status/diskWatch.ts";
+import { pauseWatch } from "./status/pauseWatch.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 
 /** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */
@@ -111,6 +112,11 @@ export function createBackgroundJobs(
     ...(config.deliveryEnabled ? reachingOut : []),
     ...workOnAttachments(logger, { deps, readers }),
     diskWatch(logger, deps),
+    pauseWatch(
+      logger,
+      readers,
+      workerErrorLog({ logger, text: "looking for paused workspaces was interrupted" }),
+    ),
     contentSweeperOf(config, logger, deps),
     domainRecheckOf(config, logger, { deps, readers }),
     apiKeyLastUseWriter({

@@ -59,6 +59,11 @@ function evolve(state: WorkspaceState, event: WorkspaceEvent): WorkspaceState {
 
 export const workspaceDecider: Decider<WorkspaceState, WorkspaceEvent> = { initialState: null, evolve };
 
+/** Since when sending is paused; null while it is not. */
+export function pausedSince(state: WorkspaceState): EpochMs | null {
+  return state?.pauses.find(({ to }) => to === null)?.from ?? null;
+}
+
 /**
  * How long sending was paused between `since` and `now`, in ms. That time does not age a message. `downtimes`: when the
  * whole log was stopped.

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
+import { pausedSince } from "../../domain/workspace/state.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";
@@ -89,7 +90,7 @@ export function workspaceJson(
   limits: WorkspaceLimits,
   usage: WorkspaceUsage,
 ): ResponseOf<typeof Workspace> {
-  const pausedAt = workspace.pauses.find(({ to }) => to === null)?.from ?? null;
+  const pausedAt = pausedSince(workspace);
   return {
     id,
     object: "workspace",

@@ -11,13 +11,14 @@ import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
+import { countPausedWorkspaces } from "../status/checks/pauseChecks.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
 import type { Histogram } from "./histogram.ts";
 import { processMetrics } from "./processMetrics.ts";
 import { counter, gauge, histogram, type Metric, prometheusText } from "./prometheusText.ts";
 
-/** Counting of due messages and webhook deliveries stops here; more are shown as this many. */
-const DUE_MAX = 10_000;
+/** Counting of rows, such as due messages, stops here; more are shown as this many. */
+const COUNTED_MAX = 10_000;
 /** From a quick relay to mail that was retried for an hour; whatever took longer is in one range. */
 export const DELIVERY_SECONDS_BOUNDS = [
   0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600,
@@ -84,30 +85,35 @@ function stateMetrics(
     ]),
     gauge(
       "postledger_messages_due",
-      `Messages that should be delivered by now; ${DUE_MAX} at most.`,
-      dueIn(readers.reader("emails"), countReady, deps.clock),
+      `Messages that should be delivered by now; ${COUNTED_MAX} at most.`,
+      countIn(readers.reader("emails"), countReady, deps.clock),
     ),
     gauge("postledger_webhook_deliveries_in_flight", "Webhook calls that a worker is making.", [
       { value: webhookDeliveries },
     ]),
     gauge(
       "postledger_webhook_deliveries_due",
-      `Webhook deliveries that should be attempted by now; ${DUE_MAX} at most.`,
-      dueIn(readers.reader("webhook-deliveries"), countDueWebhooks, deps.clock),
+      `Webhook deliveries that should be attempted by now; ${COUNTED_MAX} at most.`,
+      countIn(readers.reader("webhook-deliveries"), countDueWebhooks, deps.clock),
     ),
     gauge(
       "postledger_erasures_overdue",
-      `Requests to erase a person that have been open for more than 15 minutes; ${DUE_MAX} at most.`,
-      dueIn(readers.reader("erasures"), countOverdueErasures, deps.clock),
+      `Requests to erase a person that have been open for more than 15 minutes; ${COUNTED_MAX} at most.`,
+      countIn(readers.reader("erasures"), countOverdueErasures, deps.clock),
+    ),
+    gauge(
+      "postledger_workspaces_paused",
+      `Workspaces whose sending is paused; ${COUNTED_MAX} at most.`,
+      countIn(readers.reader("audit-log"), countPausedWorkspaces, deps.clock),
     ),
   ];
 }
 
-type CountDue = (db: ReadDatabase, now: EpochMs, max: number) => number;
+type CountRows = (db: ReadDatabase, now: EpochMs, max: number) => number;
 
 /** None while the read model is unavailable. */
-function dueIn(db: ReadDatabase, countDue: CountDue, clock: Clock): Metric["samples"] {
-  const value = unlessUnavailable(() => countDue(db, clock.now(), DUE_MAX));
+function countIn(db: ReadDatabase, countRows: CountRows, clock: Clock): Metric["samples"] {
+  const value = unlessUnavailable(() => countRows(db, clock.now(), COUNTED_MAX));
   return value === null ? [] : [{ value }];
 }
 

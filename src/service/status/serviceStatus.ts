@@ -25,6 +25,7 @@ import { type Check, failed, ok, warning } from "./checks/check.ts";
 import { descriptorChecks } from "./checks/descriptorCheck.ts";
 import { erasureChecks } from "./checks/erasureChecks.ts";
 import { logChecks, unreadableLog } from "./checks/logChecks.ts";
+import { pauseChecks } from "./checks/pauseChecks.ts";
 import { readModelLag, stoppedReadModel } from "./checks/readModelChecks.ts";
 import { webhookEndpointChecks } from "./checks/webhookEndpointChecks.ts";
 
@@ -75,6 +76,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
       },
       workers: () => [
         workersCheck(options),
+        ...pauseChecks(readers.reader("audit-log")),
         ...erasureChecks(readers.reader("erasures"), deps.clock.now()),
         ...webhookEndpointChecks(() => readers.reader("webhook-deliveries"), deps.clock.now()),
       ],

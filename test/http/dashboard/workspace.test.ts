@@ -71,4 +71,32 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
     const actors = events.slice(-2).map(({ metadata }) => metadata.actor);
     expect(actors).toEqual([`api-key:${fixture.tenant.keyId}`, `api-key:${fixture.tenant.keyId}`]);
   });
+
+  test("every page says since when sending is paused, and where it is resumed", async () => {
+    const { service, tenant, visitor } = fixture;
+    const reader = await logIn(
+      service.url,
+      (await tenant.withKey({ scopes: ["email:read", "email:send"] })).apiKey,
+    );
+    const pages = ["/", "/messages", "/messages/new", "/workspace"];
+    const banners = async () =>
+      (await Promise.all(pages.map((path) => visitor.get(path)))).map(
+        ({ html }) => /<p class="notice">Sending has been paused since .*?<\/p>/s.exec(html)?.[0] ?? null,
+      );
+    expect(await banners()).toEqual(pages.map(() => null));
+    const { paused_at: at } = (await tenant.call("POST", "/api/v1/workspace/pause")).json;
+    for (const banner of await banners()) {
+      expect(banner).toContain(`<time datetime="${at}"`);
+      expect(banner).toContain('href="/dashboard/workspace"');
+    }
+    const health = (await visitor.get("/")).html.split('id="health"')[1];
+    expect(health).toMatch(/<dt>Sending<\/dt><dd><span class="status waiting">warning<\/span>/);
+    expect(health).toContain("paused since <time");
+    const { html } = await reader.get("/messages/new");
+    expect(html).toContain("A key with the scope workspace:manage can resume it.");
+    expect(html).not.toContain('href="/dashboard/workspace"');
+    await visitor.post("/workspace/resume");
+    expect(await banners()).toEqual(pages.map(() => null));
+    expect((await visitor.get("/")).html).not.toContain("<dt>Sending</dt>");
+  });
 });

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
 import type { Assets } from "../frame/assets.ts";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.ts";
@@ -9,6 +10,7 @@ import { Icon, Mark } from "./icon.tsx";
 import { OtherWorkspace } from "./otherWorkspace.tsx";
 import { ReadModelBuildNotice } from "./readModelBuildNotice.tsx";
 import { SessionEnded } from "./sessionEnded.tsx";
+import { Time } from "./time.tsx";
 
 interface DocumentProps {
   readonly title: string;
@@ -79,6 +81,7 @@ export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
         <SessionEnded to={context.to} href={addressOf(context)} />
         <OtherWorkspace context={context} href={addressOf(context)} />
         <Above context={context} page={page} />
+        {context.pausedSince === null ? null : <Paused context={context} since={context.pausedSince} />}
         {context.mail === "live" ? null : (
           <p class="notice test-mail">
             Test mail: what is shown and sent here is only simulated. No relay gets it, and live mail is
@@ -106,6 +109,17 @@ export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
     <KeyboardHelp />
     <dialog id="confirm" aria-label="Confirm" />
   </Document>
+);
+
+const Paused: FC<{ readonly context: PageContext; readonly since: EpochMs }> = ({ context, since }) => (
+  <p class="notice">
+    Sending has been paused since <Time at={since} />: new messages are refused, and what is queued waits.{" "}
+    {context.may("workspace:manage") ? (
+      <a href={context.to("/workspace")}>Resume it on the workspace's page</a>
+    ) : (
+      "A key with the scope workspace:manage can resume it."
+    )}
+  </p>
 );
 
 /** The address that shows this page again; the answer to a form has none, so its section's page. */

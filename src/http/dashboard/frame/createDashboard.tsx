@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
+import { pausedSince } from "../../../domain/workspace/state.ts";
 import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
@@ -196,6 +197,7 @@ async function pageContextOf(
     formToken: sessions.formToken(session),
     workspaceId,
     workspaceName: workspace?.name ?? workspaceId,
+    pausedSince: pausedSince(workspace),
     isOutbox,
     readModelBuild: build,
     may: (scope) => scopes.has(scope),

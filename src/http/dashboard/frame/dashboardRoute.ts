@@ -2,6 +2,7 @@ import type { Child } from "hono/jsx";
 import type { Principal } from "../../../commands/apiKey/authenticate.ts";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
 import type { AssetName } from "./assets.ts";
 import type { ReadModelBuild } from "./dashboardOptions.ts";
 import type { Session } from "./sessions.ts";
@@ -29,6 +30,8 @@ export interface PageContext {
   readonly workspaceId: string;
   /** Of the workspace. */
   readonly workspaceName: string;
+  /** Since when the workspace's sending is paused; null while it is not. */
+  readonly pausedSince: EpochMs | null;
   /** Whether mail is only written to files, which the inbox shows. */
   readonly isOutbox: boolean;
   /** Whether the key has this scope. Pages hide what it may not do. */

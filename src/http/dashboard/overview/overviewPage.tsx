@@ -43,8 +43,8 @@ export interface OverviewProps {
   readonly checks: Checks;
   /** Each of several relays, for the operator. */
   readonly relays: readonly RelayState[];
-  /** Null if the key may not see it. */
-  readonly upkeep: readonly MaintenanceCheck[] | null;
+  /** What the key may see of the workspace's checks and of the service's maintenance. */
+  readonly upkeep: readonly MaintenanceCheck[];
   /** Null if the key may not read messages. */
   readonly messages: {
     readonly counts: Counts;
@@ -264,7 +264,7 @@ const Health: FC<OverviewProps> = ({ context, now, checks, relays, upkeep }) => 
           return [CHECK_NAMES[name] ?? name, value];
         }),
         ...relays.map((relay) => [relay.name, <RelayFact relay={relay} now={now} />] as const),
-        ...(upkeep ?? []).map(({ name, status, detail, action }) => {
+        ...upkeep.map(({ name, status, detail, action }) => {
           const value: Child = (
             <>
               <Status status={status} /> <span class="soft">{withTimes(detail)}</span>

@@ -10,6 +10,7 @@ import { messagesStream } from "../live/liveRoutes.ts";
 import { isOperator } from "../maintenance/requireOperator.ts";
 import { countsOf, RANGES, type Range } from "./overviewCounts.ts";
 import { OverviewPage, type OverviewProps, type Queue, WAITING_MAX } from "./overviewPage.tsx";
+import { workspaceChecks } from "./workspaceChecks.ts";
 
 const PROBLEMS_MAX = 6;
 const PROBLEM_STATUSES = ["deferred", "bounced", "complained", "failed"] as const;
@@ -25,7 +26,7 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
   const now = deps.clock.now();
   const [checks, looked, messages] = await Promise.all([
     readiness(),
-    context.may("workspace:manage") ? upkeep() : null,
+    context.may("workspace:manage") ? upkeep() : [],
     context.may("email:read") ? messagesOf(options, context, range, now) : null,
   ]);
   return {
@@ -39,7 +40,7 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
         range={range}
         checks={checks}
         relays={isOperator(context) ? options.relays() : []}
-        upkeep={looked}
+        upkeep={[...workspaceChecks(context), ...looked]}
         messages={messages}
       />
     ),

@@ -51,11 +51,6 @@ export const WorkspacePage: FC<WorkspacePageProps> = ({ context, workspace, usag
         <LinkButton href={context.to("/workspace/pause")} label="Pause sending…" kind="danger" asks />
       )}
     </Heading>
-    {workspace.paused_at === null ? null : (
-      <p>
-        Since <Time at={workspace.paused_at} /> new messages are refused and what is queued waits.
-      </p>
-    )}
     <Limits workspace={workspace} />
     {usage === null ? null : <Usage days={usage.days} />}
     {usage === null || usage.tags.length === 0 ? null : <Tags context={context} tags={usage.tags} />}
