@@ -1,6 +1,8 @@
 import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
 import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
+import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import {
+  allRows,
   firstRow,
   type ProjectedEvent,
   type ReadDatabase,
@@ -62,6 +64,7 @@ export const apiKeys: Projection = {
         "CREATE INDEX api_keys_by_issuer ON api_keys (issuer_id) WHERE issuer_id IS NOT NULL",
         "CREATE INDEX api_keys_by_origin ON api_keys (rotated_from) WHERE rotated_from IS NOT NULL",
         "CREATE INDEX api_keys_not_revoked ON api_keys (workspace_id, expires_at) WHERE revoked = 0",
+        "CREATE INDEX api_keys_by_expiry ON api_keys (expires_at) WHERE revoked = 0 AND expires_at IS NOT NULL",
       ],
     },
   ],
@@ -121,6 +124,49 @@ export function countActiveApiKeys(db: ReadDatabase, workspaceId: string, now: s
   const sql = `SELECT count(*) AS keys FROM api_keys
     WHERE workspace_id = ? AND revoked = 0 AND (expires_at IS NULL OR expires_at > ?)`;
   return Number(db.get(sql, workspaceId, now)?.keys ?? 0);
+}
+
+/** A key that is in use, and expires soon or did lately. */
+export interface ExpiringKey {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly name: string;
+  /** RFC 3339. */
+  readonly expiresAt: string;
+}
+
+/** What counts as in use, as soon and as lately, in ms. */
+interface ExpiryRule {
+  readonly usedMs: number;
+  readonly aheadMs: number;
+  readonly pastMs: number;
+  /** Leaves out the operator's keys of this name. */
+  readonly exceptNamed: string;
+}
+
+interface ExpiryQuery {
+  readonly now: EpochMs;
+  readonly rule: ExpiryRule;
+  /** Null: of every workspace. */
+  readonly workspaceId: string | null;
+  readonly max: number;
+}
+
+/**
+ * Keys that are in use and expire soon, or did lately; the earliest expiry first. Not those that were revoked, nor
+ * those that a rotation has ended: these were to end.
+ */
+export function expiringApiKeys(db: ReadDatabase, query: ExpiryQuery): readonly ExpiringKey[] {
+  const { now, rule, workspaceId, max } = query;
+  const ofWorkspace = workspaceId === null ? "" : "AND workspace_id = ?";
+  const sql = `SELECT id, workspace_id AS workspaceId, name, expires_at AS expiresAt FROM api_keys
+    WHERE revoked = 0 AND expires_at BETWEEN ? AND ? AND last_used_at >= ? ${ofWorkspace}
+      AND NOT (issuer_id IS NULL AND name = ?)
+      AND (expires_at > ? OR NOT EXISTS (SELECT 1 FROM api_keys AS newer WHERE newer.rotated_from = api_keys.id))
+    ORDER BY expires_at, id LIMIT ? + 0`;
+  const range = [rfc3339(now - rule.pastMs), rfc3339(now + rule.aheadMs), rfc3339(now - rule.usedMs)];
+  const owner = workspaceId === null ? [] : [workspaceId];
+  return allRows<ExpiringKey>(db, sql, ...range, ...owner, rule.exceptNamed, rfc3339(now), max);
 }
 
 function apiKeyRow(row: StoredKey): ApiKeyRow {

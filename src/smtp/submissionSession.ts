@@ -1,6 +1,7 @@
 import {
   type AuthenticationFault,
   authenticate,
+  type EndedKey,
   type Principal,
   principalOfKey,
 } from "../commands/apiKey/authenticate.ts";
@@ -8,7 +9,7 @@ import { createRequestTimeouts, type RequestTimeouts } from "../http/limits/requ
 import { LOG_FROZEN, Problem, unavailable } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
-import type { RequestLog } from "../http/server/requestLog.ts";
+import { callerFields, type RequestLog } from "../http/server/requestLog.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { isClientIn } from "../kernel/network/clientIp.ts";
 import { parseAddress } from "../kernel/text/emailAddress.ts";
@@ -74,17 +75,17 @@ async function logIn(
   password: string,
   { address }: SubmissionClient,
 ): Promise<LoggedIn<Principal> | SmtpReply> {
-  const record = (workspaceId: string | null) => new SubmissionRecord(log, workspaceId);
   const principal = await authenticate(deps, password === "" ? null : `Bearer ${password}`);
-  if (typeof principal === "string") {
+  if ("fault" in principal) {
+    const record = new SubmissionRecord(log, null, principal.endedKey);
     const retryAfterSeconds = await rateLimits.countFailure(address);
-    record(null).refused(new Problem(retryAfterSeconds === null ? "UNAUTHORIZED" : "RATE_LIMITED"));
-    if (retryAfterSeconds === null) return reply(535, "5.7.8", REFUSED[principal]);
+    record.refused(new Problem(retryAfterSeconds === null ? "UNAUTHORIZED" : "RATE_LIMITED"));
+    if (retryAfterSeconds === null) return reply(535, "5.7.8", REFUSED[principal.fault]);
     return reply(421, "4.7.0", `too many failed log-ins: try again in ${retryAfterSeconds} s`);
   }
   const forbidden = logInForbidden(principal, address);
   if (forbidden === null) return { user: principal, owner: principal.workspaceId };
-  record(principal.workspaceId).refused(new Problem("FORBIDDEN"));
+  new SubmissionRecord(log, principal).refused(new Problem("FORBIDDEN"));
   return reply(535, "5.7.8", forbidden);
 }
 
@@ -103,7 +104,8 @@ class SubmissionRecord {
 
   constructor(
     private readonly log: RequestLog,
-    private readonly workspaceId: string | null,
+    private readonly principal: Principal | null,
+    private readonly endedKey: EndedKey | null = null,
   ) {}
 
   accepted(): void {
@@ -122,10 +124,11 @@ class SubmissionRecord {
   private tell(status: number, code: Problem["code"] | null): void {
     if (this.isLogged) return;
     this.isLogged = true;
-    const { requestId, workspaceId } = this;
+    const { requestId, principal, endedKey } = this;
+    const caller = callerFields(principal, endedKey);
     const durationMs = Math.round(performance.now() - this.startedAt);
-    const line = { requestId, method: "SMTP", path: "submission", status, code, workspaceId, durationMs };
-    this.log.answered({ status, hasHungUp: false, line: () => line });
+    const line = { requestId, method: "SMTP", path: "submission", status, code, ...caller, durationMs };
+    this.log.answered({ status, hasHungUp: false, hasEndedKey: endedKey !== null, line: () => line });
   }
 }
 
@@ -135,7 +138,7 @@ async function take(
   { user, recipients, content }: IncomingMail<Principal>,
 ): Promise<SmtpReply> {
   const { bodies, requests, log } = options;
-  const record = new SubmissionRecord(log, user.workspaceId);
+  const record = new SubmissionRecord(log, user);
   const body = bodies.open(user.workspaceId);
   // Begins before we check whether the log is frozen: once a freeze sees no request in flight, none gets in later.
   requests.begin();

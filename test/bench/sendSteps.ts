@@ -78,7 +78,7 @@ async function makeSetup(): Promise<Setup> {
   const apiKey = (await readFile(join(directory, "bootstrap.key"), "utf8")).trim();
   await rm(directory, { recursive: true });
   const principal = await authenticate(deps, `Bearer ${apiKey}`);
-  if (typeof principal === "string") throw new Error(`the key is ${principal}`);
+  if ("fault" in principal) throw new Error(`the key is ${principal.fault}`);
   return { deps, apiKey, workspaceId: principal.workspaceId };
 }
 

@@ -5,7 +5,7 @@ import { startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 test("a refused log-in over SMTP leaves a line, without the password and the address", async () => {
-  const service = await startTestProcess({ env: { SUBMISSION_PORT: "0", AUTH_FAILURES_PER_MINUTE: "1" } });
+  const service = await startTestProcess({ env: { SUBMISSION_PORT: "0", AUTH_FAILURES_PER_MINUTE: "2" } });
   try {
     const lines = () =>
       service
@@ -15,20 +15,33 @@ test("a refused log-in over SMTP leaves a line, without the password and the add
     const listening = /"port":(\d+),"msg":"taking mail over SMTP"/;
     await until(() => listening.test(service.log()), "the port");
     const port = Number(listening.exec(service.log())?.[1]);
-    const { json: reader } = await service.call("POST", "/api/v1/api-keys", {
-      body: { name: "reader", scopes: ["email:read"] },
-    });
+    const issue = async () =>
+      (
+        await service.call("POST", "/api/v1/api-keys", {
+          body: { name: "reader", scopes: ["email:read"] },
+        })
+      ).json;
+    const [reader, revoked] = [await issue(), await issue()];
+    await service.call("POST", `/api/v1/api-keys/${revoked.id}/revoke`);
     const replies: string[] = [];
-    for (const key of [service.apiKey, reader.key, "wrong-password", "wrong-password"]) {
+    for (const key of [service.apiKey, reader.key, revoked.key, "wrong-password", "wrong-password"]) {
       const client = await smtpClient(port);
       replies.push((await client.logIn(key)).slice(0, 3));
       client.destroy();
     }
-    expect(replies).toEqual(["235", "535", "535", "421"]);
-    await until(() => lines().length === 3, "the lines");
-    const [forbidden, unknown, limited] = lines().map((line) => JSON.parse(line));
+    expect(replies).toEqual(["235", "535", "535", "535", "421"]);
+    await until(() => lines().length === 4, "the lines");
+    const [forbidden, ended, unknown, limited] = lines().map((line) => JSON.parse(line));
     expect(forbidden).toMatchObject({ path: "submission", status: 403, code: "FORBIDDEN", msg: "refused" });
     expect(forbidden.workspaceId).not.toBeNull();
+    const { workspaceId } = forbidden;
+    expect(ended).toMatchObject({
+      level: 40,
+      status: 401,
+      workspaceId,
+      keyId: revoked.id,
+      keyStatus: "revoked",
+    });
     expect(unknown).toMatchObject({ status: 401, code: "UNAUTHORIZED", workspaceId: null, msg: "refused" });
     expect(limited).toMatchObject({ status: 429, code: "RATE_LIMITED" });
     expect(service.log()).not.toContain("wrong-password");

@@ -8,8 +8,26 @@ export interface Principal extends Pick<ApiKey, "workspaceId" | "scopes" | "send
   readonly keyId: string;
 }
 
+/** A key that is no longer accepted. */
+export interface EndedKey {
+  readonly keyId: string;
+  readonly workspaceId: string;
+  readonly status: "revoked" | "expired";
+}
+
 /** Why a request is not authenticated. `revoked` and `expired` are told only to somebody who holds the whole key. */
-export type AuthenticationFault = "missing" | "noBearer" | "malformed" | "unknown" | "revoked" | "expired";
+export type AuthenticationFault = "missing" | "noBearer" | "malformed" | "unknown" | EndedKey["status"];
+
+/** A request that is not authenticated. */
+export interface Unauthenticated {
+  readonly fault: AuthenticationFault;
+  /** Null unless the fault is that the key has ended. */
+  readonly endedKey: EndedKey | null;
+}
+
+function unauthenticated(fault: Exclude<AuthenticationFault, EndedKey["status"]>): Unauthenticated {
+  return { fault, endedKey: null };
+}
 
 /** One space or more (RFC 9110 §11.4). */
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
@@ -21,16 +39,17 @@ const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 export async function authenticate(
   deps: Dependencies,
   authorization: string | null,
-): Promise<Principal | AuthenticationFault> {
-  if (authorization === null || authorization === "") return "missing";
+): Promise<Principal | Unauthenticated> {
+  if (authorization === null || authorization === "") return unauthenticated("missing");
   const token = BEARER.exec(authorization)?.[1];
-  if (token === undefined) return "noBearer";
+  if (token === undefined) return unauthenticated("noBearer");
   const keyId = apiKeyId(token);
-  if (keyId === null) return "malformed";
+  if (keyId === null) return unauthenticated("malformed");
   const hash = deps.keys.hashApiKey(token);
   const { state: key } = await deps.apiKeys.loaded(keyId);
-  if (key === null || !equalInConstantTime(hash, key.hash)) return "unknown";
-  return admitted(deps, keyId, key);
+  if (key === null || !equalInConstantTime(hash, key.hash)) return unauthenticated("unknown");
+  const admission = admitted(deps, keyId, key);
+  return "status" in admission ? { fault: admission.status, endedKey: admission } : admission;
 }
 
 /**
@@ -40,13 +59,13 @@ export async function authenticate(
 export async function principalOfKey(deps: Dependencies, keyId: string): Promise<Principal | null> {
   const key = await deps.apiKeys.get(keyId);
   const principal = key === null ? null : admitted(deps, keyId, key);
-  return typeof principal === "string" ? null : principal;
+  return principal === null || "status" in principal ? null : principal;
 }
 
-function admitted(deps: Dependencies, keyId: string, key: ApiKey): Principal | "revoked" | "expired" {
+function admitted(deps: Dependencies, keyId: string, key: ApiKey): Principal | EndedKey {
   const { workspaceId, scopes, senders, clients, isTest, revoked } = key;
   const now = deps.clock.now();
-  if (!isUsable(key, now)) return revoked ? "revoked" : "expired";
+  if (!isUsable(key, now)) return { keyId, workspaceId, status: revoked ? "revoked" : "expired" };
   deps.apiKeyLastUse.note(keyId, now);
   return { keyId, workspaceId, scopes, senders, clients, isTest };
 }

@@ -1,4 +1,5 @@
 import { issueApiKey } from "../../domain/apiKey/decisions.ts";
+import { LOG_IN_KEY_NAME } from "../../domain/apiKey/expiryRule.ts";
 import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
@@ -48,7 +49,7 @@ export async function redeemLogInLink(
     (state) =>
       issueApiKey(state, {
         workspaceId,
-        name: "dashboard log-in",
+        name: LOG_IN_KEY_NAME,
         hash: deps.keys.hashApiKey(newApiKey().key),
         scopes: [...SCOPES],
         expiresAt: rfc3339(context.at + LOG_IN_KEY_MS),

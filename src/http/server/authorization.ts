@@ -23,8 +23,11 @@ import type { Route } from "./routes.ts";
 export function authorize(deps: Dependencies, route: Route) {
   return async (request: Request): Promise<void> => {
     const principal = await authenticate(deps, request.headers.get("authorization"));
-    if (typeof principal === "string") throw await unauthorized(request, principal);
     const context = requestContextOf(request);
+    if ("fault" in principal) {
+      context.endedKey = principal.endedKey;
+      throw await unauthorized(request, principal.fault);
+    }
     const { workspaceId } = principal;
     const { state: workspace } = await deps.workspaces.loaded(workspaceId);
     const limits = limitsOf(workspace, deps.limitsDefault);

@@ -1,4 +1,4 @@
-import type { Principal } from "../../commands/apiKey/authenticate.ts";
+import type { EndedKey, Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { keyActor } from "../../kernel/event/actor.ts";
@@ -15,6 +15,8 @@ export interface RequestContext {
   readonly requestId: string;
   readonly startedAt: number;
   principal: Principal | null;
+  /** The caller's key if it is no longer accepted, for the log line. */
+  endedKey: EndedKey | null;
   /** Set once the answer is known, for the log line. */
   code: string | null;
   /** Whether the client disconnected before its request had arrived. */
@@ -68,6 +70,7 @@ export function openRequestContext(
     requestId,
     startedAt: performance.now(),
     principal: null,
+    endedKey: null,
     code: null,
     hasHungUp: false,
     server,

@@ -146,11 +146,16 @@ export function requestHandler(
     const { status } = response;
     const line = () => requestLine(request, response, context, basePath);
     const hasHungUp = context.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted);
-    log.answered({ status, hasHungUp, line });
+    log.answered({ status, hasHungUp, hasEndedKey: context.endedKey !== null, line });
     for (const { problem, error } of context.refusedParts) {
       const { status, code } = problem;
       if (status >= 500) log.failed(context.requestId, reasonOf(error));
-      log.answered({ status, hasHungUp: false, line: () => ({ ...line(), status, code }) });
+      log.answered({
+        status,
+        hasHungUp: false,
+        hasEndedKey: false,
+        line: () => ({ ...line(), status, code }),
+      });
     }
     if (request.method === "HEAD") return withoutBody(response, context);
     // The answer to a send is small enough to go to the system whole.

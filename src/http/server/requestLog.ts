@@ -1,3 +1,4 @@
+import type { EndedKey, Principal } from "../../commands/apiKey/authenticate.ts";
 import { type After, logRateLimit } from "../../kernel/logRateLimit.ts";
 import type { RequestContext } from "./requestContext.ts";
 import { pathOf } from "./requestTarget.ts";
@@ -20,7 +21,20 @@ export interface RequestLine {
   readonly status: number;
   readonly code: string | null;
   readonly workspaceId: string | null;
+  /** The key of a caller whose key is no longer accepted, and why it is not. */
+  readonly keyId?: string;
+  readonly keyStatus?: EndedKey["status"];
   readonly durationMs: number;
+}
+
+/** What a line says of a caller by its key, accepted or not. */
+export function callerFields(
+  principal: Pick<Principal, "workspaceId"> | null,
+  endedKey: EndedKey | null,
+): Pick<RequestLine, "workspaceId" | "keyId" | "keyStatus"> {
+  if (endedKey === null) return { workspaceId: principal?.workspaceId ?? null };
+  const { workspaceId, keyId, status } = endedKey;
+  return { workspaceId, keyId, keyStatus: status };
 }
 
 /** The log line of an HTTP request. */
@@ -37,7 +51,7 @@ export function requestLine(
     path: context.route ?? loggedPath(path.startsWith(basePath) ? path.slice(basePath.length) : path),
     status: response.status,
     code: context.code,
-    workspaceId: context.principal?.workspaceId ?? null,
+    ...callerFields(context.principal, context.endedKey),
     durationMs: Math.round(performance.now() - context.startedAt),
   };
 }
@@ -46,6 +60,8 @@ export function requestLine(
 export interface RequestEnd {
   readonly status: number;
   readonly hasHungUp: boolean;
+  /** Whether the caller's key was revoked or has expired: its owner may not know yet that it fails. */
+  readonly hasEndedKey: boolean;
   /** Built only on demand: most requests leave no line. */
   readonly line: () => RequestLine;
 }
@@ -80,6 +96,7 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
       : logRateLimit({ linesMax: LINES_MAX, windowMs: WINDOW_MS, after, logOmitted });
   };
   const refusals = bounded("further refused requests were not logged one by one");
+  const endedKeys = bounded("further requests with ended API keys were not logged one by one");
   const failures = bounded("further failed requests were not logged one by one");
   const reasons = bounded("further reasons of failed requests were not logged one by one");
   const writers = {
@@ -91,15 +108,18 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
       else lines.error(fields, "failed");
     },
     refusal: (line: RequestEnd["line"]) => refusals() && lines.info(line(), "refused"),
+    endedKey: (line: RequestEnd["line"]) =>
+      endedKeys() && lines.warn(line(), "refused an API key that was revoked or has expired"),
     answer: (line: RequestEnd["line"]) => isWhole && lines.info(line(), "answered"),
     // Nobody received the answer, so its content says nothing.
     hangUp: (line: RequestEnd["line"]) =>
       isWhole && lines.info({ ...line(), status: CLIENT_CLOSED, code: null }, "the client hung up"),
   };
   return {
-    answered({ status, hasHungUp, line }) {
+    answered({ status, hasHungUp, hasEndedKey, line }) {
       if (hasHungUp) writers.hangUp(line);
       else if (status >= 500) writers.failure(line);
+      else if (hasEndedKey) writers.endedKey(line);
       else if (status >= 400) writers.refusal(line);
       else writers.answer(line);
     },

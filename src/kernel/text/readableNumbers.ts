@@ -21,3 +21,9 @@ export function bytesText(bytes: number): string {
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+/** A list for people of at most `max` texts: "a, b, 3 more". */
+export function listedUpTo(max: number, texts: readonly string[]): string {
+  const others = texts.length > max ? [`${texts.length - max} more`] : [];
+  return [...texts.slice(0, max), ...others].join(", ");
+}

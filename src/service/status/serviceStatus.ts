@@ -21,6 +21,7 @@ import { refusalRemedy, relayRemedy } from "../logLines/relayLogLines.ts";
 import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
 import { allChecks } from "./checks/allChecks.ts";
+import { apiKeyChecks } from "./checks/apiKeyChecks.ts";
 import { type Check, failed, ok, warning } from "./checks/check.ts";
 import { descriptorChecks } from "./checks/descriptorCheck.ts";
 import { erasureChecks } from "./checks/erasureChecks.ts";
@@ -76,6 +77,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
       },
       workers: () => [
         workersCheck(options),
+        ...apiKeyChecks(readers.reader("api-keys"), deps.clock.now()),
         ...pauseChecks(readers.reader("audit-log")),
         ...erasureChecks(readers.reader("erasures"), deps.clock.now()),
         ...webhookEndpointChecks(() => readers.reader("webhook-deliveries"), deps.clock.now()),

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
-import { HOUR_MS } from "../../../src/kernel/time.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/kernel/time.ts";
 import { logIn, type PageAnswer, type Visitor } from "../../support/dashboard.ts";
-import { dashboardFixture } from "../../support/dashboardFixture.ts";
+import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import { callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { SENDER } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
 
 const SECRET = /data-copy="(pl_[0-9A-Za-z]{50})"/;
 const ID = /href="\/dashboard\/api-keys\/([0-9A-Za-z]{12})">\s*I have copied it/;
@@ -78,7 +80,10 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
   test("a key that ends creates none that lasts longer, and says so", async () => {
     const ending = await fixture.tenant.withKey({ expiresAt: Date.now() + HOUR_MS });
     const other = await logIn(fixture.service.url, ending.apiKey);
-    expect((await other.get("/api-keys/new")).html).toContain("it cannot create one that lasts longer");
+    const { html } = await other.get("/api-keys/new");
+    const [above = ""] = html.split('id="name"');
+    expect(above).toMatch(/A key that you create here stops working at <time datetime="[^"]+"/);
+    expect(above).toContain(`api-key create --workspace ${fixture.tenant.workspaceId} --name &lt;name&gt;`);
     const refused = await other.post("/api-keys", { name: "Lasting", scopes: "email:read" });
     expect(refused.status).toBe(400);
     expect(refused.html).toContain("It must be given and not be later than");
@@ -169,4 +174,42 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
       expect((await other.post(`/api-keys/${id}/${action}`)).status).toBe(404);
     expect((await usage(secret)).status).toBe(200);
   });
+
+  test("keys in use that end soon, or have ended, are warned of on their page, the overview and by doctor", async () => {
+    const { service } = fixture;
+    const tenant = await service.tenant();
+    const now = Date.now();
+    const keyUntil = async (expiresAt: number | null) => (await tenant.withKey({ expiresAt })).keyId;
+    const [soon, ended, unused, later, lasting] = await Promise.all(
+      [now + DAY_MS, now - DAY_MS, now + DAY_MS, now + 30 * DAY_MS, null].map(keyUntil),
+    );
+    const operator = await logInAsOperator(service, tenant);
+    const listed = (await tenant.call("GET", "/api/v1/api-keys")).json.data;
+    const { id: logInKey } = listed.find(({ name }: { name: string }) => name === "dashboard log-in");
+    for (const id of [soon, ended, later, lasting, logInKey]) service.log.apiKeyLastUse.note(id ?? "", now);
+    await service.log.apiKeyLastUse.write("test");
+    const noticeOn = async () =>
+      /<div class="notice">\s*<p>What uses these keys fails.*?<\/ul>/s.exec(
+        (await operator.get("/api-keys")).html,
+      )?.[0] ?? "";
+    await until(async () => (await noticeOn()).includes("<li>"), "the keys' use to be seen");
+    const keysIn = (html: string) =>
+      [...html.matchAll(/href="\/dashboard\/api-keys\/(\w+)"/g)].map(([, id]) => id);
+    const notice = await noticeOn();
+    expect(keysIn(notice)).toEqual([ended, soon]);
+    expect(notice).toMatch(/expired at <time .*expires at <time /s);
+    const health = (await operator.get("/")).html.split('id="health"')[1];
+    expect(health).toMatch(/<dt>API keys<\/dt><dd><span class="status waiting">warning<\/span>/);
+    expect(health).toContain("2 keys in use: test expired at <time");
+    const { out } = await runCommand(["doctor"], service.app.dataDir, store.env);
+    const check = out.split("\n").find((line) => line.startsWith("warning  API keys: ")) ?? "";
+    expect(check).toContain(`test (${soon} of workspace ${tenant.workspaceId}) expires at `);
+    expect(check).toContain(`test (${ended} of workspace ${tenant.workspaceId}) expired at `);
+    for (const id of [unused, later, lasting, logInKey]) expect(check).not.toContain(id ?? "none");
+    // Not to a key that may not see keys, and not to another workspace.
+    const reader = await logIn(service.url, (await tenant.withKey({ scopes: ["email:read"] })).apiKey);
+    expect((await reader.get("/")).html).not.toContain("<dt>API keys</dt>");
+    const stranger = await logIn(service.url, (await service.tenant()).apiKey);
+    expect((await stranger.get("/")).html).not.toContain("<dt>API keys</dt>");
+  }, 60_000);
 });

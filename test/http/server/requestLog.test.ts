@@ -2,11 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { requestLog } from "../../../src/http/server/requestLog.ts";
 import { loggedPath } from "../../../src/http/server/routeMatching.ts";
-import { startTestApp, startTestProcess, type TestProcess } from "../../support/service.ts";
+import { callerOf, startTestApp, startTestProcess, type TestProcess } from "../../support/service.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const START_MS = 60_000;
+const EXPIRES_IN_MS = 1_000;
 
 const line = (status: number, path = "/") => ({
   requestId: "r",
@@ -32,10 +33,14 @@ function world(isWhole = false) {
     lines,
     end: (status: number, times = 1, hasHungUp = false) => {
       for (let count = 0; count < times; count += 1)
-        log.answered({ status, hasHungUp, line: () => line(status) });
+        log.answered({ status, hasHungUp, hasEndedKey: false, line: () => line(status) });
     },
     endOf: (path: string, status: number) =>
-      log.answered({ status, hasHungUp: false, line: () => line(status, path) }),
+      log.answered({ status, hasHungUp: false, hasEndedKey: false, line: () => line(status, path) }),
+    endWithEndedKey: (times: number) => {
+      for (let count = 0; count < times; count += 1)
+        log.answered({ status: 401, hasHungUp: false, hasEndedKey: true, line: () => line(401) });
+    },
     endWindow() {
       const callbacks = endWindows;
       endWindows = [];
@@ -73,6 +78,16 @@ describe("lines of requests", () => {
     end(401, 5_000);
     end(500);
     expect(lines.at(-1)).toBe("error 500 failed");
+  });
+
+  test("with keys that have ended are warnings, up to a rate of their own", () => {
+    const { lines, end, endWithEndedKey, endWindow } = world();
+    end(401, 5_000);
+    endWithEndedKey(150);
+    expect(lines.at(-1)).toBe("warn 401 refused an API key that was revoked or has expired");
+    expect(lines).toHaveLength(200);
+    endWindow();
+    expect(lines.at(-1)).toBe("warn 50 further requests with ended API keys were not logged one by one");
   });
 
   test("omit clients that hung up, unless all requests are logged", () => {
@@ -168,6 +183,48 @@ test(
     const counting = lines.findIndex((line) => line.includes("further refused requests were not logged"));
     expect(JSON.parse(lines[counting] ?? "{}")).toMatchObject({ omitted: 3 });
     expect(lines.findIndex((line) => line.includes('"msg":"stopped"'))).toBeGreaterThan(counting);
+  },
+  START_MS,
+);
+
+test(
+  "a key that was revoked or has expired is named in a warning, and never shown",
+  async () => {
+    const service = await startTestProcess();
+    try {
+      const { id: workspaceId } = (await service.call("GET", "/api/v1/workspace")).json;
+      const issue = async (expiresAt: string | null) => {
+        const body = { name: "shop", scopes: ["email:read"], expires_at: expiresAt };
+        return (await service.call("POST", "/api/v1/api-keys", { body })).json;
+      };
+      const expiring = await issue(new Date(Date.now() + EXPIRES_IN_MS).toISOString());
+      const revoked = await issue(null);
+      await service.call("POST", `/api/v1/api-keys/${revoked.id}/revoke`);
+      const statusWith = async (key: string) =>
+        (await callerOf(service.url, key).call("GET", "/api/v1/emails")).status;
+      await until(async () => (await statusWith(expiring.key)) === 401, "the key to expire");
+      expect(await statusWith(revoked.key)).toBe(401);
+      const secret = new URLSearchParams({ secret: revoked.key });
+      const headers = { "sec-fetch-site": "same-origin" };
+      const logIn = { method: "POST", body: secret, headers };
+      expect((await fetch(`${service.url}/dashboard/log-in`, logIn)).status).toBe(401);
+      const warnings = () =>
+        service
+          .log()
+          .split("\n")
+          .filter((text) => text.includes('"keyId"'));
+      await until(() => warnings().length === 3, "the lines of the three");
+      const shared = { level: 40, status: 401, workspaceId };
+      const inApi = { ...shared, path: "/api/v1/emails", code: "UNAUTHORIZED" };
+      expect(warnings().map((text) => JSON.parse(text))).toMatchObject([
+        { ...inApi, keyId: expiring.id, keyStatus: "expired" },
+        { ...inApi, keyId: revoked.id, keyStatus: "revoked" },
+        { ...shared, keyId: revoked.id, keyStatus: "revoked" },
+      ]);
+      for (const { key } of [expiring, revoked]) expect(service.log()).not.toContain(key);
+    } finally {
+      await service.kill("SIGTERM");
+    }
   },
   START_MS,
 );

@@ -1,9 +1,13 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
+import type { ExpiringKey } from "../../../../projections/apiKeys.ts";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
 import type { issuedKey } from "../../apiKey/apiKeyHandlers.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
+import { expiryVerb } from "../../apiKey/expiryWarning.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Refusal } from "../components/form.tsx";
@@ -35,8 +39,15 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
 /** The breadcrumbs of a key's pages. */
 export const API_KEYS = [{ path: "/api-keys", title: "API keys" }];
 
+interface ApiKeyList {
+  readonly page: RowPage<ApiKeyJson>;
+  /** Those in use that expire soon, or did lately. */
+  readonly ending: readonly ExpiringKey[];
+  readonly now: EpochMs;
+}
+
 /** The keys of a workspace, newest first. */
-export function apiKeyListPage(context: PageContext, page: RowPage<ApiKeyJson>): Page {
+export function apiKeyListPage(context: PageContext, { page, ending, now }: ApiKeyList): Page {
   return {
     title: "API keys",
     body: (
@@ -44,6 +55,7 @@ export function apiKeyListPage(context: PageContext, page: RowPage<ApiKeyJson>):
         <Heading title="API keys">
           <LinkButton href={context.to("/api-keys/new")} label="Create a key" kind="primary" />
         </Heading>
+        {ending.length === 0 ? null : <Ending context={context} keys={ending} now={now} />}
         <RowList
           context={context}
           path="/api-keys"
@@ -77,6 +89,36 @@ export function apiKeyListPage(context: PageContext, page: RowPage<ApiKeyJson>):
     ),
   };
 }
+
+/** Keys that a warning lists; it counts as many more. */
+const ENDING_MAX = 20;
+
+const Ending: FC<{
+  readonly context: PageContext;
+  readonly keys: readonly ExpiringKey[];
+  readonly now: EpochMs;
+}> = ({ context, keys, now }) => (
+  <div class="notice">
+    <p>What uses these keys fails once they have expired. Give it other keys:</p>
+    <ul>
+      {keys.slice(0, ENDING_MAX).map((key) => (
+        <li>
+          <a href={context.to(`/api-keys/${key.id}`)}>{key.name}</a> {expiryVerb(key, now)} at{" "}
+          <Time at={key.expiresAt} />
+        </li>
+      ))}
+      {keys.length > ENDING_MAX ? <li>{keys.length - ENDING_MAX} more</li> : null}
+    </ul>
+    <p>
+      For one that lasts: <LastingCommand context={context} />
+    </p>
+  </div>
+);
+
+/** The command that makes a key without an expiry. */
+export const LastingCommand: FC<{ readonly context: PageContext }> = ({ context }) => (
+  <code>{`${POSTLEDGER} api-key create --workspace ${context.workspaceId} --name <name>`}</code>
+);
 
 const KeyLink: FC<{ readonly context: PageContext; readonly id: string }> = ({ context, id }) => (
   <a href={context.to(`/api-keys/${id}`)}>
@@ -155,7 +197,7 @@ export function apiKeyPage(
 
 /** The only page that ever shows a key itself. The key is in no address and no cookie, so it cannot be shown again. */
 export function newKeyPage(context: PageContext, issued: IssuedKeyJson): Page {
-  const { id, key, missing_senders: missing } = issued;
+  const { id, key, expires_at: expiresAt, missing_senders: missing } = issued;
   return {
     title: "The new key",
     above: API_KEYS,
@@ -169,6 +211,11 @@ export function newKeyPage(context: PageContext, issued: IssuedKeyJson): Page {
         <p>
           Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
         </p>
+        {expiresAt === null ? null : (
+          <p>
+            It stops working at <Time at={expiresAt} />.
+          </p>
+        )}
         {missing.map((sender) => (
           <MissingSender sender={sender} />
         ))}

@@ -14,6 +14,7 @@ import {
   rotateOnRequest,
 } from "../../apiKey/apiKeyHandlers.ts";
 import { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
+import { keysToWarnOf } from "../../apiKey/expiryWarning.ts";
 import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
 import { checkBy } from "../../body/validation.ts";
 import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
@@ -66,7 +67,9 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       const request = pageAsked(context, { isId: isApiKeyId });
       const { shown, nextCursor } = await pageOfApiKeys(options, context.workspaceId, request);
       const keys = shown.map((row) => apiKeyJson(options.deps, row));
-      return apiKeyListPage(context, { shown: keys, nextCursor });
+      const now = options.deps.clock.now();
+      const ending = keysToWarnOf(options.readModel("api-keys").db, now, context.workspaceId) ?? [];
+      return apiKeyListPage(context, { page: { shown: keys, nextCursor }, ending, now });
     }),
     get(`${PATH}/new`, SCOPE, (context) => newPage(context)),
     post(PATH, SCOPE, async (context) => {

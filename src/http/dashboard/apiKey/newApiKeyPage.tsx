@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { SCOPES, TEST_SCOPES } from "../../../domain/apiKey/scopes.ts";
-import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -9,7 +8,7 @@ import { fieldTime, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
-import { API_KEYS, type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
+import { API_KEYS, type ApiKeyJson, LastingCommand, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
 
 /**
  * The form that creates a key. `issuer` is the session's key, which cannot give more than it has: the form starts with
@@ -25,6 +24,7 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?:
     body: (
       <>
         <Heading title="Create an API key" />
+        {issuer.expires_at === null ? null : <Bounded context={context} expiresAt={issuer.expires_at} />}
         <EntryForm
           context={context}
           action="/api-keys"
@@ -64,7 +64,6 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?:
                 : "No later than the key that you are logged in with."
             }
           />
-          {issuer.expires_at === null ? null : <Lasting context={context} expiresAt={issuer.expires_at} />}
           <TextArea
             {...field("senders", issuer.senders?.join("\n"))}
             label="May send from"
@@ -111,13 +110,13 @@ const Scopes: FC<{ readonly context: PageContext; readonly fault: string | undef
   </fieldset>
 );
 
-const Lasting: FC<{ readonly context: PageContext; readonly expiresAt: string }> = ({
+const Bounded: FC<{ readonly context: PageContext; readonly expiresAt: string }> = ({
   context,
   expiresAt,
 }) => (
   <p class="notice">
-    You are logged in with a key that expires at <Time at={expiresAt} />, and it cannot create one that lasts
-    longer. For a key that does, log in with one that lasts, or run{" "}
-    <code>{`${POSTLEDGER} api-key create --workspace ${context.workspaceId}`}</code>.
+    A key that you create here stops working at <Time at={expiresAt} /> or earlier, because the key that you
+    are logged in with expires then, and no key outlives the one that made it. For a lasting key, log in with
+    one that lasts, or run <LastingCommand context={context} />.
   </p>
 );

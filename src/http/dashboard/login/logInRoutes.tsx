@@ -125,7 +125,10 @@ async function admit(deps: Dependencies, request: Request, secret: string): Prom
 
 async function admitByKey(deps: Dependencies, request: Request, key: string): Promise<Admitted | string> {
   const principal = await authenticate(deps, key === "" ? null : `Bearer ${key}`);
-  if (typeof principal === "string") return KEY_FAULTS[principal];
+  if ("fault" in principal) {
+    requestContextOf(request).endedKey = principal.endedKey;
+    return KEY_FAULTS[principal.fault];
+  }
   if (!isFromAllowedClient(request, principal))
     return "The key is not accepted from this computer's address.";
   return { keyId: principal.keyId, hasOwnKey: false };

@@ -24,8 +24,9 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
   const { readiness, upkeep, deps } = options;
   const range = RANGES.find((name) => name === context.query.get("range")) ?? "day";
   const now = deps.clock.now();
-  const [checks, looked, messages] = await Promise.all([
+  const [checks, own, looked, messages] = await Promise.all([
     readiness(),
+    workspaceChecks(options, context, now),
     context.may("workspace:manage") ? upkeep() : [],
     context.may("email:read") ? messagesOf(options, context, range, now) : null,
   ]);
@@ -40,7 +41,7 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
         range={range}
         checks={checks}
         relays={isOperator(context) ? options.relays() : []}
-        upkeep={[...workspaceChecks(context), ...looked]}
+        upkeep={[...own, ...looked]}
         messages={messages}
       />
     ),

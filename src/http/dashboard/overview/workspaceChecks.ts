@@ -1,10 +1,31 @@
-import { rfc3339 } from "../../../kernel/time.ts";
-import type { MaintenanceCheck } from "../frame/dashboardOptions.ts";
+import type { ExpiringKey } from "../../../../projections/apiKeys.ts";
+import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+import { EXPIRY_REMEDY, expiryDetail, keysToWarnOf } from "../../apiKey/expiryWarning.ts";
+import { scheduledRead } from "../../lists/caughtUpReads.ts";
+import type { DashboardOptions, MaintenanceCheck } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** What needs attention in the workspace itself; empty if nothing does. */
-export function workspaceChecks({ pausedSince }: PageContext): readonly MaintenanceCheck[] {
-  if (pausedSince === null) return [];
-  const detail = `paused since ${rfc3339(pausedSince)}: new messages are refused, and what is queued waits`;
-  return [{ name: "sending", status: "warning", detail, action: null }];
+export async function workspaceChecks(
+  { readModel }: Pick<DashboardOptions, "readModel">,
+  { pausedSince, workspaceId, may }: PageContext,
+  now: EpochMs,
+): Promise<readonly MaintenanceCheck[]> {
+  const keys = may("workspace:manage")
+    ? await scheduledRead(readModel("api-keys"), (db) => keysToWarnOf(db, now, workspaceId))
+    : null;
+  return [
+    ...(pausedSince === null ? [] : [pauseWarning(pausedSince)]),
+    ...(keys === null || keys.length === 0 ? [] : [keyWarning(keys, now)]),
+  ];
+}
+
+function pauseWarning(since: EpochMs): MaintenanceCheck {
+  const detail = `paused since ${rfc3339(since)}: new messages are refused, and what is queued waits`;
+  return { name: "sending", status: "warning", detail, action: null };
+}
+
+function keyWarning(keys: readonly ExpiringKey[], now: EpochMs): MaintenanceCheck {
+  const detail = expiryDetail(keys, now, ({ name }) => name);
+  return { name: "API keys", status: "warning", detail, action: EXPIRY_REMEDY };
 }

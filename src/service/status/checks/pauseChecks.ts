@@ -1,6 +1,6 @@
 import { pausedWorkspaces } from "../../../../projections/auditLog/pausedWorkspaces.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
-import { counted } from "../../../kernel/text/readableNumbers.ts";
+import { counted, listedUpTo } from "../../../kernel/text/readableNumbers.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../../ports/readDatabase.ts";
 import { type Check, ok, warning } from "./check.ts";
@@ -20,9 +20,8 @@ export function pauseChecks(auditLog: ReadDatabase): readonly Check[] {
   const paused = unlessUnavailable(() => pausedWorkspaces(auditLog, COUNTED_MAX));
   if (paused === null) return [];
   if (paused.length === 0) return [ok(NAME, "paused in no workspace")];
-  const named = paused.slice(0, NAMED_MAX).map(({ id, name, since }) => `${name} (${id}) since ${since}`);
-  const others = paused.length > NAMED_MAX ? [`${paused.length - NAMED_MAX} more`] : [];
-  const detail = `paused in ${counted(paused.length, "workspace")}: ${[...named, ...others].join(", ")}`;
+  const each = paused.map(({ id, name, since }) => `${name} (${id}) since ${since}`);
+  const detail = `paused in ${counted(paused.length, "workspace")}: ${listedUpTo(NAMED_MAX, each)}`;
   const action = `\`${POSTLEDGER} workspace resume <id>\` lets it send again; until then it refuses new messages, and queued ones wait`;
   return [warning(NAME, detail, action)];
 }

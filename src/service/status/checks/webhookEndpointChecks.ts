@@ -1,6 +1,6 @@
 import { failingEndpoints } from "../../../../projections/webhookDeliveries/queries.ts";
 import { FAILING_RULE } from "../../../domain/webhook/failingRule.ts";
-import { counted } from "../../../kernel/text/readableNumbers.ts";
+import { counted, listedUpTo } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../../ports/readDatabase.ts";
 import { type Check, ok, warning } from "./check.ts";
@@ -20,9 +20,8 @@ export function webhookEndpointChecks(deliveries: () => ReadDatabase, now: Epoch
   const failing = unlessUnavailable(() => failingEndpoints(deliveries(), before, rule, COUNTED_MAX));
   if (failing === null) return [];
   if (failing.length === 0) return [ok(NAME, "none has only failed for an hour")];
-  const named = failing.slice(0, NAMED_MAX).map((one) => `${one.endpointId} of workspace ${one.workspaceId}`);
-  const others = failing.length > NAMED_MAX ? [`${failing.length - NAMED_MAX} more`] : [];
-  const detail = `${counted(failing.length, "endpoint")} got nothing for an hour: ${[...named, ...others].join(", ")}`;
+  const each = failing.map((one) => `${one.endpointId} of workspace ${one.workspaceId}`);
+  const detail = `${counted(failing.length, "endpoint")} got nothing for an hour: ${listedUpTo(NAMED_MAX, each)}`;
   const hours = FAILING_RULE.durationMs / HOUR_MS;
   return [
     warning(
