@@ -32,6 +32,11 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
       expect((await visitor.get("/workspace")).html).toContain(`${label} the limit</span>`);
     }
     await setLimits(service.log, tenant.workspaceId, { messagesPerDay: 12_345 });
+    // Within a second.
+    await until(
+      async () => (await tenant.send(newKey(), message())).status === 202,
+      "the limit to be lifted",
+    );
   });
 
   test("messages are counted by their tags, each of which leads to its messages", async () => {
