@@ -2,12 +2,16 @@ import { RoundRobinQueue } from "./roundRobinQueue.ts";
 
 interface QueuedJob<Job, Result> extends PromiseWithResolvers<Result> {
   readonly job: Job;
+  readonly isAbandoned: () => boolean;
 }
 
 /** A thread that runs jobs one after another. */
 interface JobThread<Job, Result> {
-  /** Owners take turns, so nobody's jobs wait for all of another owner's. Rejects for a bug, and when it is closed. */
-  run(job: Job, owner: string): Promise<Result>;
+  /**
+   * Owners take turns, so nobody's jobs wait for all of another owner's. Rejects for a bug, when the thread is closed,
+   * and if nobody waits for the result any more when the job's turn comes.
+   */
+  run(job: Job, owner: string, isAbandoned?: () => boolean): Promise<Result>;
   /** Terminates the thread. A later job starts another one. */
   close(): void;
 }
@@ -58,6 +62,12 @@ export function jobThread<Job, Result>(
     return begun;
   };
 
+  const nextWanted = (): QueuedJob<Job, Result> | undefined => {
+    let next = waiting.next();
+    for (; next?.isAbandoned(); next = waiting.next()) next.reject(new Error("the job was abandoned"));
+    return next;
+  };
+
   const giveUpAfter = (ms: number, watch: ReturnType<typeof stopwatch>) => {
     timer = setTimeout(() => {
       const { passedMs, workedMs } = watch();
@@ -74,7 +84,7 @@ export function jobThread<Job, Result>(
   const settle = (how: (job: QueuedJob<Job, Result>) => void) => {
     clearTimeout(timer);
     if (current) how(current);
-    current = waiting.next();
+    current = nextWanted();
     if (current === undefined) return;
     thread ??= begin();
     giveUpAfter(msMax, stopwatch());
@@ -82,8 +92,8 @@ export function jobThread<Job, Result>(
   };
 
   return {
-    run(job, owner) {
-      const queued = { job, ...Promise.withResolvers<Result>() };
+    run(job, owner, isAbandoned = () => false) {
+      const queued = { job, isAbandoned, ...Promise.withResolvers<Result>() };
       waiting.add(owner, queued);
       if (current === undefined) settle(() => {});
       return queued.promise;

@@ -36,6 +36,17 @@ test("a job that never ends without working is given up, too", async () => {
   expect(await run({ sleepMs: 1e9 }, "a")).toBe("too long");
 });
 
+test("a job that nobody waits for any more is not run", async () => {
+  const { run } = thread(10_000);
+  const first = run({}, "a");
+  let isAbandoned = false;
+  const second = run({ workMs: 1e9 }, "a", () => isAbandoned);
+  isAbandoned = true;
+  expect(await first).toBe("done");
+  expect(await second.catch(({ message }) => message)).toBe("the job was abandoned");
+  expect(await run({}, "a")).toBe("done");
+});
+
 test("owners take turns", async () => {
   const { run } = thread(10_000);
   const ended: string[] = [];
