@@ -17,6 +17,7 @@ import { dailyQuota, type NearDailyLimit } from "./quota/dailyQuota.ts";
 import { contentQuota } from "./storage/contentQuota.ts";
 import { fileStorageQuota } from "./storage/fileStorageQuota.ts";
 import { compiledVersions } from "./template/compiledTemplateCache.ts";
+import { templateScheduler } from "./template/templateScheduler.ts";
 
 type Made =
   | "apiKeys"
@@ -26,6 +27,7 @@ type Made =
   | "webhooks"
   | "templates"
   | "compiled"
+  | "templateScheduler"
   | "quota"
   | "storage"
   | "contentQuota"
@@ -45,6 +47,7 @@ type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
 /** Adds the caches that decisions read, and the quotas. */
 export function createDependencies(given: Given): Dependencies {
   const workspaces = aggregateCache(given.store, workspaceAggregate);
+  const tools = { ...given, templateScheduler: templateScheduler(given.clock) };
   return {
     outbox: null,
     acceptanceList: { find: () => null },
@@ -55,7 +58,8 @@ export function createDependencies(given: Given): Dependencies {
     workspaces,
     webhooks: aggregateCache(given.store, webhookAggregate),
     templates: aggregateCache(given.store, templateAggregate),
-    compiled: compiledVersions(given.store, given.templateEngine),
+    compiled: compiledVersions(given.store, tools),
+    templateScheduler: tools.templateScheduler,
     quota: dailyQuota({ ...given, workspaces }),
     storage: fileStorageQuota({ ...given, workspaces }),
     contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }),

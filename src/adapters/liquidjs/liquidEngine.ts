@@ -10,8 +10,6 @@ import { usedVariables } from "./usedVariables.ts";
 
 /** The longest source, in UTF-16 units. */
 const SOURCE_UNITS_MAX = 256 * 1_024;
-/** Keeps compiled templates small: a tag of five characters takes a thousand bytes. */
-const TAGS_MAX = 5_000;
 /** The memory for a character of a tag (measured: 40 to 165 bytes), and for one of plain text. */
 const TAG_UNIT_BYTES = 160;
 const TEXT_UNIT_BYTES = 2;
@@ -39,18 +37,16 @@ function compile(liquid: Liquid, source: string): CompileResult {
   if (source.length > SOURCE_UNITS_MAX) {
     return { kind: "invalid", reason: `is longer than ${SOURCE_UNITS_MAX} characters` };
   }
-  if ((source.match(/\{[{%]/g)?.length ?? 0) > TAGS_MAX) {
-    return { kind: "invalid", reason: `has more than ${TAGS_MAX} tags and outputs` };
-  }
   resetWrittenZones();
+  const parser = new OutputTagParser(liquid);
   let templates: Template[];
   try {
-    templates = new OutputTagParser(liquid).parse(source);
+    templates = parser.parse(source);
   } catch (error) {
     return { kind: "invalid", reason: reasonOf(error) + foreignSyntaxHint(source) };
   }
   const template = {
-    bytes: bytesOf(source),
+    bytes: source.length * TEXT_UNIT_BYTES + parser.tagUnits * TAG_UNIT_BYTES,
     render: (variables: Readonly<Record<string, unknown>>) => render(liquid, templates, variables),
     variables: () => usedVariables(templates),
   };
@@ -60,11 +56,6 @@ function compile(liquid: Liquid, source: string): CompileResult {
 function foreignSyntaxHint(source: string): string {
   const [, hint] = FOREIGN_SYNTAX.find(([pattern]) => pattern.test(source)) ?? [];
   return hint === undefined ? "" : `; ${hint}`;
-}
-
-function bytesOf(source: string): number {
-  const tagUnits = (source.match(/\{[{%][\s\S]*?[}%]\}/g) ?? []).reduce((sum, tag) => sum + tag.length, 0);
-  return source.length * TEXT_UNIT_BYTES + tagUnits * TAG_UNIT_BYTES;
 }
 
 function render(

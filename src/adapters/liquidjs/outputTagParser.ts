@@ -1,4 +1,19 @@
-import { type Context, type Emitter, Output, ParseError, Parser, TypeGuards, toValueSync } from "liquidjs";
+import {
+  type Context,
+  type Emitter,
+  Output,
+  ParseError,
+  Parser,
+  type TopLevelToken,
+  TypeGuards,
+  toValueSync,
+} from "liquidjs";
+import { BudgetError } from "./renderBudget.ts";
+
+/** Keeps compiled templates small: a tag of five characters takes a thousand bytes. */
+const TAGS_MAX = 5_000;
+/** Bounds the time that parsing takes: one tag may hold thousands of conditions, values or filters. */
+const TAG_UNITS_MAX = 100_000;
 
 type Remaining = Parameters<Parser["parseToken"]>[1];
 
@@ -27,13 +42,34 @@ function plainPath([token, ...others]: readonly unknown[]): readonly (string | n
   return path.every((name) => typeof name === "string" || typeof name === "number") ? path : null;
 }
 
-/** Parses as liquidjs does, except for outputs. */
+/** Parses one source as liquidjs does, except for outputs, and refuses one with too much in its tags. */
 export class OutputTagParser extends Parser {
   readonly #liquid: ConstructorParameters<typeof Parser>[0];
+  #tags = 0;
+  #tagUnits = 0;
 
   constructor(liquid: ConstructorParameters<typeof Parser>[0]) {
     super(liquid);
     this.#liquid = liquid;
+  }
+
+  /** How long all tags and outputs are together, in UTF-16 units; what a `liquid` tag holds counts twice. */
+  get tagUnits(): number {
+    return this.#tagUnits;
+  }
+
+  /**
+   * liquidjs calls this for the source, and again for the statements of each `liquid` tag. These count too, because
+   * `liquid liquid liquid …` is read again at each level.
+   */
+  override parseTokens(tokens: TopLevelToken[]) {
+    const tags = tokens.filter((token) => !TypeGuards.isHTMLToken(token));
+    this.#tags += tags.length;
+    if (this.#tags > TAGS_MAX) throw new BudgetError(`has more than ${TAGS_MAX} tags and outputs`);
+    this.#tagUnits += tags.reduce((sum, { begin, end }) => sum + end - begin, 0);
+    if (this.#tagUnits > TAG_UNITS_MAX)
+      throw new BudgetError(`has more than ${TAG_UNITS_MAX} characters in tags and outputs`);
+    return super.parseTokens(tokens);
   }
 
   override parseToken(token: Parameters<Parser["parseToken"]>[0], remaining: Remaining) {

@@ -1,3 +1,5 @@
+import { threadProcessorMs } from "../../kernel/processorTime.ts";
+
 /**
  * What one render may cost. Steps and work are counted, not timed, so the same template and variables have the same
  * result on every machine. The time limit is a last resort, because a render holds up everybody else. It is processor
@@ -39,7 +41,8 @@ export class RenderBudget {
   /** The amount of work at which to read the clock next, because reading it costs as much as some steps. */
   #workAtNextLook = LOOK_WORK;
   readonly #deadline = performance.now() + RENDER_MS_MAX;
-  readonly #spentBefore = processorMs();
+  /** Unknown until the first look, because asking takes 1.6 µs, which is as long as many a render. */
+  #spentBeforeMs: number | null = null;
 
   check(): void {
     this.#steps += 1;
@@ -73,17 +76,12 @@ export class RenderBudget {
     this.#work += work;
     if (this.#work < this.#workAtNextLook) return;
     if (this.#work > WORK_MAX) throw new BudgetError("takes too much work");
+    this.#spentBeforeMs ??= threadProcessorMs();
     // Reads the wall clock first, because it costs less and the thread cannot have taken longer than it says.
-    if (performance.now() > this.#deadline && processorMs() - this.#spentBefore > RENDER_MS_MAX)
+    if (performance.now() > this.#deadline && threadProcessorMs() - this.#spentBeforeMs > RENDER_MS_MAX)
       throw new BudgetError("takes too long");
     this.#workAtNextLook = this.#work + LOOK_WORK;
   }
-}
-
-/** Processor time of this thread so far, in ms. */
-function processorMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
 }
 
 /** How much there is to process in `value`; Infinity as soon as it exceeds `max`. */

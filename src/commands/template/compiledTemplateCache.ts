@@ -5,6 +5,7 @@ import type { VariableDefinition } from "../../domain/template/variables.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { CompileResult, TemplateEngine } from "../../ports/templateEngine.ts";
+import type { StepOwner, TemplateScheduler } from "./templateScheduler.ts";
 
 /** How much memory all compiled versions together may take. */
 const CACHE_BYTES_MAX = 64 * 1_024 * 1_024;
@@ -24,8 +25,11 @@ export interface CompiledVersion {
 
 /** A cache of compiled versions by their ids. An entry is never stale, because a version never changes. */
 export interface CompiledVersions {
-  /** Null if the template was deleted since. Throws `StoreError` if it has to be read and cannot be. */
-  get(templateId: string, version: TemplateVersion): Promise<CompiledVersion | null>;
+  /**
+   * Null if the template was deleted since. Throws `StoreError` if it has to be read and cannot be, and as
+   * `compileVersion` does.
+   */
+  get(templateId: string, version: TemplateVersion, owner: StepOwner): Promise<CompiledVersion | null>;
 }
 
 /** The source of a version, which is one event; null if the template was deleted since. Throws `StoreError`. */
@@ -44,15 +48,25 @@ export async function readVersionSource(
   return event.data;
 }
 
-export function compileVersion(
-  engine: TemplateEngine,
+/** What compiles and renders templates. */
+export interface TemplateTools {
+  readonly templateEngine: TemplateEngine;
+  readonly templateScheduler: TemplateScheduler;
+}
+
+/** Compiles each part when it is its turn. Throws as `TemplateScheduler` does. */
+export async function compileVersion(
+  { templateEngine, templateScheduler }: TemplateTools,
   { subject, html, text, variables }: Pick<VersionSource, "subject" | "html" | "text" | "variables">,
-): CompiledVersion {
+  owner: StepOwner,
+): Promise<CompiledVersion> {
+  const compile = (source: string, kind: "html" | "text") =>
+    templateScheduler.run(owner, () => templateEngine.compile(source, kind));
   return {
     variables,
-    subject: engine.compile(subject, "text"),
-    html: html === null ? null : engine.compile(html, "html"),
-    text: text === null ? null : engine.compile(text, "text"),
+    subject: await compile(subject, "text"),
+    html: html === null ? null : await compile(html, "html"),
+    text: text === null ? null : await compile(text, "text"),
   };
 }
 
@@ -60,19 +74,19 @@ function bytesOf(part: CompileResult | null): number {
   return part?.kind === "compiled" ? part.template.bytes : 0;
 }
 
-export function compiledVersions(store: EventStore, engine: TemplateEngine): CompiledVersions {
+export function compiledVersions(store: EventStore, tools: TemplateTools): CompiledVersions {
   const entries = new LRUCache<string, CompiledVersion>({
     maxSize: CACHE_BYTES_MAX,
     sizeCalculation: ({ subject, html, text }) =>
       ENTRY_BYTES + bytesOf(subject) + bytesOf(html) + bytesOf(text),
   });
   return {
-    async get(templateId, version) {
+    async get(templateId, version, owner) {
       const known = entries.get(version.id);
       if (known !== undefined) return known;
       const source = await readVersionSource(store, templateId, version);
       if (source === null) return null;
-      const compiled = compileVersion(engine, source);
+      const compiled = await compileVersion(tools, source, owner);
       entries.set(version.id, compiled);
       return compiled;
     },

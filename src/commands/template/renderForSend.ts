@@ -10,10 +10,11 @@ import { codePoints } from "../../kernel/text/textLength.ts";
 import type { CompileResult } from "../../ports/templateEngine.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { CompiledVersion } from "./compiledTemplateCache.ts";
+import { type StepOwner, TemplateRateError } from "./templateScheduler.ts";
 
 /** The template that a send names, and its variables. */
 interface TemplateRequest {
-  readonly workspaceId: string;
+  readonly owner: StepOwner;
   readonly templateId: string;
   /** Null: the current published version. */
   readonly versionId: string | null;
@@ -42,6 +43,7 @@ type VersionOutput =
 type RenderOutcome =
   | (Rendered & { readonly versionId: string })
   | { readonly kind: "unavailable"; readonly fault: TemplateDataFault }
+  | { readonly kind: "tooOften"; readonly error: TemplateRateError }
   | Exclude<VersionOutput, Rendered>;
 
 /** What is wrong with a template, and what to do about it. Templates of other workspaces count as unknown. */
@@ -60,25 +62,40 @@ const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {
   },
 };
 
-/** Renders a send's template at acceptance, so an accepted message can always be built. */
+/**
+ * Renders a send's template at acceptance, so an accepted message can always be built. Throws `StoreError`, and
+ * `AbandonedError` if its request has ended.
+ */
 export async function renderForSend(deps: Dependencies, request: TemplateRequest): Promise<RenderOutcome> {
-  const { workspaceId, templateId, versionId, variables } = request;
+  try {
+    return await renderInTurn(deps, request);
+  } catch (error) {
+    if (error instanceof TemplateRateError) return { kind: "tooOften", error };
+    throw error;
+  }
+}
+
+async function renderInTurn(deps: Dependencies, request: TemplateRequest): Promise<RenderOutcome> {
+  const { owner, templateId, versionId, variables } = request;
+  const { workspaceId } = owner;
   const template = await deps.templates.get(templateId);
   const version = versionForSend(template, workspaceId, versionId);
   if (version === null) {
     return { kind: "unavailable", fault: FAULTS[templateFault(template, workspaceId, versionId)] };
   }
-  const compiled = await deps.compiled.get(templateId, version);
+  const compiled = await deps.compiled.get(templateId, version, owner);
   if (compiled === null) return { kind: "unavailable", fault: FAULTS.unknown };
-  const output = renderVersion(compiled, variables);
+  const output = await renderVersion(deps, compiled, variables, owner);
   return output.kind === "rendered" ? { ...output, versionId: version.id } : output;
 }
 
-/** Checks the variables, renders every part, and checks the output. */
-export function renderVersion(
+/** Checks the variables, renders each part when it is its turn, and checks the output. Throws as `TemplateScheduler`. */
+export async function renderVersion(
+  { templateScheduler }: Pick<Dependencies, "templateScheduler">,
   version: CompiledVersion,
   given: Readonly<Record<string, unknown>>,
-): VersionOutput {
+  owner: StepOwner,
+): Promise<VersionOutput> {
   const filled = fillVariables(version.variables, given);
   if (filled.kind === "wrong") {
     return {
@@ -87,16 +104,16 @@ export function renderVersion(
     };
   }
   const faults: TemplateDataFault[] = [];
-  const render = (part: string, compiled: CompileResult | null): string => {
-    const result =
-      compiled === null ? { kind: "rendered" as const, output: "" } : renderPart(compiled, filled.values);
+  const render = async (part: string, compiled: CompileResult | null): Promise<string> => {
+    if (compiled === null) return "";
+    const result = await templateScheduler.run(owner, () => renderPart(compiled, filled.values));
     if (result.kind === "rendered") return result.output;
     faults.push({ pointer: "/variables", message: `the template's ${part} ${result.reason}` });
     return "";
   };
-  const subject = render("subject", version.subject);
-  const html = render("html", version.html);
-  const text = render("text", version.text);
+  const subject = await render("subject", version.subject);
+  const html = await render("html", version.html);
+  const text = await render("text", version.text);
   if (faults.length === 0) faults.push(...outputFaults(subject, html, text));
   if (faults.length > 0) return { kind: "invalidData", faults };
   return { kind: "rendered", subject, ...(html ? { html } : {}), ...(text ? { text } : {}) };

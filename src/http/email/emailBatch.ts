@@ -56,7 +56,7 @@ const checkEmail = checkBy(BatchedEmail);
 interface Batch {
   readonly requestId: string;
   readonly send: Send;
-  /** Yields to others; called before each send that may hold them up. */
+  /** Yields to others; called before each send that may hold them up. Throws if nobody waits for the answer any more. */
   readonly rest: (email: unknown) => Promise<void>;
   /** Called with each refused send, once all are answered. */
   readonly onRefused: (part: RefusedPart) => void;
@@ -64,7 +64,7 @@ interface Batch {
 
 /**
  * Answers the sends of a batch, each as if it had come alone. They run concurrently, so their appends share commits;
- * sends with the same key run one after the other. Throws if the service itself fails all of them.
+ * sends with the same key run one after the other. Throws if the service itself fails all of them, or as `rest` does.
  */
 export async function sendBatch(
   emails: readonly unknown[],

@@ -6,6 +6,7 @@ import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../
 import { rescheduleEmail } from "../../commands/email/rescheduleEmail.ts";
 import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
+import { AbandonedError } from "../../commands/template/templateScheduler.ts";
 import { scheduleFault } from "../../domain/email/scheduledTime.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import type { MailOwner } from "../../kernel/mail/mailOwnerId.ts";
@@ -18,7 +19,7 @@ import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
-import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
+import { commandContextOf, isAbandoned, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { sendBatch } from "./emailBatch.ts";
 import { emailQuery, pageOfEmails } from "./emailListing.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
@@ -58,7 +59,10 @@ function sending({ deps, basePath }: EmailsOptions) {
         requestId,
         onRefused: (part) => void refusedParts.push(part),
         // Rendering a template may take many times as long as the rest of a send.
-        rest: (one) => (bytes > REST_ABOVE_BYTES || hasTemplate(one) ? Bun.sleep(0) : Promise.resolve()),
+        async rest(one) {
+          if (bytes > REST_ABOVE_BYTES || hasTemplate(one)) await Bun.sleep(0);
+          if (isAbandoned(request)) throw new AbandonedError();
+        },
         async send(one, idempotencyKey) {
           const { receipt } = await accept(deps, request, one, idempotencyKey);
           return receiptJson(receipt) as Static<typeof EmailReceipt>;

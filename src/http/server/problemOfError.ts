@@ -2,6 +2,7 @@ import { PartlyAcceptedError } from "../../commands/email/send/sendToAll.ts";
 import { ChangeRateError } from "../../commands/resourceChangeRateLimit.ts";
 import { DiskFullError } from "../../commands/storage/diskFullError.ts";
 import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
+import { AbandonedError, TemplateRateError } from "../../commands/template/templateScheduler.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
@@ -12,7 +13,8 @@ import { Problem, tooManyRequests, unavailable } from "./problem.ts";
 /** The problem that a caller gets for an error; null for a bug, whose details stay inside. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
-  if (error instanceof ChangeRateError)
+  if (error instanceof AbandonedError) return unavailable(error.message);
+  if (error instanceof ChangeRateError || error instanceof TemplateRateError)
     return tooManyRequests(Math.ceil(error.retryAfterMs / SECOND_MS), error.message);
   if (error instanceof StreamBusyError)
     return unavailable("too many requests change the same resource at once; try again");

@@ -24,6 +24,8 @@ export interface RequestContext {
   readonly server: ServerContext;
   /** The address at the other end of the connection; null if unknown. */
   readonly peer: () => string | null;
+  /** Whether the answer was given, even if its work goes on. */
+  isAnswered: boolean;
   /** Headers that every answer carries. */
   readonly answerHeaders: Record<string, string>;
   /** The body, once it is read. */
@@ -75,6 +77,7 @@ export function openRequestContext(
     hasHungUp: false,
     server,
     peer,
+    isAnswered: false,
     answerHeaders: { "x-request-id": requestId, ...PRIVATE_HEADERS },
     body: null,
     endRead: null,
@@ -148,7 +151,13 @@ export function principalOf(request: Request): Principal {
 
 /** The command context of this request. */
 export function commandContextOf(request: Request, deps: Dependencies): WorkspaceCommandContext {
-  return contextOfKey(deps, principalOf(request), requestContextOf(request).requestId);
+  const context = contextOfKey(deps, principalOf(request), requestContextOf(request).requestId);
+  return { ...context, isAbandoned: () => isAbandoned(request) };
+}
+
+/** Whether nobody waits for the answer any more: the client has one, or has disconnected. */
+export function isAbandoned(request: Request): boolean {
+  return requestContextOf(request).isAnswered || request.signal.aborted;
 }
 
 /** The context of a command that a key gives now. */

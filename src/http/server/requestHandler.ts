@@ -143,6 +143,7 @@ export function requestHandler(
     const response = await timeouts.within(answer(request, context), () =>
       answerUnavailable(TOO_LATE, context),
     );
+    context.isAnswered = true;
     const { status } = response;
     const line = () => requestLine(request, response, context, basePath);
     const hasHungUp = context.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted);

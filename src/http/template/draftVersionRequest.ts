@@ -1,9 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { compileVersion } from "../../commands/template/compiledTemplateCache.ts";
+import {
+  type CompiledVersion,
+  compileVersion,
+  type TemplateTools,
+} from "../../commands/template/compiledTemplateCache.ts";
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
+import type { StepOwner } from "../../commands/template/templateScheduler.ts";
 import { VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { typeFault, VARIABLE_TYPES, type VariableDefinition } from "../../domain/template/variables.ts";
-import type { TemplateEngine } from "../../ports/templateEngine.ts";
 import {
   fault,
   headerTextFaults,
@@ -73,20 +77,32 @@ const RESERVED = new Set(
   "and blank contains empty false forloop in nil not null or tablerowloop true".split(" "),
 );
 
-/** A draft's parts, valid and within their limits. Throws a problem that names all faults. */
-export function draftRequest(engine: TemplateEngine, body: DraftVersionBody): NewVersion {
+/** A draft's parts, valid and within their limits. */
+interface ValidDraft {
+  readonly draft: NewVersion;
+  readonly compiled: CompiledVersion;
+}
+
+/**
+ * Checks a draft. Throws a problem that names all faults; those of the Liquid only if its size is right. Throws as
+ * `TemplateScheduler` does.
+ */
+export async function draftRequest(
+  tools: TemplateTools,
+  body: DraftVersionBody,
+  owner: StepOwner,
+): Promise<ValidDraft> {
   // "" counts as absent, as it does in a send.
   const parts = { subject: body.subject, html: body.html || null, text: body.text || null };
   const source = { ...parts, variables: definitionsOf(body.variables ?? []) };
   const bytes = bytesOf(source);
-  const errors = [
-    ...partFaults(parts),
-    ...definitionFaults(body.variables),
-    ...sizeFaults(bytes),
-    ...liquidFaults(compileVersion(engine, source)),
-  ];
+  const tooLarge = sizeFaults(bytes);
+  const errors = [...partFaults(parts), ...definitionFaults(body.variables), ...tooLarge];
+  if (tooLarge.length > 0) throw refusedFor("INVALID_REQUEST", errors);
+  const compiled = await compileVersion(tools, source, owner);
+  errors.push(...(await liquidFaults(tools, compiled, owner)));
   if (errors.length > 0) throw refusedFor("INVALID_REQUEST", errors);
-  return { ...source, bytes: sum(bytes) };
+  return { draft: { ...source, bytes: sum(bytes) }, compiled };
 }
 
 type Source = Omit<NewVersion, "bytes">;

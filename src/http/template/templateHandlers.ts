@@ -77,7 +77,7 @@ export async function draftOrRefuse(
   body: DraftVersionBody,
   context: WorkspaceCommandContext,
 ): Promise<string> {
-  const draft = draftRequest(deps.templateEngine, body);
+  const { draft } = await draftRequest(deps, body, context);
   const { outcome, versionId } = await draftTemplateVersion(deps, location, draft, context);
   if (outcome === "quotaExceeded")
     throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_QUOTA_USED_UP });

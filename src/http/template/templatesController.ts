@@ -92,8 +92,9 @@ function versionsController(deps: Dependencies, basePath: string) {
       checkRules(PreviewBody, body);
       const location = templateLocationOf(request, params.id);
       const { version } = await existingVersion(deps, location, params.version_id);
-      const compiled = found(await deps.compiled.get(location.templateId, version));
-      const output = renderVersion(compiled, body.variables ?? {});
+      const owner = commandContextOf(request, deps);
+      const compiled = found(await deps.compiled.get(location.templateId, version, owner));
+      const output = await renderVersion(deps, compiled, body.variables ?? {}, owner);
       if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
       const { subject, html = null, text = null } = output;
       return { object: "template_preview", subject, html, text };

@@ -3,6 +3,7 @@ import { threadedHtmlToText } from "../../../src/adapters/htmlToText/threadedHtm
 import type { HtmlToText } from "../../../src/ports/mail/htmlToText.ts";
 
 const HTML_CHARACTERS_MAX = 500_000;
+const OWNER = { id: "a", isAbandoned: undefined };
 const converters: HtmlToText[] = [];
 
 function converter(...parts: Parameters<typeof threadedHtmlToText>): HtmlToText {
@@ -36,30 +37,56 @@ const HOSTILE: readonly (readonly [string, string])[] = [
 test.each(HOSTILE)("html of %s is converted or given up without blocking the event loop", async (_, html) => {
   const reader = converter();
   // The thread itself takes a while to start.
-  expect(await reader.read("<p>a</p>")).toEqual({ kind: "text", text: "a" });
+  expect(await reader.read("<p>a</p>", OWNER)).toEqual({ kind: "text", text: "a" });
   let ticks = 0;
   const timer = setInterval(() => {
     ticks += 1;
   }, 1);
-  const reading = await reader.read(html);
+  const reading = await reader.read(html, OWNER);
   clearInterval(timer);
   expect(["text", "unreadable"]).toContain(reading.kind);
   expect(ticks).toBeGreaterThan(0);
-  expect(await reader.read("<p>b</p>")).toEqual({ kind: "text", text: "b" });
+  expect(await reader.read("<p>b</p>", OWNER)).toEqual({ kind: "text", text: "b" });
 });
 
 test("html that takes too long is given up, and another thread takes the html queued behind it", async () => {
   const reader = converter(1);
-  const [first, second] = [reader.read(pageOf("<p>a</p>")), reader.read(pageOf("<p>b</p>"))];
+  const [first, second] = [reader.read(pageOf("<p>a</p>"), OWNER), reader.read(pageOf("<p>b</p>"), OWNER)];
   expect(await first).toEqual({ kind: "unreadable" });
   expect(await second).toEqual({ kind: "unreadable" });
 });
 
+test("an owner waits for one of another's at most, who may have 128 read at once", async () => {
+  const reader = converter();
+  const ended: string[] = [];
+  const read = async (id: string) => {
+    const { kind } = await reader.read("<p>a</p>", { id, isAbandoned: undefined });
+    ended.push(id);
+    return kind;
+  };
+  const many = Array.from({ length: 128 }, () => read("many"));
+  const one = read("one");
+  expect(await read("many")).toBe("ownerBusy");
+  ended.length = 0;
+  expect(await one).toBe("text");
+  expect(ended.length).toBeLessThanOrEqual(3);
+  expect(new Set(await Promise.all(many))).toEqual(new Set(["text"]));
+  expect(await read("many")).toBe("text");
+});
+
+test("html that nobody waits for any more is not read", async () => {
+  const reader = converter();
+  const first = reader.read("<p>a</p>", OWNER);
+  const second = reader.read("<p>b</p>", { id: "b", isAbandoned: () => true });
+  expect(await first).toEqual({ kind: "text", text: "a" });
+  expect(await second).toEqual({ kind: "busy" });
+});
+
 test("queued calls are answered when the converter closes", async () => {
   const reader = threadedHtmlToText();
-  const waiting = Array.from({ length: 300 }, () => reader.read("<p>a</p>"));
+  const waiting = Array.from({ length: 100 }, () => reader.read("<p>a</p>", OWNER));
   reader.close();
   const kinds = (await Promise.all(waiting)).map(({ kind }) => kind);
   expect(new Set(kinds)).toEqual(new Set(["busy"]));
-  expect(await reader.read("<p>a</p>")).toEqual({ kind: "busy" });
+  expect(await reader.read("<p>a</p>", OWNER)).toEqual({ kind: "busy" });
 });

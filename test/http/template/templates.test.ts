@@ -342,6 +342,12 @@ describe.each(await testStores())("templates on $name", (store) => {
       expect((await read(`${PATH}/${id}/versions`)).data).toEqual([]);
     });
 
+    test("that is too large is not compiled", async () => {
+      const { id } = await create();
+      const parts = { subject: "{{", html: "é".repeat(VERSION_BYTES_MAX / 2) };
+      expectProblem(await tryDraft(id, parts), 400, "INVALID_REQUEST", ["/html"]);
+    });
+
     test("with several faulty parts is answered with all of them", async () => {
       const { id } = await create();
       const unsound = { subject: "{{", html: "{% if %}", text: "{{ a | nope }}" };

@@ -1,5 +1,6 @@
 import { TEXT_CHARACTERS_MAX } from "../../../domain/email/contentLimits.ts";
 import type { EmailContent } from "../../../domain/email/events.ts";
+import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { codePoints } from "../../../kernel/text/textLength.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
@@ -11,17 +12,32 @@ export const NO_AUTO_TEXT = {
   message: `cannot be made of this html: it takes too long to read, or has more than ${grouped(TEXT_CHARACTERS_MAX)} characters of text; give text`,
 };
 
+/** `unreadable`: no text can be made. `tooMany`: the workspace has too many made at once. */
+type AutoTextOutcome =
+  | { readonly kind: "read"; readonly content: EmailContent }
+  | { readonly kind: "unreadable" }
+  | { readonly kind: "tooMany" };
+
 /**
- * Adds a text made of the html to content without one. Null if none can be made. Html without readable text stays
- * without. Throws `StoreError` if too many texts are being made already.
+ * Adds a text made of the html to content without one. Html without readable text stays without. Throws `StoreError` if
+ * too many texts are being made for all workspaces together.
  */
 export async function withAutoText(
   { htmlToText }: Pick<Dependencies, "htmlToText">,
   content: EmailContent,
-): Promise<EmailContent | null> {
-  if (content.html === undefined || content.text !== undefined) return content;
-  const reading = await htmlToText.read(content.html);
-  if (reading.kind === "busy") throw new StoreError("unavailable", "too many texts are being made of html");
-  if (reading.kind === "unreadable" || codePoints(reading.text) > TEXT_CHARACTERS_MAX) return null;
-  return reading.text === "" ? content : { ...content, text: reading.text };
+  { workspaceId, isAbandoned }: WorkspaceCommandContext,
+): Promise<AutoTextOutcome> {
+  if (content.html === undefined || content.text !== undefined) return { kind: "read", content };
+  const reading = await htmlToText.read(content.html, { id: workspaceId, isAbandoned });
+  switch (reading.kind) {
+    case "busy":
+      throw new StoreError("unavailable", "too many texts are being made of html");
+    case "ownerBusy":
+      return { kind: "tooMany" };
+    case "unreadable":
+      return reading;
+    default:
+      if (codePoints(reading.text) > TEXT_CHARACTERS_MAX) return { kind: "unreadable" };
+      return { kind: "read", content: reading.text === "" ? content : { ...content, text: reading.text } };
+  }
 }

@@ -2,6 +2,7 @@ import type { EmailContent } from "../../../domain/email/events.ts";
 import { scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import type { SenderFault } from "../../../domain/sender/state.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
+import { SECOND_MS } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { type AuthorizingSender, authorizingSender } from "../../sender/authorizingSender.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../storage/contentQuota.ts";
@@ -14,6 +15,12 @@ import { ownerOf, type Prepared, refused, type ValidatedSend } from "./validated
 const CONTENT_EXCEEDED: SendRefusal = {
   ...refused("STORAGE_LIMIT_EXCEEDED"),
   detail: CONTENT_QUOTA_USED_UP,
+};
+
+const TOO_MANY_AUTO_TEXTS: SendRefusal = {
+  ...refused("RATE_LIMITED"),
+  detail: "too many texts are being made of the workspace's html: send less with auto_text at once",
+  retryAfterMs: SECOND_MS,
 };
 
 /** What a sender lacks, and what to do about it. Senders of other workspaces count as unknown. */
@@ -48,8 +55,10 @@ export async function prepareSend(deps: Dependencies, send: ValidatedSend): Prom
       ? { kind: "rendered" as const, content: send.content, versionId: null }
       : await renderedContent(deps, send, send.template);
   if (rendered.kind === "refused") return rendered;
-  const content = send.autoText ? await withAutoText(deps, rendered.content) : rendered.content;
-  if (content === null) return refused("INVALID_REQUEST", [NO_AUTO_TEXT]);
+  const read = send.autoText ? await withAutoText(deps, rendered.content, send.context) : rendered;
+  if (read.kind === "unreadable") return refused("INVALID_REQUEST", [NO_AUTO_TEXT]);
+  if (read.kind === "tooMany") return TOO_MANY_AUTO_TEXTS;
+  const { content } = read;
   const files =
     send.attachments.length === 0 ? NO_FILES : await resolveAttachments(deps, workspaceId, send.attachments);
   if (files.kind === "refused") {
@@ -79,17 +88,21 @@ interface Rendered {
 
 async function renderedContent(
   deps: Dependencies,
-  { content, workspaceId }: ValidatedSend,
+  { content, context }: ValidatedSend,
   template: NonNullable<ValidatedSend["template"]>,
 ): Promise<Rendered | SendRefusal> {
   const { variables = {} } = content;
   const outcome = await renderForSend(deps, {
-    workspaceId,
+    owner: context,
     templateId: template.id,
     versionId: template.versionId,
     variables,
   });
   if (outcome.kind === "unavailable") return refused("TEMPLATE_UNAVAILABLE", [outcome.fault]);
+  if (outcome.kind === "tooOften") {
+    const { message: detail, retryAfterMs } = outcome.error;
+    return { ...refused("RATE_LIMITED"), detail, retryAfterMs };
+  }
   if (outcome.kind === "invalidData") return refused("INVALID_TEMPLATE_DATA", outcome.faults);
   const { html: _html, text: _text, ...rest } = content;
   const { kind: _kind, versionId, ...output } = outcome;

@@ -16,7 +16,8 @@ export type SendRefusalCode =
   | "INVALID_TEMPLATE_DATA"
   | AttachmentRefusal
   | "STORAGE_LIMIT_EXCEEDED"
-  | "DAILY_LIMIT_REACHED";
+  | "DAILY_LIMIT_REACHED"
+  | "RATE_LIMITED";
 
 export interface SendRefusal {
   readonly kind: "refused";
@@ -25,6 +26,8 @@ export interface SendRefusal {
   readonly faults: readonly { readonly pointer: string; readonly message: string }[];
   /** Explains the code to people, where it has several causes. */
   readonly detail?: string;
+  /** When the same send may work, if the code does not say. */
+  readonly retryAfterMs?: number;
 }
 
 export type SendOutcome =

@@ -24,7 +24,7 @@ export interface SendFormState {
 /** A submitted form that sends a message. */
 interface FormSend {
   /** As for the API. Throws a `Problem` if the form describes none. */
-  readonly body: () => unknown;
+  readonly body: () => unknown | Promise<unknown>;
   /** With the form's nonce this is the Idempotency-Key: the same form submitted twice sends one message. */
   readonly keyPrefix: string;
   /** What the form lacks, if the API would not say it in the form's words. */
@@ -56,7 +56,7 @@ export async function sendFromForm(
   const nonce = nonceOf(context);
   if (missing) return again({ nonce, faults: missing });
   try {
-    const outcome = await send(deps, context, body(), keyPrefix + nonce);
+    const outcome = await send(deps, context, await body(), keyPrefix + nonce);
     if (outcome.kind === "refused") throw sendProblem(outcome, deps.clock.now());
     if (outcome.kind === "accepted") return toAcceptedMessage(context, outcome, otherwiseTo);
   } catch (error) {

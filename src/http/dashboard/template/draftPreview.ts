@@ -1,6 +1,6 @@
-import type { Dependencies } from "../../../commands/dependencies.ts";
-import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";
+import type { TemplateTools } from "../../../commands/template/compiledTemplateCache.ts";
 import { renderVersion } from "../../../commands/template/renderForSend.ts";
+import type { StepOwner } from "../../../commands/template/templateScheduler.ts";
 import type { VariableDefinition } from "../../../domain/template/variables.ts";
 import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
@@ -32,13 +32,17 @@ export function checkedDraft(fields: DraftFields): DraftVersionBody {
 }
 
 /** Renders a draft with the engine, checks and limits of the API's own preview. */
-export function previewDraft({ templateEngine }: Dependencies, fields: DraftFields): DraftPreview {
+export async function previewDraft(
+  tools: TemplateTools,
+  fields: DraftFields,
+  owner: StepOwner,
+): Promise<DraftPreview> {
   try {
-    const draft = draftRequest(templateEngine, checkedDraft(fields));
+    const { draft, compiled } = await draftRequest(tools, checkedDraft(fields), owner);
     const variables = [...draft.variables];
     const values = sampleValues(variables, fields.samples);
     checkRules(PreviewBody, { variables: values });
-    const result = renderVersion(compileVersion(templateEngine, { ...draft, variables }), values);
+    const result = await renderVersion(tools, compiled, values, owner);
     if (result.kind === "invalidData")
       return { output: null, faults: fieldFaults(fields, result.faults), variables };
     const { subject, html = null, text = null } = result;

@@ -24,12 +24,13 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
     get("/templates/:id/draft", scope, async (context) => {
       const fields = await startingFields(deps, context);
       const isEmpty = fields.subject === "" && fields.html === "" && fields.text === "";
-      return editorPage(deps, context, { fields, preview: isEmpty ? null : previewDraft(deps, fields) });
+      const preview = isEmpty ? null : await previewDraft(deps, fields, context.commandContext());
+      return editorPage(deps, context, { fields, preview });
     }),
     postDraft("/templates/:id/draft", (context) => saveDraft(deps, context)),
     postDraft("/templates/:id/draft/preview", async (context) => {
       const fields = draftFields(context.form);
-      const preview = previewDraft(deps, fields);
+      const preview = await previewDraft(deps, fields, context.commandContext());
       if (!context.request.headers.has("hx-request")) return editorPage(deps, context, { fields, preview });
       const before = context.form.get("samples_of") ?? "";
       return {
@@ -37,9 +38,10 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
         body: <LivePreview context={context} fields={fields} preview={preview} before={before} />,
       };
     }),
-    postDraft("/templates/:id/draft/frame", async (context) =>
-      sandboxedHtmlResponse(previewDraft(deps, draftFields(context.form)).output?.html ?? ""),
-    ),
+    postDraft("/templates/:id/draft/frame", async (context) => {
+      const { output } = await previewDraft(deps, draftFields(context.form), context.commandContext());
+      return sandboxedHtmlResponse(output?.html ?? "");
+    }),
   ];
 }
 

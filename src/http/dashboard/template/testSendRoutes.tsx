@@ -78,7 +78,7 @@ async function testSend(options: DashboardOptions, context: PageContext): Promis
   const view = await versionOf(deps, context);
   const location = templateLocationOf(context);
   return sendFromForm(deps, context, {
-    body: () => sendBody(deps, location, view, context.form),
+    body: () => sendBody(deps, location, view, context),
     keyPrefix: `test:${view.version.id}:`,
     fieldOf: formFieldOf,
     otherwiseTo: `/templates/${location.templateId}/versions/${view.version.id}`,
@@ -90,17 +90,19 @@ async function testSend(options: DashboardOptions, context: PageContext): Promis
  * The body of the send: a published version by its ids; a draft, which no send can name, as rendered. Throws a
  * `Problem` if the values do not suit the draft.
  */
-function sendBody(
+async function sendBody(
   deps: Dependencies,
   { templateId }: TemplateLocation,
   { version, source }: VersionView,
-  form: URLSearchParams,
-): unknown {
+  context: PageContext,
+): Promise<unknown> {
+  const { form } = context;
+  const owner = context.commandContext();
   const addresses = { from: fieldOf(form, "from"), to: fieldOf(form, "to") };
   const variables = sampleValues(source.variables, draftFields(form).samples);
   if (version.publishedAt !== null)
     return { ...addresses, template_id: templateId, template_version_id: version.id, variables };
-  const output = renderVersion(compileVersion(deps.templateEngine, source), variables);
+  const output = await renderVersion(deps, await compileVersion(deps, source, owner), variables, owner);
   if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
   const { subject, html, text } = output;
   return { ...addresses, subject, ...omitUndefined({ html, text }) };
