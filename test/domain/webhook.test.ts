@@ -11,7 +11,7 @@ import {
   updateEndpoint,
 } from "../../src/domain/webhook/decisions.ts";
 import type { WebhookEvent } from "../../src/domain/webhook/events.ts";
-import { signingSecrets, webhookDecider } from "../../src/domain/webhook/state.ts";
+import { REQUESTS_KNOWN_MAX, signingSecrets, webhookDecider } from "../../src/domain/webhook/state.ts";
 import { privateHostOf, readDestination, URL_CHARACTERS_MAX } from "../../src/domain/webhook/webhookUrl.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
 
@@ -35,7 +35,7 @@ describe("a webhook endpoint", () => {
     given()
       .when((state) => registerEndpoint(state, facts(1)))
       .then("registered", registered(1))
-      .again("alreadyExists");
+      .again("repeated");
   });
 
   test("is the only one with its destination, whatever its id", () => {
@@ -48,7 +48,7 @@ describe("a webhook endpoint", () => {
     given(...many(ENDPOINTS_MAX - 1))
       .when((state) => registerEndpoint(state, facts(ENDPOINTS_MAX)))
       .then("registered", registered(ENDPOINTS_MAX))
-      .again("alreadyExists");
+      .again("repeated");
     given(...many(ENDPOINTS_MAX))
       .when((state) => registerEndpoint(state, facts(ENDPOINTS_MAX)))
       .then("limitReached");
@@ -104,8 +104,8 @@ describe("a registered endpoint", () => {
       .then("deleted", deleted)
       .again("notFound");
     given(registered(1), deleted)
-      .when((state) => registerEndpoint(state, facts(1)))
-      .then("registered", registered(1));
+      .when((state) => registerEndpoint(state, { ...facts(2), url: facts(1).url }))
+      .then("registered", { type: "WebhookEndpointRegistered", data: { ...facts(2), url: facts(1).url } });
   });
 
   test("can be tested while it is active", () => {
@@ -141,6 +141,38 @@ describe("a registered endpoint", () => {
     expect(rotatedOften && signingSecrets(rotatedOften, now)).toEqual(["sixth", "fifth", "fourth", "third"]);
     const atOnce = fold(registered(1), rotated("second", 0));
     expect(atOnce && signingSecrets(atOnce, now)).toEqual(["second"]);
+  });
+
+  test("is not registered again by a repeat, even after it was deleted", () => {
+    given(registered(1))
+      .when((state) => registerEndpoint(state, { ...facts(1), url: "https://other.example/" }))
+      .then("repeated");
+    given(registered(1), { type: "WebhookEndpointDeleted", data: { endpointId: id } })
+      .when((state) => registerEndpoint(state, facts(1)))
+      .then("repeated");
+  });
+
+  test("is not rotated again by a repeat, also after later rotations; only the last ones are known", () => {
+    const rotated = (rotationId: string): WebhookEvent => ({
+      type: "WebhookEndpointSecretRotated",
+      data: {
+        endpointId: id,
+        sealedSecret: rotationId,
+        previousUntil: "1970-01-01T00:00:00.000Z",
+        rotationId,
+      },
+    });
+    const again = { endpointId: id, sealedSecret: "fresh", rotationId: "first" };
+    const later = (count: number) => Array.from({ length: count }, (_, nth) => rotated(`later ${nth}`));
+    given(registered(1), rotated("first"), ...later(REQUESTS_KNOWN_MAX - 1))
+      .when((state) => rotateSecret(state, again, 0, 0))
+      .then("repeated");
+    given(registered(1), rotated("first"), ...later(REQUESTS_KNOWN_MAX))
+      .when((state) => rotateSecret(state, again, 0, 0))
+      .then("rotated", {
+        type: "WebhookEndpointSecretRotated",
+        data: { ...again, previousUntil: "1970-01-01T00:00:00.000Z" },
+      });
   });
 
   test("that does not exist cannot be changed", () => {

@@ -6,7 +6,7 @@ describe("API keys", () => {
   const BASE62 = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"];
 
   test("have the key format, contain their id, and all differ", () => {
-    const keys = Array.from({ length: 200 }, newApiKey);
+    const keys = Array.from({ length: 200 }, () => newApiKey());
     for (const { id, key } of keys) {
       expect(key).toMatch(/^pl_[0-9A-Za-z]{50}$/);
       expect(apiKeyId(key)).toBe(id);

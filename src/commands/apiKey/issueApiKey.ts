@@ -5,7 +5,7 @@ import {
   type WantedKey,
 } from "../../domain/apiKey/decisions.ts";
 import type { Scope } from "../../domain/apiKey/scopes.ts";
-import { isUsable } from "../../domain/apiKey/state.ts";
+import { type ApiKeyState, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
@@ -20,6 +20,8 @@ import type { Principal } from "./authenticate.ts";
 import { revokeKey } from "./revokeApiKey.ts";
 
 interface IssueApiKey extends WantedKey {
+  /** By default a fresh one. A request that may be repeated gives its own, so that only one key is issued for it. */
+  readonly id?: string;
   readonly workspaceId: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -29,7 +31,10 @@ interface IssueApiKey extends WantedKey {
   readonly isTest?: boolean;
 }
 
-/** Issues a key. Only this answer carries it; the log holds a keyed hash. */
+/**
+ * Issues a key. Only this answer carries it; the log holds a keyed hash. Null if there is no such workspace, or if a key
+ * has the wanted id already.
+ */
 export async function issueKey(
   deps: Dependencies,
   issue: IssueApiKey,
@@ -46,7 +51,7 @@ export async function issueKey(
     isTest = false,
   } = issue;
   if ((await deps.workspaces.get(workspaceId)) === null) return null;
-  const { id, key } = newApiKey(isTest);
+  const { id, key } = newApiKey(isTest, issue.id);
   const data = {
     workspaceId,
     name,
@@ -61,18 +66,18 @@ export async function issueKey(
       test: isTest ? (true as const) : undefined,
     }),
   };
-  await transact(deps.store, apiKeyAggregate.of(id), (state) => issueApiKey(state, data), {
-    ...context,
-    workspaceId,
-  });
+  const decide = (state: ApiKeyState) => issueApiKey(state, data);
+  const outcome = await transact(deps.store, apiKeyAggregate.of(id), decide, { ...context, workspaceId });
   deps.apiKeys.forget(id);
-  return { id, key };
+  return outcome === "issued" ? { id, key } : null;
 }
 
 export type IssueOutcome =
   | { readonly kind: "issued"; readonly id: string; readonly key: string }
   /** The issuing key was revoked or has expired since it was authenticated. */
   | { readonly kind: "issuerGone" }
+  /** The same request has issued the key with the wanted id already, and its answer had the secret. */
+  | { readonly kind: "repeated" }
   | IssueRefusal;
 
 /** Issues a key for another key, which can grant only what it holds itself. */
@@ -90,7 +95,10 @@ export async function issueFurtherKey(
   const refusal = issueRefusal(state, wanted);
   if (refusal !== null) return refusal;
   const issued = await issueKey(deps, { ...wanted, workspaceId, issuerId: keyId }, context);
-  invariant(issued, "a key belongs to a workspace that exists");
+  if (issued === null) {
+    invariant(wanted.id, "a key belongs to a workspace that exists");
+    return { kind: "repeated" };
+  }
   // Whoever revoked the issuer in between has not seen the new key.
   const isIssuerLeft = async () => {
     const { state: after } = await load(deps.store, issuing, { state, revision });

@@ -4,6 +4,7 @@ import { isScope } from "../../domain/apiKey/scopes.ts";
 import { type ApiKey, type ApiKeyState, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { resourceChangeRateLimit } from "../resourceChangeRateLimit.ts";
@@ -22,6 +23,14 @@ export type RotateOutcome =
   | { readonly kind: "notFound" }
   | Exclude<IssueOutcome, { kind: "issued" }>;
 
+/** A rotation that somebody asks for. */
+interface RequestedRotation {
+  readonly id: string;
+  readonly overlapMs: number;
+  /** The id of the new key; by default a fresh one: see `issueKey`. */
+  readonly newKeyId?: string;
+}
+
 /**
  * Issues a new key with the same rights as an old one, which ends after an overlap. The issuer must hold all those
  * rights, or it could get more than its own. Throws `ChangeRateError` after too many rotations.
@@ -29,16 +38,20 @@ export type RotateOutcome =
 export async function rotateKey(
   deps: Dependencies,
   issuer: Principal,
-  { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
+  { id, overlapMs, newKeyId }: RequestedRotation,
   context: CommandContext,
 ): Promise<RotateOutcome> {
   const found = await readApiKey(deps, issuer.workspaceId, id);
   if (found === null) return { kind: "notFound" };
+  // Looked for first: the old key may have ended by the rotation that is asked for again.
+  if (newKeyId !== undefined && (await readApiKey(deps, issuer.workspaceId, newKeyId)) !== null)
+    return { kind: "repeated" };
   const { key } = found;
   if (!isUsable(key, context.at)) return { kind: "notActive" };
   // Checked before the new key exists, whose secret would otherwise be lost.
   resourceChangeRateLimit(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
-  const issued = await issueFurtherKey(deps, issuer, sameAs(id, key), context);
+  const wanted = { ...sameAs(id, key), ...omitUndefined({ id: newKeyId }) };
+  const issued = await issueFurtherKey(deps, issuer, wanted, context);
   if (issued.kind !== "issued") return issued;
   const hasEnded = await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, context);
   return hasEnded ? { ...issued, kind: "rotated" } : { kind: "notActive" };

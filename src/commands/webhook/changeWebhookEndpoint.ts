@@ -10,6 +10,7 @@ import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.t
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { SECRET_BYTES } from "./registerWebhookEndpoint.ts";
 import { type EndpointDependencies, transactEndpoints } from "./transactEndpoints.ts";
@@ -58,19 +59,32 @@ export function deleteWebhookEndpoint(
   return transactEndpoints(deps, (state) => deleteEndpoint(state, endpointId), context);
 }
 
-/** Gives an endpoint a new secret, which only this answer carries; null if there is no such endpoint. */
+/** A rotation that somebody asks for. */
+interface SecretRotation {
+  readonly endpointId: string;
+  readonly overlapMs: number;
+  /** Given by a request that may be repeated, so that a repeat is known. */
+  readonly rotationId?: string;
+}
+
+type SecretRotationOutcome =
+  | { readonly kind: "rotated"; readonly secret: string }
+  | { readonly kind: "repeated" }
+  | { readonly kind: "notFound" };
+
+/** Gives an endpoint a new secret, which only this answer carries. */
 export async function rotateWebhookSecret(
   deps: EndpointDependencies & Pick<Dependencies, "keys">,
-  endpointId: string,
-  overlapMs: number,
+  { endpointId, overlapMs, rotationId }: SecretRotation,
   context: WorkspaceCommandContext,
-): Promise<{ readonly secret: string } | null> {
+): Promise<SecretRotationOutcome> {
   const secret = randomBytes(SECRET_BYTES);
   const place = { workspaceId: context.workspaceId, endpointId };
-  const encrypted = { endpointId, sealedSecret: deps.keys.encryptSecret(secret, place) };
-  const decide = (state: WebhooksState) => rotateSecret(state, encrypted, context.at, overlapMs);
-  const outcome = await transactEndpoints(deps, decide, context);
-  return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;
+  const sealedSecret = deps.keys.encryptSecret(secret, place);
+  const rotation = { endpointId, sealedSecret, ...omitUndefined({ rotationId }) };
+  const decide = (state: WebhooksState) => rotateSecret(state, rotation, context.at, overlapMs);
+  const kind = await transactEndpoints(deps, decide, context);
+  return kind === "rotated" ? { kind, secret: webhookSecretText(secret) } : { kind };
 }
 
 /** Why we disable an endpoint that nobody asked us to disable. */

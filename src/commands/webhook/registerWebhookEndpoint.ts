@@ -13,7 +13,13 @@ export const SECRET_BYTES = 32;
 
 type RegisterOutcome =
   | { readonly kind: "registered"; readonly id: string; readonly secret: string; readonly createdAt: string }
-  | { readonly kind: "alreadyExists" | "limitReached" };
+  | { readonly kind: "alreadyExists" | "repeated" | "limitReached" };
+
+/** An endpoint that somebody asks for. */
+interface WantedEndpoint extends Pick<WebhookEndpoint, "url" | "description" | "eventTypes"> {
+  /** By default a fresh one. A request that may be repeated gives its own, so that a repeat is known. */
+  readonly id?: string;
+}
 
 /**
  * Registers an endpoint with a new signing secret (Standard Webhooks: `whsec_` and base64), which only this answer
@@ -21,11 +27,10 @@ type RegisterOutcome =
  */
 export async function registerWebhookEndpoint(
   deps: EndpointDependencies & Pick<Dependencies, "keys">,
-  { url, description, eventTypes }: Pick<WebhookEndpoint, "url" | "description" | "eventTypes">,
+  { url, description, eventTypes, id = newId() }: WantedEndpoint,
   context: WorkspaceCommandContext,
 ): Promise<RegisterOutcome> {
   const { workspaceId } = context;
-  const id = newId();
   const secret = randomBytes(SECRET_BYTES);
   const endpoint = {
     endpointId: id,

@@ -26,8 +26,7 @@ export async function testWebhookEndpoint(
   context: WorkspaceCommandContext,
 ): Promise<TestOutcome> {
   const { workspaceId } = context;
-  const { endpoints } = await deps.webhooks.get(workspaceId);
-  const { outcome, events } = requestTest({ endpoints }, endpointId);
+  const { outcome, events } = requestTest(await deps.webhooks.get(workspaceId), endpointId);
   if (outcome !== "requested") return { kind: outcome };
   const stream = webhooksStream(workspaceId);
   const rate = resourceChangeRateLimit(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);

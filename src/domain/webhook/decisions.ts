@@ -19,10 +19,12 @@ function holderOf({ endpoints }: WebhooksState, url: string): WebhookEndpoint | 
   return [...endpoints.values()].find((endpoint) => endpoint.url === url);
 }
 
+/** A repeat, which wants the same id, gives no events. */
 export function registerEndpoint(
   state: WebhooksState,
   endpoint: DataOf<"WebhookEndpointRegistered">,
-): Decision<"registered" | "alreadyExists" | "limitReached", WebhookEvent> {
+): Decision<"registered" | "repeated" | "alreadyExists" | "limitReached", WebhookEvent> {
+  if (state.lastRequests.includes(endpoint.endpointId)) return decided("repeated");
   if (holderOf(state, endpoint.url)) return decided("alreadyExists");
   if (state.endpoints.size >= ENDPOINTS_MAX) return decided("limitReached");
   return decided("registered", { type: "WebhookEndpointRegistered", data: endpoint });
@@ -69,15 +71,17 @@ export function enableEndpoint(
   return decided("enabled", { type: "WebhookEndpointEnabled", data: { endpointId } });
 }
 
-/** Signs with the new secret at once, and with the previous one for `overlapMs` more. */
+/** Signs with the new secret at once, and with the previous one for `overlapMs` more. A repeat gives no events. */
 export function rotateSecret(
   state: WebhooksState,
-  { endpointId, sealedSecret }: { readonly endpointId: string; readonly sealedSecret: string },
+  rotation: Omit<DataOf<"WebhookEndpointSecretRotated">, "previousUntil">,
   now: EpochMs,
   overlapMs: number,
-): Decision<"rotated" | EndpointRefusal, WebhookEvent> {
+): Decision<"rotated" | "repeated" | EndpointRefusal, WebhookEvent> {
+  const { endpointId, rotationId } = rotation;
   if (!state.endpoints.has(endpointId)) return decided("notFound");
-  const data = { endpointId, sealedSecret, previousUntil: rfc3339(now + overlapMs) };
+  if (rotationId !== undefined && state.lastRequests.includes(rotationId)) return decided("repeated");
+  const data = { ...rotation, previousUntil: rfc3339(now + overlapMs) };
   return decided("rotated", { type: "WebhookEndpointSecretRotated", data });
 }
 

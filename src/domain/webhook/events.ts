@@ -33,6 +33,8 @@ const schemas = {
     endpointId: Type.String(),
     sealedSecret: Type.String(),
     previousUntil: Type.String(),
+    /** The id of the request, if it may be repeated: a repeat gives no events. */
+    rotationId: Type.Optional(Type.String()),
   }),
   WebhookEndpointDeleted: Type.Object({ endpointId: Type.String() }),
   WebhookTestRequested: Type.Object({ endpointId: Type.String() }),

@@ -31,9 +31,15 @@ export interface WebhookEndpoint {
   readonly previous: readonly PreviousSecret[];
 }
 
-/** The endpoints of one workspace by id, without deleted ones. */
+/** How many of the last registrations and rotations are known, to tell a repeat of one. */
+export const REQUESTS_KNOWN_MAX = 100;
+
+/** The endpoints of one workspace. */
 export interface WebhooksState {
+  /** By id, without deleted ones. */
   readonly endpoints: ReadonlyMap<string, WebhookEndpoint>;
+  /** The ids of the last endpoints, also of deleted ones, and of the last rotations, the newest first. */
+  readonly lastRequests: readonly string[];
 }
 
 type Change = Exclude<WebhookEvent, { type: "WebhookEndpointRegistered" | "WebhookEndpointDeleted" }>;
@@ -63,7 +69,13 @@ function changed(endpoint: WebhookEndpoint, event: Change): WebhookEndpoint {
   }
 }
 
-function evolve({ endpoints }: WebhooksState, event: WebhookEvent): WebhooksState {
+/** The id of the request that an event came of, if a repeat of it gives no events. */
+function requestOf({ type, data }: WebhookEvent): string | undefined {
+  if (type === "WebhookEndpointRegistered") return data.endpointId;
+  return type === "WebhookEndpointSecretRotated" ? data.rotationId : undefined;
+}
+
+function evolve({ endpoints, lastRequests }: WebhooksState, event: WebhookEvent): WebhooksState {
   const next = new Map(endpoints);
   if (event.type === "WebhookEndpointRegistered") {
     const { endpointId: id, url, description, eventTypes, sealedSecret } = event.data;
@@ -74,11 +86,13 @@ function evolve({ endpoints }: WebhooksState, event: WebhookEvent): WebhooksStat
     const endpoint = next.get(event.data.endpointId);
     if (endpoint) next.set(endpoint.id, changed(endpoint, event));
   }
-  return { endpoints: next };
+  const request = requestOf(event);
+  if (request === undefined) return { endpoints: next, lastRequests };
+  return { endpoints: next, lastRequests: [request, ...lastRequests].slice(0, REQUESTS_KNOWN_MAX) };
 }
 
 export const webhookDecider: Decider<WebhooksState, WebhookEvent> = {
-  initialState: { endpoints: new Map() },
+  initialState: { endpoints: new Map(), lastRequests: [] },
   evolve,
 };
 

@@ -14,6 +14,7 @@ import { rotateKey } from "../../commands/apiKey/rotateApiKey.ts";
 import { missingSenders } from "../../commands/sender/missingSenders.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { caughtUpPage, caughtUpRows, type ListSource } from "../lists/caughtUpReads.ts";
 import { found, invalid, Problem } from "../server/problem.ts";
@@ -29,16 +30,28 @@ export interface NewKey {
   readonly key: string;
 }
 
-/** Issues the key that a checked body asks for, for the calling key. Throws a `Problem` if it cannot. */
+/** A request for a key. */
+interface KeyRequest {
+  /** Checked. */
+  readonly body: IssueApiKeyBody;
+  /** The id of the key, if the request may be repeated. */
+  readonly id?: string;
+}
+
+/**
+ * Issues the key that a request asks for, for the calling key; null if a request with the same id has issued it. Throws a
+ * `Problem` if it cannot.
+ */
 export async function issueOnRequest(
   source: ListSource,
   issuer: Principal,
-  body: IssueApiKeyBody,
+  { body, id }: KeyRequest,
   context: WorkspaceCommandContext,
-): Promise<NewKey> {
-  const wanted = wantedKey(body, context.at);
+): Promise<NewKey | null> {
+  const wanted = { ...wantedKey(body, context.at), ...omitUndefined({ id }) };
   requireActiveKeysBelowMax(source, issuer);
   const outcome = await issueFurtherKey(source.deps, issuer, wanted, context);
+  if (outcome.kind === "repeated") return null;
   if (outcome.kind !== "issued") throw refusal(outcome);
   return outcome;
 }
@@ -49,19 +62,31 @@ function requireActiveKeysBelowMax({ deps, readModel }: ListSource, { workspaceI
   throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
 }
 
-/** Issues a key that replaces another one. Throws a `Problem` if it cannot. */
+/** A request to replace a key. */
+interface RotationRequest {
+  readonly id: string;
+  readonly overlapSeconds: number;
+  /** The id of the new key, if the request may be repeated. */
+  readonly newKeyId?: string;
+}
+
+/**
+ * Issues a key that replaces another one; null if a request with the same new id has done so. Throws a `Problem` if it
+ * cannot.
+ */
 export async function rotateOnRequest(
   source: ListSource,
   issuer: Principal,
-  { id, overlapSeconds }: { readonly id: string; readonly overlapSeconds: number },
+  { id, overlapSeconds, newKeyId }: RotationRequest,
   context: WorkspaceCommandContext,
-): Promise<NewKey> {
+): Promise<NewKey | null> {
   if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
   requireActiveKeysBelowMax(source, issuer);
-  const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
+  const rotation = { id, overlapMs: overlapSeconds * SECOND_MS, ...omitUndefined({ newKeyId }) };
   const outcome = await rotateKey(source.deps, issuer, rotation, context);
   if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
   if (outcome.kind === "notActive") throw new Problem("API_KEY_NOT_ACTIVE");
+  if (outcome.kind === "repeated") return null;
   if (outcome.kind !== "rotated") throw refusal(outcome);
   return outcome;
 }
@@ -125,7 +150,7 @@ export async function issuedKey(source: ListSource, workspaceId: string, { id, k
   return { ...made, key, missing_senders: [...missing] };
 }
 
-function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
+function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" | "repeated" }>): Problem {
   switch (outcome.kind) {
     case "issuerGone":
       return new Problem("UNAUTHORIZED");

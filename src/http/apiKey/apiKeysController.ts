@@ -1,5 +1,6 @@
 import type { Context } from "elysia";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
+import { invariant } from "../../kernel/assert.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
@@ -21,7 +22,8 @@ import { apiKeyJson } from "./apiKeyResource.ts";
 /** Issuing, listing, renaming, rotating and revoking the keys of a workspace. */
 export function apiKeysController(options: ControllerOptions) {
   const { deps, basePath } = options;
-  const issued = (request: Request, set: Context["set"], made: NewKey) => {
+  const issued = (request: Request, set: Context["set"], made: NewKey | null) => {
+    invariant(made, "a request that gives no id is no repeat");
     set.headers.location = `${basePath}/api/v1/api-keys/${made.id}`;
     return issuedKey(options, principalOf(request).workspaceId, made);
   };
@@ -29,7 +31,7 @@ export function apiKeysController(options: ControllerOptions) {
   return operationController(deps, apiKeyOperations, {
     issueApiKey: async ({ body, request, set }) => {
       const context = commandContextOf(request, deps);
-      return issued(request, set, await issueOnRequest(options, principalOf(request), body, context));
+      return issued(request, set, await issueOnRequest(options, principalOf(request), { body }, context));
     },
     rotateApiKey: async ({ body, params: { id }, request, set }) => {
       const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;

@@ -10,6 +10,7 @@ import {
 import { registerWebhookEndpoint } from "../../commands/webhook/registerWebhookEndpoint.ts";
 import { testWebhookEndpoint } from "../../commands/webhook/testWebhookEndpoint.ts";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/decisions.ts";
+import { invariant } from "../../kernel/assert.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { checkRules } from "../body/validation.ts";
@@ -29,6 +30,7 @@ export interface WebhooksOptions extends ControllerOptions, EndpointRows {
 /** The codes for endpoints that are not registered. */
 export const ENDPOINT_REFUSALS = {
   alreadyExists: "WEBHOOK_ALREADY_EXISTS",
+  repeated: "WEBHOOK_ALREADY_EXISTS",
   limitReached: "WEBHOOK_LIMIT_REACHED",
 } as const;
 
@@ -104,9 +106,10 @@ function singleEndpoint(options: WebhooksOptions) {
     },
     rotateWebhookSecret: async ({ query, body, ...call }) => {
       const overlapMs = overlapSeconds(query.overlap_seconds, body.overlap_seconds) * SECOND_MS;
-      const rotated = await rotateWebhookSecret(deps, idOf(call), overlapMs, context(call));
-      if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
-      return { ...(await shown(call)), secret: rotated.secret };
+      const outcome = await rotateWebhookSecret(deps, { endpointId: idOf(call), overlapMs }, context(call));
+      if (outcome.kind === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+      invariant(outcome.kind === "rotated", "a rotation without an id is no repeat");
+      return { ...(await shown(call)), secret: outcome.secret };
     },
     testWebhook: async ({ set, ...call }) => {
       const outcome = await testWebhookEndpoint(deps, idOf(call), context(call));

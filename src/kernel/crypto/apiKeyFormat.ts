@@ -25,12 +25,22 @@ function checksum(text: string): string {
   return digits;
 }
 
+/** The id of the key that is issued for one request, by the request's uuid: the uuid's last digits in base62. */
+export function apiKeyIdOf(uuid: string): string {
+  let rest = BigInt(`0x${uuid.replaceAll("-", "")}`);
+  let id = "";
+  while (id.length < ID_CHARACTERS) {
+    id += BASE62[Number(rest % 62n)];
+    rest /= 62n;
+  }
+  return id;
+}
+
 /**
  * A fresh API key: `pl_` (`pl_test_` for a test key), its id (12), 190 random bits (32), and a checksum (6), all
  * base62. The prefix is for people; its event in the log decides what a key is.
  */
-export function newApiKey(isTest = false): { readonly id: string; readonly key: string } {
-  const id = newId();
+export function newApiKey(isTest = false, id = newId()): { readonly id: string; readonly key: string } {
   const body = `${isTest ? TEST_PREFIX : LIVE_PREFIX}${id}${newSecret()}`;
   return { id, key: body + checksum(body) };
 }

@@ -60,8 +60,8 @@ export interface InstanceKeys {
   decryptFromBrowser(purpose: string, encrypted: string): string | null;
   /** The tag of an envelope sender: see `returnPathLocalPart`. */
   returnPathTag(text: string): string;
-  /** Proves that a form was made for one session of the dashboard. */
-  formToken(sessionId: string): string;
+  /** Proves that something of the dashboard, such as a form, is of this session or installation. */
+  formToken(...parts: readonly string[]): string;
 }
 
 /** No vowels, so that a code spells no word, and no look-alike characters. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/kernel/time.ts";
-import { logIn, type PageAnswer, type Visitor } from "../../support/dashboard.ts";
+import { logIn, type PageAnswer, type Visitor, visitorOf } from "../../support/dashboard.ts";
 import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { callerOf } from "../../support/service.ts";
@@ -212,4 +212,34 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     const stranger = await logIn(service.url, (await service.tenant()).apiKey);
     expect((await stranger.get("/")).html).not.toContain("<dt>API keys</dt>");
   }, 60_000);
+
+  test("a form creates or rotates once, however often it is sent, and leads to the key then", async () => {
+    const { visitor, tenant } = fixture;
+    const countKeys = async () => (await tenant.call("GET", "/api/v1/api-keys?limit=100")).json.data.length;
+    const fields = { form_token: await visitor.formToken(), name: "Once", scopes: "email:read" };
+    const before = await countKeys();
+    const answers = await Promise.all([visitor.post("/api-keys", fields), visitor.post("/api-keys", fields)]);
+    answers.push(await visitor.post("/api-keys", { ...fields, name: "Once more" }));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
+    const [made, ...repeats] = answers.toSorted((one, other) => one.status - other.status);
+    const { id } = keyShownOn(made as PageAnswer);
+    for (const { html } of repeats) {
+      expect(html).toContain("This was done already");
+      expect(html).toContain("A secret is shown only once.");
+      expect(html).toContain(`href="/dashboard/api-keys/${id}"`);
+      expect(html).not.toMatch(SECRET);
+    }
+    expect(await countKeys()).toBe(before + 1);
+
+    const rotation = { form_token: await visitor.formToken(), overlap_seconds: "0" };
+    const rotated = keyShownOn(await visitor.post(`/api-keys/${id}/rotate`, rotation));
+    // Another instance knows it too, because the log has it.
+    await fixture.service.restart();
+    const elsewhere = visitorOf(fixture.service.url, visitor.cookie);
+    const again = await elsewhere.post(`/api-keys/${id}/rotate`, rotation);
+    expect([again.status, again.html.includes("This was done already")]).toEqual([409, true]);
+    expect(again.html).toContain(`href="/dashboard/api-keys/${rotated.id}"`);
+    expect(await countKeys()).toBe(before + 2);
+    expect((await usage(rotated.secret)).status).toBe(200);
+  });
 });

@@ -54,15 +54,20 @@ describe("the pages of webhooks", () => {
   test("an endpoint is added, and its secret is shown with that answer and never again", async () => {
     expect((await visitor.get("/webhooks")).html).toContain("No endpoints yet");
     const url = world.urlOf("one");
-    const added = await visitor.post("/webhooks/new", {
+    const form = {
+      form_token: await visitor.formToken(),
       url,
       description: HOSTILE,
       event_types: "email.sent",
-    });
+    };
+    const added = await visitor.post("/webhooks/new", form);
     expect(added.status).toBe(200);
     expect(added.html).toMatch(SECRET);
     expect(added.headers.get("cache-control")).toContain("no-store");
     const [, id = ""] = /href="\/dashboard\/webhooks\/([0-9a-f-]{36})"/.exec(added.html) ?? [];
+    const repeated = await visitor.post("/webhooks/new", form);
+    expect([repeated.status, repeated.html.includes("This was done already")]).toEqual([409, true]);
+    expect(repeated.html).toContain(`href="/dashboard/webhooks/${id}"`);
     expect((await lastEvent())?.metadata).toMatchObject({ actor: `api-key:${tenant.keyId}` });
     for (const path of ["/webhooks", `/webhooks/${id}`, `/webhooks/${id}/edit`]) {
       const { html } = await visitor.get(path);
@@ -128,9 +133,15 @@ describe("the pages of webhooks", () => {
   test("a rotation shows the new secret once, and both sign while they overlap", async () => {
     const id = await registered("four");
     expect((await visitor.post(`/webhooks/${id}/rotate`, { overlap_ms: "17" })).status).toBe(400);
-    const rotated = await visitor.post(`/webhooks/${id}/rotate`, { overlap_ms: "3600000" });
+    const rotation = { form_token: await visitor.formToken(), overlap_ms: "3600000" };
+    const rotated = await visitor.post(`/webhooks/${id}/rotate`, rotation);
     expect(rotated.html).toMatch(SECRET);
     expect((await visitor.get(`/webhooks/${id}`)).html).not.toMatch(SECRET);
+    const before = (await lastEvent())?.id;
+    const again = await visitor.post(`/webhooks/${id}/rotate`, rotation);
+    expect([again.status, again.html.includes("This was done already")]).toEqual([409, true]);
+    expect(again.html).toContain(`href="/dashboard/webhooks/${id}"`);
+    expect((await lastEvent())?.id).toBe(before);
     status = 200;
     await sendTest(id, (html) => html.includes("The endpoint has taken it."));
     const call = world.receiver.calls.findLast(({ path }) => path === "/four");

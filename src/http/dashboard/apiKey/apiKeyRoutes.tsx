@@ -2,7 +2,7 @@
 
 import { apiKeyDescendants } from "../../../../projections/apiKeys.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../../domain/apiKey/decisions.ts";
-import { isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
+import { apiKeyIdOf, isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import {
   existingKey,
@@ -27,6 +27,7 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
+import { repeatedFormPage } from "../frame/repeatedFormPage.tsx";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
 import { apiKeyRenameRoutes } from "./apiKeyRenameRoutes.tsx";
 import { newApiKeyPage } from "./newApiKeyPage.tsx";
@@ -76,7 +77,8 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       const body = requestedKey(context.form);
       try {
         checkBody(body);
-        const made = await issueOnRequest(options, context.principal, body, context.commandContext());
+        const wanted = { body, id: apiKeyIdOf(context.formId) };
+        const made = await issueOnRequest(options, context.principal, wanted, context.commandContext());
         return await shownNewKey(options, context, made);
       } catch (error) {
         return newPage(context, formFaults(error));
@@ -86,7 +88,16 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   ];
 }
 
-async function shownNewKey(options: DashboardOptions, context: PageContext, made: NewKey): Promise<Page> {
+/** The new key of a submitted form; without one, the form is a repeat. */
+async function shownNewKey(
+  options: DashboardOptions,
+  context: PageContext,
+  made: NewKey | null,
+): Promise<Page> {
+  if (made === null) {
+    const path = `${PATH}/${apiKeyIdOf(context.formId)}`;
+    return repeatedFormPage(context, { above: API_KEYS, path, label: "To the key" });
+  }
   await catchUpIfInTime(options.readModel("api-keys"));
   return newKeyPage(context, await issuedKey(options, context.workspaceId, made));
 }
@@ -142,7 +153,7 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       const apiKey = await keyOf(options, context);
       try {
         const overlapSeconds = overlapOf(fieldOf(context.form, "overlap_seconds"));
-        const rotation = { id: apiKey.id, overlapSeconds };
+        const rotation = { id: apiKey.id, overlapSeconds, newKeyId: apiKeyIdOf(context.formId) };
         const commandContext = context.commandContext();
         const made = await rotateOnRequest(options, context.principal, rotation, commandContext);
         return await shownNewKey(options, context, made);

@@ -3,7 +3,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
 import { pausedSince } from "../../../domain/workspace/state.ts";
 import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
-import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
+import { derivedId } from "../../../kernel/ids.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { requireClient } from "../../server/authorization.ts";
 import { found, LOG_FROZEN, Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
@@ -192,6 +192,7 @@ async function pageContextOf(
     ...asked,
     request,
     form: new URLSearchParams(),
+    formId: "",
     principal,
     mail: key.isTest ? "testOnly" : isTest ? "test" : "live",
     formToken: sessions.formToken(session),
@@ -230,13 +231,15 @@ async function admit(
 
 /** Adds the form to the context, after proving that it comes from this session. Throws otherwise. */
 async function provenForm(frame: Frame, context: PageContext, route: DashboardRoute): Promise<PageContext> {
-  const { request, query, formToken } = context;
+  const { request, query, session, path } = context;
   if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
   const form = route.takesFile
     ? new URLSearchParams()
     : await readForm(request, bodyOf(request), route.formBytesMax ?? SMALL_BODY_BYTES_MAX);
   const token = (route.takesFile ? query : form).get(TOKEN_FIELD) ?? "";
-  if (equalInConstantTime(token, formToken)) return { ...context, form };
+  const shownId = frame.sessions.formOf(session, token);
+  // The forms of one page share a token.
+  if (shownId !== null) return { ...context, form, formId: derivedId(shownId, path) };
   throw new Problem("FORBIDDEN", {
     detail: "the form belongs to another session or is too old: go back, reload the page and submit it again",
   });

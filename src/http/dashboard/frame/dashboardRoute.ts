@@ -25,8 +25,13 @@ export interface PageContext {
   readonly principal: Principal;
   /** Which mail is shown and sent; `testOnly` with a test key, which reaches no other. */
   readonly mail: "live" | "test" | "testOnly";
-  /** Goes into every form that changes something: see `PostForm`. */
+  /** Goes into every form that changes something: see `PostForm`. It is another one for each page. */
   readonly formToken: string;
+  /**
+   * The id of the submitted form, however often it is submitted, as a uuid; empty with a GET. What a form creates has its
+   * id from it, so a repeat, on whatever instance, creates nothing: see `repeatedFormPage`.
+   */
+  readonly formId: string;
   readonly workspaceId: string;
   /** Of the workspace. */
   readonly workspaceName: string;

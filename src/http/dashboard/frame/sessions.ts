@@ -1,6 +1,8 @@
 import { type Principal, principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isUsable } from "../../../domain/apiKey/state.ts";
+import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
+import { newId } from "../../../kernel/ids.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
 import { type CookieScope, createCookie } from "./cookies.ts";
 
@@ -51,8 +53,10 @@ export interface Sessions {
   showing(session: Session, showsTest: boolean): string;
   /** Ends a session on this instance; returns the Set-Cookie header that removes the cookie. */
   end(session: Session): string;
-  /** The token of this session's forms. */
+  /** A token for one form of this session, or for those of one page: it names the form, and proves whose it is. */
   formToken(session: Session): string;
+  /** The id of the form that a token names; null if the token is not of this session. */
+  formOf(session: Session, token: string): string | null;
 }
 
 export function createSessions(deps: Dependencies, scope: CookieScope): Sessions {
@@ -96,7 +100,14 @@ export function createSessions(deps: Dependencies, scope: CookieScope): Sessions
       remember(ended, id, startedAt + SESSION_MS_MAX);
       return cookie.set("", 0);
     },
-    formToken: ({ id }) => keys.formToken(id),
+    formToken({ id }) {
+      const formId = newId();
+      return `${formId}.${keys.formToken(id, formId)}`;
+    },
+    formOf({ id }, token) {
+      const [formId = "", proof = ""] = token.split(".");
+      return equalInConstantTime(proof, keys.formToken(id, formId)) ? formId : null;
+    },
   };
 }
 

@@ -18,7 +18,7 @@ import { lengthOfTime } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { activeEndpointOf, endpointOf, WEBHOOKS } from "./endpointOfPath.ts";
-import { secretPage } from "./secretPage.tsx";
+import { repeatedEndpointPage, secretPage } from "./secretPage.tsx";
 
 /** How long both secrets sign after a rotation, in ms. */
 const OVERLAPS_MS = [DAY_MS, HOUR_MS, 7 * DAY_MS, 0] as const;
@@ -147,9 +147,11 @@ function rotateQuestion({ url }: WebhookEndpointRow): Question {
 const rotate: Act = async (options, context) => {
   const { id, url } = await endpointOf(options, context);
   const overlapMs = choiceOf(context.form, "overlap_ms", OVERLAPS_MS);
-  const rotated = await rotateWebhookSecret(options.deps, id, overlapMs, context.commandContext());
-  if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
-  const { secret } = rotated;
+  const rotation = { endpointId: id, overlapMs, rotationId: context.formId };
+  const outcome = await rotateWebhookSecret(options.deps, rotation, context.commandContext());
+  if (outcome.kind === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+  if (outcome.kind === "repeated") return repeatedEndpointPage(context, id);
+  const { secret } = outcome;
   const until =
     overlapMs === 0
       ? "The old secret no longer signs."

@@ -15,7 +15,7 @@ import { checkedInput, type EndpointFaults, EndpointForm, faultsOf, urlTakenFaul
 import { endpointHealthOf } from "./endpointHealth.ts";
 import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";
 import { WEBHOOKS } from "./endpointOfPath.ts";
-import { secretPage } from "./secretPage.tsx";
+import { repeatedEndpointPage, secretPage } from "./secretPage.tsx";
 
 /** The list of endpoints, and the form that adds one. */
 export function endpointListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -53,7 +53,9 @@ async function added(options: DashboardOptions, context: PageContext): Promise<P
   const { deps, webhooks } = options;
   const input = checkedInput(context.form);
   const url = await destinationOf(input.url, webhooks.rules);
-  const outcome = await registerWebhookEndpoint(deps, { ...input, url }, context.commandContext());
+  const wanted = { ...input, url, id: context.formId };
+  const outcome = await registerWebhookEndpoint(deps, wanted, context.commandContext());
+  if (outcome.kind === "repeated") return repeatedEndpointPage(context, wanted.id);
   if (outcome.kind === "alreadyExists")
     return refusedPage(context, await urlTakenFault(options, context, url));
   if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
