@@ -287,7 +287,7 @@ describeInBrowser("sessions", (browser) => {
     const dialog = page.getByRole("dialog", { name: "Confirm" });
     await dialog.waitFor();
     // Enter once too often pauses nothing: it is the other button that has the focus.
-    await dialog.locator("a:focus", { hasText: "Cancel" }).waitFor();
+    await dialog.locator("a:focus", { hasText: "Back" }).waitFor();
     await page.keyboard.press("Shift+Tab");
     await page.keyboard.press("Enter");
     await page.getByText("Sending is paused.").waitFor();

@@ -119,7 +119,7 @@ describeInBrowser("the pages of webhooks", (browser) => {
       const dialog = page.getByRole("dialog", { name: "Confirm" });
       await dialog.getByText("This cannot be undone").waitFor();
       await keepScreenshot(page, "webhook-delete-dialog-light");
-      await dialog.getByRole("link", { name: "Cancel" }).click();
+      await dialog.getByRole("link", { name: "Back" }).click();
       await dialog.waitFor({ state: "hidden" });
       const plain = await browser.open({ javaScriptEnabled: false });
       await visitPage(`/webhooks/${failing}`)(plain.page);

@@ -9,7 +9,7 @@ export interface Confirmation {
   readonly title: string;
   /** The question; by default the title with a question mark. */
   readonly question?: string;
-  /** Pages above this one; Cancel leads to the last of them. */
+  /** Pages above this one; Back leads to the last of them. */
   readonly above: NonNullable<Page["above"]>;
   /** The word on the button: the verb of the question. */
   readonly verb: string;
@@ -43,7 +43,7 @@ export function confirmationPage(
               {verb}
             </button>
             <a class="button" href={context.to(above.at(-1)?.path ?? "/")} data-close autofocus={isDangerous}>
-              Cancel
+              Back
             </a>
           </p>
         </PostForm>
