@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { markVerified } from "../../../src/commands/sender/manageSender.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor, visitorOf } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
-import { SENDER } from "../../support/tenants.ts";
+import { SENDER, type Tenant } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
 
 const PATH = "/messages/new";
 const mailIn = (html: string) => /name="mail" value="([^"]+)"/.exec(html)?.[1] ?? "";
@@ -21,6 +24,11 @@ describe("a new message in the dashboard", () => {
     text: "It works.\r\nReally.",
     html: "",
   });
+  const verifiedDomain = async ({ workspaceId, call }: Tenant, domain: string) => {
+    const { json } = await call("POST", "/api/v1/senders", { body: { domain } });
+    const context = { ...systemCommandContext("test"), workspaceId };
+    await markVerified(fixture.service.log, json.id, "operator", context);
+  };
   const read = async (location: string | null) =>
     (await fixture.tenant.call("GET", `/api/v1/emails/${location?.split("/").at(-1)}`)).json;
 
@@ -39,6 +47,29 @@ describe("a new message in the dashboard", () => {
     const { html } = await (await logIn(fixture.service.url, tenant.apiKey)).get(PATH);
     expect(html).toMatch(new RegExp(`<input id="from"[^>]* value="${SENDER}"`));
     expect(html).not.toContain("No sender that may send was found");
+  });
+
+  test("has an address that somebody has named before any of a newer domain", async () => {
+    const tenant = await fixture.service.tenant();
+    await verifiedDomain(tenant, "acme.example");
+    const visitor = await logIn(fixture.service.url, tenant.apiKey);
+    const isNamed = async () => (await visitor.get(PATH)).html.includes("verified domain (acme.example)");
+    // Verified beside the service, which reads it a moment later.
+    await until(isNamed, "the domain in the form");
+    const { html } = await visitor.get(PATH);
+    expect(html).toMatch(new RegExp(`<input id="from"[^>]* value="${SENDER}"`));
+    expect(html.match(/<option value="[^"]*@[^"]*"/g)).toEqual([`<option value="${SENDER}"`]);
+  });
+
+  test("leaves the name to its writer where only a domain may send", async () => {
+    const tenant = await fixture.service.tenant({ sender: null });
+    await verifiedDomain(tenant, "acme.example");
+    const visitor = await logIn(fixture.service.url, tenant.apiKey);
+    const html = async () => (await visitor.get(PATH)).html;
+    await until(async () => (await html()).includes('placeholder="name@acme.example"'), "the domain");
+    expect(await html()).toMatch(/<input id="from"[^>]* value=""/);
+    expect(await html()).not.toContain("No sender that may send was found");
+    expect((await visitor.get("/messages")).html).toContain("Put an address that exists there in place of");
   });
 
   test("says so where no sender may send", async () => {
@@ -97,6 +128,8 @@ describe("a new message in the dashboard", () => {
       const { status, html } = await fixture.visitor.post(PATH, { ...fields(), text: "  Typed.", ...wrong });
       expect(status).toBeGreaterThanOrEqual(400);
       expect(html).toMatch(new RegExp(`id="${field}-fault">[^<]*${why}`));
+      expect(html).not.toContain("/api/v1");
+      if (field === "from") expect(html).toContain('under <a href="/dashboard/senders">Senders</a>.');
       if (field !== "text") expect(html).toContain("  Typed.");
       if (field === "to") expect(html).toContain('value="nobody"');
     }

@@ -46,7 +46,8 @@ export async function prepareSend(deps: Dependencies, send: ValidatedSend): Prom
     return refused("INVALID_REQUEST", [{ pointer: "/scheduled_at", message: timeFault }]);
   const sender = await authorizingSender(deps, workspaceId, send.from);
   if (typeof sender === "string") {
-    return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
+    const faults = [{ pointer: "/from", message: SENDER_FAULTS[sender] }];
+    return { ...refused("SENDER_UNAVAILABLE", faults), senderFault: sender };
   }
   const { state: workspace } = await deps.workspaces.loaded(workspaceId);
   if (workspace?.paused) return refused("SENDING_PAUSED");

@@ -1,4 +1,5 @@
 import type { Receipt, Replay } from "../../../domain/email/idempotency.ts";
+import type { SenderFault } from "../../../domain/sender/state.ts";
 
 /** Why an attachment cannot be sent. */
 export type AttachmentRefusal =
@@ -28,6 +29,8 @@ export interface SendRefusal {
   readonly detail?: string;
   /** When the same send may work, if the code does not say. */
   readonly retryAfterMs?: number;
+  /** Why the sender is unavailable, with SENDER_UNAVAILABLE. */
+  readonly senderFault?: SenderFault;
 }
 
 export type SendOutcome =

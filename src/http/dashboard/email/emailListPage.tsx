@@ -13,6 +13,7 @@ import { Status } from "../components/status.tsx";
 import { lengthOfTime, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
+import type { FirstSendCommand } from "../newEmail/firstSendCommand.ts";
 import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./emailSearch.ts";
 import type { MessageRow } from "./loadEmailRows.ts";
 import { reasonText } from "./reasonText.ts";
@@ -31,7 +32,7 @@ interface EmailListProps {
   /** The address of the stream that says what is new. */
   readonly stream: string;
   /** A command that sends a first message; null if no sender may send. */
-  readonly firstCommand: string | null;
+  readonly firstCommand: FirstSendCommand | null;
 }
 
 /** The address of the list for a search. */
@@ -295,7 +296,12 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
           by a request. It appears here at once.
         </p>
       )}
-      <pre>{firstCommand}</pre>
+      <pre>{firstCommand.text}</pre>
+      {firstCommand.toComplete === null ? null : (
+        <p>
+          Put an address that exists there in place of <code>{firstCommand.toComplete}</code>.
+        </p>
+      )}
       <p>
         <a href={context.outside("/docs")}>API reference</a>
       </p>

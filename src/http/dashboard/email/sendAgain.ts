@@ -8,6 +8,7 @@ import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts
 import { refusedFor } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+import { SENDER_FAULTS } from "../sender/senderFaultAdvice.tsx";
 
 /** A request to send an earlier message's content again. */
 interface SendAgain {
@@ -49,6 +50,8 @@ export function refusalText(outcome: Exclude<SendAgainOutcome, { kind: "accepted
     case "conflict":
       return "The form was used already, for another recipient: load the page again.";
     case "refused":
+      if (outcome.senderFault !== undefined)
+        return `Its sender ${SENDER_FAULTS[outcome.senderFault]} under Senders.`;
       return `${outcome.detail ?? refusedFor(outcome.code, outcome.faults).message}.`;
   }
 }

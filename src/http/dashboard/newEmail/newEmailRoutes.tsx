@@ -11,7 +11,7 @@ import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf, formFields, verbatimFieldOf } from "../frame/formBody.ts";
-import { usableAddresses } from "../sender/usableAddresses.ts";
+import { usableSenders } from "../sender/usableSenders.ts";
 import { SendForm } from "./sendForm.tsx";
 import { type SendFormState, sendFromForm } from "./sendFromForm.ts";
 
@@ -39,7 +39,7 @@ async function newEmailPage(
   state: SendFormState,
 ): Promise<Page> {
   const above = context.may("email:read") ? { path: "/messages", title: "Messages" } : null;
-  const addresses = await usableAddresses(options, context);
+  const senders = await usableSenders(options, context);
   const field = formFields(context.form, state.faults?.fields, verbatimFieldOf);
   return {
     title: "New message",
@@ -48,7 +48,7 @@ async function newEmailPage(
     body: (
       <>
         <Heading title="New message" />
-        {addresses.length > 0 ? null : (
+        {senders.addresses.length + senders.domains.length > 0 ? null : (
           <p class="notice">
             No sender that may send was found.{" "}
             {context.may("sender:manage") ? (
@@ -62,7 +62,7 @@ async function newEmailPage(
           context={context}
           action={PATH}
           cancelTo={above?.path ?? "/"}
-          addresses={addresses}
+          senders={senders}
           state={state}
         >
           <Field {...field("subject")} label="Subject" maxLength={SUBJECT_CHARACTERS_MAX} isRequired />

@@ -1,6 +1,7 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../commands/email/send/sendOutcome.ts";
+import type { SenderFault } from "../../../domain/sender/state.ts";
 import { isUuid, newId } from "../../../kernel/ids.ts";
 import { checkBy } from "../../body/validation.ts";
 import { SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
@@ -19,6 +20,8 @@ export interface SendFormState {
   readonly nonce: string;
   /** Null before it is submitted. */
   readonly faults: FormFaults | null;
+  /** Why its sender cannot send, if that is what is wrong. */
+  readonly senderFault?: SenderFault;
 }
 
 /** A submitted form that sends a message. */
@@ -57,6 +60,10 @@ export async function sendFromForm(
   if (missing) return again({ nonce, faults: missing });
   try {
     const outcome = await send(deps, context, await body(), keyPrefix + nonce);
+    if (outcome.kind === "refused" && outcome.senderFault !== undefined) {
+      const { senderFault } = outcome;
+      return again({ nonce, faults: { status: 422, fields: {}, whole: null }, senderFault });
+    }
     if (outcome.kind === "refused") throw sendProblem(outcome, deps.clock.now());
     if (outcome.kind === "accepted") return toAcceptedMessage(context, outcome, otherwiseTo);
   } catch (error) {

@@ -14,7 +14,7 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { SendForm } from "../newEmail/sendForm.tsx";
 import { type SendFormState, sendFromForm } from "../newEmail/sendFromForm.ts";
-import { usableAddresses } from "../sender/usableAddresses.ts";
+import { usableSenders } from "../sender/usableSenders.ts";
 import { draftFields, SAMPLE_PREFIX } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
 import { sampleValues } from "./sampleValues.ts";
@@ -44,7 +44,7 @@ async function testSendPage(
   state: SendFormState,
 ): Promise<Page> {
   const { deps } = options;
-  const addresses = await usableAddresses(options, context);
+  const senders = await usableSenders(options, context);
   const { version, source } = await versionOf(deps, context);
   const { at: templateAt, above } = await templateOf(deps, context);
   const at = `${templateAt}/versions/${version.id}`;
@@ -57,13 +57,7 @@ async function testSendPage(
     body: (
       <>
         <Heading title={`Test send of version ${version.number}`} />
-        <SendForm
-          context={context}
-          action={`${at}/test-send`}
-          cancelTo={at}
-          addresses={addresses}
-          state={state}
-        >
+        <SendForm context={context} action={`${at}/test-send`} cancelTo={at} senders={senders} state={state}>
           {source.variables.map((definition) => (
             <SampleField definition={definition} samples={samples} faults={fieldFaults} />
           ))}

@@ -15,25 +15,34 @@ const PAGES_MAX = Math.ceil(SENDERS_MAX / PAGE_SIZE);
 
 type Options = Pick<DashboardOptions, "deps" | "readModel">;
 
-/**
- * Addresses that the workspace, and the session's key, may send from, newest first: those of the first page of senders
- * that has any. Empty if no sender may send.
- */
-export async function usableAddresses(options: Options, context: PageContext): Promise<readonly string[]> {
+/** What the workspace, and the session's key, may send from, newest first. Both are empty if nothing may send. */
+export interface UsableSenders {
+  /** Addresses that somebody has named, so they exist: those of the first page of senders that has any. */
+  readonly addresses: readonly string[];
+  /** Domains among the senders looked at. Nobody has said which addresses exist there. */
+  readonly domains: readonly string[];
+}
+
+export async function usableSenders(options: Options, context: PageContext): Promise<UsableSenders> {
+  const domains: string[] = [];
   for await (const names of senderNames(options, context)) {
-    const tried = await Promise.all(
-      names.map(async (name) => {
-        const address = name.includes("@") ? name : `hello@${name}`;
-        const parsed = parseAddress(address);
-        if (!("canonical" in parsed)) return [];
-        const sender = await authorizingSender(options.deps, context.workspaceId, parsed);
-        return typeof sender === "object" ? [address] : [];
-      }),
-    );
-    const usable = tried.flat();
-    if (usable.length > 0) return usable;
+    const tried = await Promise.all(names.map(async (name) => ((await maySend(name)) ? [name] : [])));
+    const addresses = tried.flat().filter(isAddress);
+    domains.push(...tried.flat().filter((name) => !isAddress(name)));
+    if (addresses.length > 0) return { addresses, domains };
   }
-  return [];
+  return { addresses: [], domains };
+
+  async function maySend(name: string): Promise<boolean> {
+    // Of a domain any address may send: this one exists wherever mail is taken (RFC 5321, 4.5.1).
+    const parsed = parseAddress(isAddress(name) ? name : `postmaster@${name}`);
+    if (!("canonical" in parsed)) return false;
+    return typeof (await authorizingSender(options.deps, context.workspaceId, parsed)) === "object";
+  }
+}
+
+function isAddress(name: string): boolean {
+  return name.includes("@");
 }
 
 /** Addresses and domains, in pages: those that the key is bound to, otherwise all of the workspace, newest first. */
