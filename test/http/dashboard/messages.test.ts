@@ -51,7 +51,7 @@ describe.each(await testStores())("messages on $name", (store) => {
       const context = { ...systemCommandContext("test"), workspaceId: own.workspaceId };
       await markVerified(service.log, added.json.id, "operator", context);
       const isShown = async () =>
-        (await emptyList({ apiKey: key.key })).includes('{"from":"hello@acme.example",');
+        (await emptyList({ apiKey: key.key })).includes('{"from":"&lt;name&gt;@acme.example",');
       // Verified beside the service, which reads it a moment later.
       await until(isShown, "the address of the verified domain");
     });
@@ -615,6 +615,29 @@ describe.each(await testStores())("messages on $name", (store) => {
     await until(async () => rowsIn((await session.get("/messages")).html).length === 1, "the list");
     const { html: text } = await session.get("/messages.csv");
     expect(text.trimEnd().split("\r\n")[1]?.split(",").at(-1)).toBe("mailbox_full");
+  });
+
+  test("what the caller has set stands below headings of its own, whatever its names are", async () => {
+    const own = { "X-Status": "delivered" };
+    const metadata = { From: "somebody", Status: "delivered", Attempts: "99" };
+    const { json } = await tenant.send(newKey(), message({ headers: own, metadata }));
+    const { html } = await visitor.get(`/messages/${json.id}`);
+    const [facts = "", ownHeaders = "", metadataFacts = ""] = html.split(
+      /<h2 id="(?:own-headers|metadata)">/,
+    );
+    for (const name of ["From", "Attempts"]) expect(facts.split(`<dt>${name}</dt>`)).toHaveLength(2);
+    expect(facts).not.toContain("<dt>Status</dt>");
+    expect(ownHeaders).toMatch(
+      /^Your headers<.*<dt>X-Status<\/dt><dd>delivered<.*aria-labelledby="metadata">$/s,
+    );
+    expect(metadataFacts).toMatch(/^Metadata<.*<dt>From<\/dt><dd>somebody<.*<dt>Attempts<\/dt><dd>99</s);
+  });
+
+  test("a question's way out cannot be taken for the cancellation", async () => {
+    const { html } = await visitor.get(`/messages/${samples.deferred}/cancel`);
+    expect(html).toContain("Cancel this message?");
+    expect(html).toMatch(/data-close="true"[^>]*>Back<\/a>/);
+    expect(html).not.toMatch(/>\s*Cancel\s*</);
   });
 
   test("hostile content is text wherever it is shown", async () => {

@@ -69,6 +69,8 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
       <Standing {...props} />
       <div class="message-facts">
         <Facts facts={factsOf(props)} />
+        <CallerFacts id="own-headers" title="Your headers" values={content?.headers ?? {}} />
+        <CallerFacts id="metadata" title="Metadata" values={content?.metadata ?? {}} />
       </div>
       <nav class="tabs" aria-label="Parts of the message">
         {PARTS.filter((name) => isShown(name, view)).map((name) => (
@@ -257,6 +259,23 @@ function named(name: string | undefined, address: Child): Child {
   );
 }
 
+interface CallerFactsProps {
+  readonly id: string;
+  readonly title: string;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** What the caller has set, apart from what the service says: the caller's names may be the same. */
+const CallerFacts: FC<CallerFactsProps> = ({ id, title, values }) => {
+  const facts = Object.entries(values).map(([name, value]): Fact => [name, String(value)]);
+  return facts.length === 0 ? null : (
+    <section aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      <Facts facts={facts} />
+    </section>
+  );
+};
+
 function factsOf({ context, view }: EmailPageProps): readonly Fact[] {
   const { id, email, content } = view;
   const search = (name: "to" | "from" | "template" | "tag", value: string) => (
@@ -272,8 +291,6 @@ function factsOf({ context, view }: EmailPageProps): readonly Fact[] {
     ["Attempts", String(email.attempts)],
     ["Template", email.templateId === null ? null : search("template", email.templateId)],
     ["Tags", content?.tags === undefined ? null : content.tags.map((tag) => <>{search("tag", tag)} </>)],
-    ...Object.entries(content?.headers ?? {}),
-    ...Object.entries(content?.metadata ?? {}).map(([name, value]) => [name, String(value)] as const),
     ["Id", <Copyable text={id} label="the id" />],
   ];
 }
