@@ -69,18 +69,26 @@ export function apiKeyListPage(context: PageContext, { page, ending, now }: ApiK
             },
             { title: "State", cell: ({ status }) => <Status status={status} /> },
             {
-              title: "Scopes",
-              cell: ({ scopes }) => <span class="clip short">{scopes.join(", ")}</span>,
-              isMinor: true,
-            },
-            {
               title: "Last used",
-              cell: ({ last_used_at: at }) => (at ? <Hour from={at} /> : "never"),
-              isMinor: true,
+              cell: ({ last_used_at: at }) => (
+                <>
+                  <span class="narrow soft">used </span>
+                  {at ? <Hour from={at} /> : "never"}
+                </>
+              ),
             },
             {
               title: "Expires",
-              cell: ({ expires_at: at }) => (at ? <Time at={at} /> : "never"),
+              cell: ({ expires_at: at }) => (
+                <>
+                  <span class="narrow soft">expires </span>
+                  {at ? <Time at={at} /> : "never"}
+                </>
+              ),
+            },
+            {
+              title: "Scopes",
+              cell: ({ scopes }) => <span class="clip short">{scopes.join(", ")}</span>,
               isMinor: true,
             },
           ]}
