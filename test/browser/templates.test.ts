@@ -75,6 +75,30 @@ describeInBrowser("templates", (browser) => {
     expect(errors).toEqual([]);
   });
 
+  test("variables get rows by buttons, while the page and the focus stay where they are", async () => {
+    const { page, errors } = await browser.open();
+    await logInByLink(page, app);
+    const { id: made } = await call(PATH, { name: "Many variables" });
+    await page.goto(`${app.url}/dashboard/templates/${made}/draft`);
+    await page.getByLabel("Subject").fill("{{ greeting }}");
+    await page.getByLabel("HTML", { exact: true }).fill("<p>{{ parcel }} {{ order }}</p>");
+    const name = (nth: number) => page.getByLabel(`Name of variable ${nth}`);
+    const preview = page.getByRole("button", { name: "Preview" });
+    await preview.click();
+    await name(5).waitFor();
+    expect([await name(1).inputValue(), await name(3).inputValue()]).toEqual(["greeting", "order"]);
+    expect(await preview.evaluate((button) => button.ownerDocument.activeElement === button)).toBe(true);
+    await page.getByRole("button", { name: "Add a variable" }).click();
+    await name(6).waitFor();
+    await page.locator("input[name=name-3]:focus").waitFor();
+    await page.keyboard.type("day");
+    // Enter previews, as its button does.
+    await page.keyboard.press("Enter");
+    await page.getByLabel(/^day/).waitFor();
+    expect(page.url()).toEndWith("/draft");
+    expect(errors).toEqual([]);
+  });
+
   test("without scripts a draft is previewed by a button, and saved", async () => {
     const { page } = await browser.open({ javaScriptEnabled: false });
     await logInByKey(page, app.url, app.apiKey);
@@ -82,6 +106,8 @@ describeInBrowser("templates", (browser) => {
     await page.goto(`${app.url}/dashboard/templates/${made}/draft`);
     await page.getByLabel("Subject").fill("Plain");
     await page.getByLabel("HTML", { exact: true }).fill("<p>Hello</p>");
+    await page.getByRole("button", { name: "Add a variable" }).click();
+    await page.getByLabel("Name of variable 3").waitFor();
     await page.getByRole("button", { name: "Preview" }).click();
     await page.getByRole("button", { name: "Show the HTML" }).click();
     await page.frameLocator("iframe").getByText("Hello").waitFor();

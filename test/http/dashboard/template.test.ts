@@ -190,6 +190,34 @@ describe("templates in the dashboard", () => {
     expect((await fixture.visitor.get(`/templates/${id}`)).html).toContain("No version yet");
   });
 
+  test("get a row for each undeclared name that a preview or a save finds, and an empty one by a button", async () => {
+    const id = await create();
+    const fields = {
+      subject: "{{ name }}",
+      html: "{{ order }} {{ parcel }} {{ nmae }}",
+      ...row(0, "name"),
+      ...row(1, ""),
+    };
+    const rowsIn = (html: string) =>
+      [...html.matchAll(/<input name="name-\d+" value="([^"]*)"/g)].map(([, name]) => name);
+    const at = `/templates/${id}/draft`;
+    const undeclared = ["name", "order", "parcel", "", ""];
+    const preview = (asked: Readonly<Record<string, string>>, headers = {}) =>
+      fixture.visitor.post(`${at}/preview`, { ...fields, ...asked }, headers);
+    expect(rowsIn((await fixture.visitor.post(at, fields)).html)).toEqual(undeclared);
+    const previewed = (await preview({ rows: "undeclared" })).html;
+    expect(rowsIn(previewed)).toEqual(undeclared);
+    expect(previewed).toContain("Uses order in line 1");
+    expect(previewed).toContain("did you mean name?");
+    const live = { "hx-request": "true" };
+    const swapped = (await preview({ rows: "undeclared" }, live)).html;
+    expect(rowsIn(swapped)).toEqual(undeclared);
+    expect(swapped).toContain('<fieldset id="variables" hx-swap-oob="true"');
+    // While somebody types, the rows stay as they are.
+    expect(rowsIn((await preview({}, live)).html)).toEqual([]);
+    expect(rowsIn((await preview({ rows: "another", ...row(2, "") })).html)).toEqual(["name", "", "", ""]);
+  });
+
   test("are previewed with samples, in a frame that loads nothing and runs nothing", async () => {
     const id = await create();
     const fields = {

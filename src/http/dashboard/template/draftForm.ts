@@ -79,6 +79,19 @@ export function rowsToFill(rows: readonly VariableFields[]): readonly VariableFi
   return [...rows, ...Array.from({ length: more }, () => EMPTY_ROW)];
 }
 
+/** The fields with a row for each of these names, in place of the empty rows at the end. */
+export function withRowsFor(fields: DraftFields, names: readonly string[]): DraftFields {
+  if (names.length === 0) return fields;
+  const filled = fields.variables.slice(0, fields.variables.findLastIndex((row) => !isEmpty(row)) + 1);
+  const named = names.map((name) => ({ ...EMPTY_ROW, name }));
+  return { ...fields, variables: [...filled, ...named].slice(0, ROWS_MAX) };
+}
+
+/** The fields with one more empty row than the page has. */
+export function withAnotherRow(fields: DraftFields): DraftFields {
+  return { ...fields, variables: [...fields.variables, EMPTY_ROW].slice(0, ROWS_MAX) };
+}
+
 function isEmpty({ name, fallback }: VariableFields): boolean {
   return name === "" && fallback === "";
 }

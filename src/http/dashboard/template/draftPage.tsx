@@ -17,6 +17,13 @@ import {
 import type { DraftPreview } from "./draftPreview.ts";
 import { sampleText } from "./sampleValues.ts";
 
+/** The field that says which rows for variables a button asks for. */
+export const ROWS_FIELD = "rows";
+/** Asks for an empty row. */
+export const ANOTHER_ROW = "another";
+/** Asks for a row for each name that the template uses and does not declare. */
+const UNDECLARED_ROWS = "undeclared";
+
 interface DraftEditorProps {
   readonly context: PageContext;
   /** The path of the template's page. */
@@ -24,18 +31,23 @@ interface DraftEditorProps {
   readonly fields: DraftFields;
   /** Null before there is anything to see. */
   readonly preview: DraftPreview | null;
+  /** Whether a row was added, to be filled next. */
+  readonly hasNewRow?: boolean | undefined;
 }
 
 /** The form of a new version, with a preview that refreshes when typing stops. */
-export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview }) => {
+export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview, hasNewRow }) => {
   const faults = preview?.faults ?? NO_FAULTS;
+  const previewAt = context.to(`${at}/draft/preview`);
   return (
     <>
       <Heading title="New draft" />
       <PostForm context={context} action={`${at}/draft`} class="editor">
+        {/* The form's first button is the one that Enter presses. */}
+        <PreviewButton previewAt={previewAt} isHidden />
         <div
           class="editor-fields"
-          hx-post={context.to(`${at}/draft/preview`)}
+          hx-post={previewAt}
           hx-trigger="input delay:400ms"
           hx-include="closest form"
           hx-target="#preview"
@@ -44,7 +56,12 @@ export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview
           <SourceField name="subject" label="Subject" value={fields.subject} rows={1} faults={faults} />
           <SourceField name="html" label="HTML" value={fields.html} rows={14} faults={faults} />
           <SourceField name="text" label="Text" value={fields.text} rows={7} faults={faults} />
-          <VariableRows rows={rowsToFill(fields.variables)} faults={faults} />
+          <VariableRows
+            rows={rowsToFill(fields.variables)}
+            faults={faults}
+            previewAt={previewAt}
+            hasNewRow={hasNewRow}
+          />
           <Samples fields={fields} variables={preview?.variables ?? asGiven(fields)} faults={faults} />
         </div>
         <div class="editor-preview">
@@ -57,15 +74,34 @@ export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview
           <button type="submit" class="primary">
             Save the draft
           </button>
-          <button type="submit" formaction={context.to(`${at}/draft/preview`)} formnovalidate>
-            Preview
-          </button>
+          <PreviewButton previewAt={previewAt} />
           <LinkButton href={context.to(at)} label="Cancel" />
         </p>
       </PostForm>
     </>
   );
 };
+
+interface PreviewButtonProps {
+  /** The address that previews. */
+  readonly previewAt: string;
+  readonly isHidden?: boolean;
+}
+
+const PreviewButton: FC<PreviewButtonProps> = ({ previewAt, isHidden }) => (
+  <button
+    type="submit"
+    name={ROWS_FIELD}
+    value={UNDECLARED_ROWS}
+    formaction={previewAt}
+    formnovalidate
+    hidden={isHidden}
+    hx-post={previewAt}
+    hx-target="#preview"
+  >
+    Preview
+  </button>
+);
 
 interface FaultSlotProps {
   /** The field's id. */
@@ -108,30 +144,55 @@ const SourceField: FC<SourceFieldProps> = ({ name, label, value, rows, faults })
   </p>
 );
 
-const VariableRows: FC<{ readonly rows: readonly VariableFields[]; readonly faults: FieldFaults }> = ({
-  rows,
-  faults,
-}) => (
-  <fieldset>
-    <legend>Variables</legend>
-    <p class="hint">
-      What the subject, the HTML and the text use as {"{{ name }}"}. Preview adds empty rows once these are
-      filled.
-    </p>
-    {rows.map((row, index) => (
-      <VariableRow row={row} index={index} faults={faults} />
-    ))}
-    <FaultSlot id="draft" faults={faults} />
-  </fieldset>
-);
+interface VariableRowsProps {
+  readonly rows: readonly VariableFields[];
+  readonly faults: FieldFaults;
+  /** The address that previews, and adds a row. */
+  readonly previewAt: string;
+  readonly hasNewRow: boolean | undefined;
+  /** Replaces the rows on the page. */
+  readonly isAnew?: boolean;
+}
+
+const VariableRows: FC<VariableRowsProps> = ({ rows, faults, previewAt, hasNewRow, isAnew }) => {
+  const next = hasNewRow ? rows.findIndex(({ name }) => name === "") : -1;
+  return (
+    <fieldset id="variables" hx-swap-oob={isAnew ? "true" : undefined}>
+      <legend>Variables</legend>
+      <p class="hint">
+        What the subject, the HTML and the text use as {"{{ name }}"}. Preview adds a row for each name that
+        has none yet.
+      </p>
+      {rows.map((row, index) => (
+        <VariableRow row={row} index={index} faults={faults} isNext={index === next} />
+      ))}
+      <FaultSlot id="draft" faults={faults} />
+      <p>
+        <button
+          type="submit"
+          name={ROWS_FIELD}
+          value={ANOTHER_ROW}
+          formaction={previewAt}
+          formnovalidate
+          hx-post={previewAt}
+          hx-target="#preview"
+        >
+          Add a variable
+        </button>
+      </p>
+    </fieldset>
+  );
+};
 
 interface VariableRowProps {
   readonly row: VariableFields;
   readonly index: number;
   readonly faults: FieldFaults;
+  /** Whether it is to be filled next. */
+  readonly isNext: boolean;
 }
 
-const VariableRow: FC<VariableRowProps> = ({ row, index, faults }) => {
+const VariableRow: FC<VariableRowProps> = ({ row, index, faults, isNext }) => {
   const id = `variable-${index}`;
   const nth = `of variable ${index + 1}`;
   const isInvalid = faults.has(id) ? "true" : undefined;
@@ -144,6 +205,7 @@ const VariableRow: FC<VariableRowProps> = ({ row, index, faults }) => {
         aria-label={`Name ${nth}`}
         aria-describedby={`${id}-fault`}
         aria-invalid={isInvalid}
+        autofocus={isNext}
         autocomplete="off"
         spellcheck={false}
       />
@@ -238,7 +300,7 @@ export const SampleField: FC<SampleFieldProps> = ({ definition, samples, faults 
 
 const FRAME = "template-preview";
 
-const PreviewBody: FC<Omit<DraftEditorProps, "fields">> = ({ context, at, preview }) => {
+const PreviewBody: FC<Omit<DraftEditorProps, "fields" | "hasNewRow">> = ({ context, at, preview }) => {
   if (preview === null) return <p class="soft">Write a subject, and HTML or text.</p>;
   const { output } = preview;
   if (output === null) return <p class="fault">Correct the errors in the fields to see a preview.</p>;
@@ -273,20 +335,34 @@ interface LivePreviewProps {
   readonly preview: DraftPreview;
   /** The signature of the sample fields on the page. */
   readonly before: string;
+  /** Whether it replaces the rows of variables too, because a button has asked for some. */
+  readonly hasRows: boolean;
+  readonly hasNewRow: boolean;
 }
 
 /** What changes on the page while somebody types: the preview, the faults, and the samples if the variables changed. */
-export const LivePreview: FC<LivePreviewProps> = ({ context, fields, preview, before }) => {
+export const LivePreview: FC<LivePreviewProps> = (props) => {
+  const { context, fields, preview, before, hasRows, hasNewRow } = props;
   const { variables, faults } = preview;
   const hasOthers = variables !== null && signatureOf(variables) !== before;
   const samples = hasOthers ? [] : [...fields.samples.keys()].map((name) => SAMPLE_PREFIX + name);
-  const rows = fields.variables.map((_row, index) => `variable-${index}`);
+  const rows = hasRows ? [] : ["draft", ...fields.variables.map((_row, index) => `variable-${index}`)];
+  const at = `/templates/${context.params.id ?? ""}`;
   return (
     <>
-      <PreviewBody context={context} at={`/templates/${context.params.id ?? ""}`} preview={preview} />
-      {["subject", "html", "text", "draft", ...rows, ...samples].map((id) => (
+      <PreviewBody context={context} at={at} preview={preview} />
+      {["subject", "html", "text", ...rows, ...samples].map((id) => (
         <FaultSlot id={id} faults={faults} isAnew />
       ))}
+      {hasRows ? (
+        <VariableRows
+          rows={rowsToFill(fields.variables)}
+          faults={faults}
+          previewAt={context.to(`${at}/draft/preview`)}
+          hasNewRow={hasNewRow}
+          isAnew
+        />
+      ) : null}
       {hasOthers ? <Samples fields={fields} variables={variables} faults={faults} isAnew /> : null}
     </>
   );

@@ -2,6 +2,7 @@ import type { TemplateTools } from "../../../commands/template/compiledTemplateC
 import { renderVersion } from "../../../commands/template/renderForSend.ts";
 import type { StepOwner } from "../../../commands/template/templateScheduler.ts";
 import type { VariableDefinition } from "../../../domain/template/variables.ts";
+import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
 import { DraftVersionBody, draftRequest } from "../../template/draftVersionRequest.ts";
@@ -50,6 +51,19 @@ export async function previewDraft(
   } catch (error) {
     return { output: null, faults: faultsOf(fields, error), variables: null };
   }
+}
+
+/** The names that a draft uses and does not declare, without those that look like a declared one misspelt. */
+export function undeclaredNames({ templateEngine }: Dependencies, fields: DraftFields): readonly string[] {
+  const { subject, html, text, variables } = fields;
+  const declared = variables.map(({ name }) => name).filter((name) => name !== "");
+  const compiled = compileVersion(templateEngine, { subject, html, text, variables: [] });
+  const used = [compiled.subject, compiled.html, compiled.text].flatMap((part) =>
+    part?.kind === "compiled" ? part.template.variables().map(({ name }) => name) : [],
+  );
+  return [...new Set(used)].filter(
+    (name) => !declared.includes(name) && nearestName(name, declared) === null,
+  );
 }
 
 /** The faults in a refusal. Rethrows an error without faults. */

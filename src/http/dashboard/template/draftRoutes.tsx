@@ -5,9 +5,9 @@ import { draftOrRefuse, existingVersion } from "../../template/templateHandlers.
 import { sandboxedHtmlResponse } from "../components/sandboxedHtmlResponse.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
-import { DraftEditor, LivePreview } from "./draftPage.tsx";
-import { checkedDraft, type DraftPreview, faultsOf, previewDraft } from "./draftPreview.ts";
+import { type DraftFields, draftFields, fieldsOfSource, withAnotherRow, withRowsFor } from "./draftForm.ts";
+import { ANOTHER_ROW, DraftEditor, LivePreview, ROWS_FIELD } from "./draftPage.tsx";
+import { checkedDraft, type DraftPreview, faultsOf, previewDraft, undeclaredNames } from "./draftPreview.ts";
 import { templateLocationOf, templateOf } from "./templateRoutes.tsx";
 
 const scope = "template:manage";
@@ -29,13 +29,16 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
     }),
     postDraft("/templates/:id/draft", (context) => saveDraft(deps, context)),
     postDraft("/templates/:id/draft/preview", async (context) => {
-      const fields = draftFields(context.form);
-      const preview = await previewDraft(deps, fields, context.commandContext());
-      if (!context.request.headers.has("hx-request")) return editorPage(deps, context, { fields, preview });
+      const given = draftFields(context.form);
+      const preview = await previewDraft(deps, given, context.commandContext());
+      const asked = context.form.get(ROWS_FIELD);
+      const fields = withRowsAsked(deps, given, asked);
+      const editing = { fields, preview, hasNewRow: asked === ANOTHER_ROW };
+      if (!context.request.headers.has("hx-request")) return editorPage(deps, context, editing);
       const before = context.form.get("samples_of") ?? "";
       return {
         title: "Preview",
-        body: <LivePreview context={context} fields={fields} preview={preview} before={before} />,
+        body: <LivePreview context={context} {...editing} before={before} hasRows={asked !== null} />,
       };
     }),
     postDraft("/templates/:id/draft/frame", async (context) => {
@@ -43,6 +46,12 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
       return sandboxedHtmlResponse(output?.html ?? "");
     }),
   ];
+}
+
+/** The fields with the rows that a button has asked for; while somebody types, no button has. */
+function withRowsAsked(deps: Dependencies, fields: DraftFields, asked: string | null): DraftFields {
+  if (asked === ANOTHER_ROW) return withAnotherRow(fields);
+  return asked === null ? fields : withRowsFor(fields, undeclaredNames(deps, fields));
 }
 
 /** The editor's initial fields: those of the named version, else of the newest. */
@@ -56,6 +65,8 @@ interface Editing {
   readonly fields: DraftFields;
   /** Null before there is anything to see. */
   readonly preview: DraftPreview | null;
+  /** Whether a row was added, to be filled next. */
+  readonly hasNewRow?: boolean;
 }
 
 async function editorPage(deps: Dependencies, context: PageContext, editing: Editing): Promise<Page> {
@@ -70,15 +81,16 @@ async function editorPage(deps: Dependencies, context: PageContext, editing: Edi
 
 async function saveDraft(deps: Dependencies, context: PageContext): Promise<Page | Response> {
   const location = templateLocationOf(context);
-  const fields = draftFields(context.form);
+  const given = draftFields(context.form);
   try {
-    const versionId = await draftOrRefuse(deps, location, checkedDraft(fields), context.commandContext());
+    const versionId = await draftOrRefuse(deps, location, checkedDraft(given), context.commandContext());
     return context.seeOther(
       `/templates/${location.templateId}/versions/${versionId}`,
       "The version was drafted. Publish it to use it in sends.",
     );
   } catch (error) {
-    const preview = { output: null, faults: faultsOf(fields, error), variables: null };
+    const preview = { output: null, faults: faultsOf(given, error), variables: null };
+    const fields = withRowsFor(given, undeclaredNames(deps, given));
     return { ...(await editorPage(deps, context, { fields, preview })), status: 422 };
   }
 }
