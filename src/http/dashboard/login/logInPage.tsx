@@ -4,6 +4,7 @@ import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { Field } from "../components/form.tsx";
 import { Mark } from "../components/icon.tsx";
 import { Document } from "../components/layout.tsx";
+import { Status } from "../components/status.tsx";
 import type { Assets } from "../frame/assets.ts";
 
 interface LogInPageProps {
@@ -17,8 +18,8 @@ interface LogInPageProps {
   readonly fault: string | null;
   /** What led here, for instance the end of a session. */
   readonly notice: string | null;
-  /** The service's health. */
-  readonly health: { readonly isWell: boolean; readonly text: string };
+  /** Whether the service does its work. */
+  readonly isReady: boolean;
   readonly version: string;
   readonly docsAt: string;
 }
@@ -62,7 +63,11 @@ export const LogInPage: FC<LogInPageProps> = (props) => (
         the dashboard then shows and does what that key may.
       </p>
       <p class="log-in-end">
-        <span class={`status ${props.health.isWell ? "good" : "bad"}`}>{props.health.text}</span>
+        {props.isReady ? (
+          <Status status="ok" label="The service is running" />
+        ) : (
+          <Status status="failed" label="The service is not ready" />
+        )}
         <span>
           <a href={props.docsAt}>API reference</a> · version {props.version}
         </span>

@@ -49,12 +49,6 @@ const LINK_FAULTS: Readonly<Record<Exclude<RedeemOutcome["kind"], "redeemed">, s
   used: `The link was used already. Make another one: ${POSTLEDGER} dashboard link`,
 };
 
-const HEALTH: Readonly<Record<ReturnType<typeof healthStatus>, string>> = {
-  ok: "All is well",
-  degraded: "It works, but something around it does not",
-  unavailable: "It is not ready",
-};
-
 /** A successful log-in, by its key. */
 interface Admitted {
   readonly keyId: string;
@@ -65,7 +59,8 @@ export function createLogIn(options: LogInOptions): LogIn {
   const { sessions, assets, basePath, version, readiness } = options;
   const home = `${basePath}${DASHBOARD_PATH}`;
   const page = async (next: string, status: number, told: { fault?: string; notice?: string }) => {
-    const state = healthStatus(await readiness());
+    // Everybody sees this page: what is wrong around the service is shown after the log-in.
+    const isReady = healthStatus(await readiness()) !== "unavailable";
     return htmlResponse(
       `<!doctype html>${(
         <LogInPage
@@ -75,7 +70,7 @@ export function createLogIn(options: LogInOptions): LogIn {
           next={next}
           fault={told.fault ?? null}
           notice={told.notice ?? null}
-          health={{ isWell: state === "ok", text: HEALTH[state] }}
+          isReady={isReady}
           version={version}
           docsAt={`${basePath}/docs`}
         />
