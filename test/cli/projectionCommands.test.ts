@@ -115,7 +115,7 @@ describe("verify and rebuild", () => {
       expect(verified.json.differences).toEqual([]);
       const healthy = await run("doctor");
       expect(healthy.out).toMatch(
-        /ok {7}verification of the read models: \d+ of \d+ verified, \d+ rows, no difference/,
+        /ok {7}verification of the read models: \d+ of \d+ verified, [\d,]+ rows, no difference/,
       );
     },
     TEST_MS_MAX,

@@ -2,7 +2,7 @@ import { FINDING_MEANINGS, type Finding } from "../../commands/audit/verify/audi
 import type { LogVerification } from "../../commands/audit/verify/verifyLog.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { unicodeEscape } from "../../kernel/text/invisibleCharacters.ts";
-import { counted } from "../../kernel/text/readableNumbers.ts";
+import { counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
 import { locationOfFault } from "../../ports/eventStore.ts";
 
@@ -41,7 +41,7 @@ function checkedLines(result: LogVerification): readonly string[] {
     `${counted(events, "event")} in ${counted(streams, "stream")}: order, gaps, ends, kinds, and a reason for everything erased`,
     seals === 0
       ? "no seal: there is none, so a change that keeps the order of each stream would not show"
-      : `${compared} of them against ${counted(seals, "seal")}, ${signed} of them signed`,
+      : `${grouped(compared)} of them against ${counted(seals, "seal")}, ${grouped(signed)} of them signed`,
     ...(erased === 0 ? [] : [`the seals also cover ${counted(erased, "event")} erased since`]),
     ...(signedSince === null
       ? []

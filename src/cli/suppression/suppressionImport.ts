@@ -3,7 +3,7 @@ import { addSuppression } from "../../commands/suppression/addOrRemoveSuppressio
 import { readSuppression } from "../../commands/suppression/readSuppression.ts";
 import { readAtMost } from "../../kernel/byteBuffer.ts";
 import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
-import { bytesText, counted } from "../../kernel/text/readableNumbers.ts";
+import { bytesText, counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { type ImportedAddresses, importedAddresses } from "./importedAddresses.ts";
@@ -66,7 +66,7 @@ export const suppressionImport: Command = {
     const told = { added, already_suppressed: alreadySuppressed, skipped };
     invocation.print(isDryRun ? { dry_run: true, ...told } : told, [
       ...(isDryRun ? ["nothing was imported; without --dry-run:"] : []),
-      `${counted(added, "address", "addresses")} added, ${alreadySuppressed} suppressed already`,
+      `${counted(added, "address", "addresses")} added, ${grouped(alreadySuppressed)} suppressed already`,
       ...(skipped === 0 ? [] : [`${counted(skipped, "entry", "entries")} without an address skipped`]),
     ]);
   },

@@ -17,9 +17,9 @@ export function bytesText(bytes: number): string {
   return `${Math.floor(value * places) / places} ${unit}`;
 }
 
-/** A count with its noun: "1 message", "2 messages". */
+/** A count with its noun: "1 message", "2,000 messages". */
 export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+  return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
 /** A list for people of at most `max` texts: "a, b, 3 more". */

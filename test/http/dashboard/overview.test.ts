@@ -23,7 +23,7 @@ describe.each(await testStores())("the overview in the dashboard on $name", (sto
     }
     const expected = {
       accepted: "3",
-      "taken by the relay": "2",
+      "taken by relay": "2",
       delivered: "1",
       bounced: "1",
       complained: "1",
@@ -89,7 +89,9 @@ describe("the overview of what is scheduled", () => {
       async () => figureOf((await fixture.visitor.get("/")).html, "waiting") === "1",
       "the other message",
     );
-    expect((await fixture.visitor.get("/")).html).toContain("</time>, 2 scheduled");
+    expect((await fixture.visitor.get("/")).html).toContain("</time>, and 2 more scheduled for later");
+    for (const text of ["<dt>Content store</dt>", "nothing to report: none has run yet"])
+      expect(html).toContain(text);
   });
 });
 

@@ -13,7 +13,7 @@ function figuresOf(table) {
   const times = rows.map((row) => Date.parse(row.querySelector("time").dateTime) / 1000);
   const names = [...table.querySelectorAll("thead th.number")].map((cell) => cell.textContent.trim());
   const values = names.map((_, index) =>
-    rows.map((row) => Number(row.querySelectorAll("td.number")[index].textContent)),
+    rows.map((row) => Number(row.querySelectorAll("[data-count]")[index].dataset.count)),
   );
   return { names, data: [times, ...values] };
 }

@@ -16,6 +16,11 @@ export const COUNTED = [
 ] as const;
 export type Counted = (typeof COUNTED)[number];
 
+/** What a count is called, in small letters: messages that were sent once may have another status since. */
+export function nameOfCount(count: Counted | "canceled"): string {
+  return count === "sent" ? "taken by relay" : count;
+}
+
 /** The time ranges of the overview. */
 export const RANGES = ["hour", "day", "month"] as const;
 export type Range = (typeof RANGES)[number];

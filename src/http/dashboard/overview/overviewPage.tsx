@@ -2,6 +2,7 @@
 
 import type { Child, FC } from "hono/jsx";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { Checks } from "../../health/healthController.ts";
 import { Heading } from "../components/heading.tsx";
 import { Empty, type Fact, Facts } from "../components/list.tsx";
@@ -19,6 +20,7 @@ import {
   type Counted,
   type Counts,
   MESSAGES_OF_HOUR_MAX,
+  nameOfCount,
   RANGES,
   type Range,
 } from "./overviewCounts.ts";
@@ -107,9 +109,6 @@ const Ranges: FC<{ readonly context: PageContext; readonly range: Range }> = ({ 
   </nav>
 );
 
-/** What a figure is called if not by a status: a message that was sent may have another one since. */
-const LABELS: Readonly<Partial<Record<Counted, string>>> = { sent: "taken by the relay" };
-
 /** What finds the messages of a figure, if not its status alone. */
 const SEARCHED: Readonly<Partial<Record<Counted, string>>> = {
   accepted: "",
@@ -134,8 +133,8 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
         {COUNTED.map((name) => (
           <li>
             <a href={listAddress(context, `${SEARCHED[name] ?? `status:${name} `}after:${since}`)}>
-              <Status status={name} label={LABELS[name] ?? name} />
-              <strong>{sumOf(buckets, name).toLocaleString("en")}</strong>
+              <Status status={name} label={nameOfCount(name)} />
+              <strong>{grouped(sumOf(buckets, name))}</strong>
               <span class="soft">{shareOf(buckets, name)}</span>
             </a>
           </li>
@@ -147,7 +146,7 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
       {isCut ? (
         <p class="soft">
           There were more in the last hour than are counted here: these are the newest{" "}
-          {MESSAGES_OF_HOUR_MAX.toLocaleString("en")}.
+          {grouped(MESSAGES_OF_HOUR_MAX)}.
         </p>
       ) : null}
       <Plot range={range} buckets={buckets} />
@@ -178,8 +177,10 @@ const QueueFigure: FC<{ readonly context: PageContext; readonly queue: Queue; re
             oldest <Ago at={oldest.since} now={now} />
           </>
         )}
-        {oldest === null || scheduled === 0 ? "" : ", "}
-        {scheduled === 0 ? "" : `${countText(scheduled)} scheduled`}
+        {oldest === null || scheduled === 0 ? "" : ", and "}
+        {scheduled === 0
+          ? ""
+          : `${countText(scheduled)}${oldest === null ? "" : " more"} scheduled for later`}
       </span>
     </>
   );
@@ -192,7 +193,7 @@ const QueueFigure: FC<{ readonly context: PageContext; readonly queue: Queue; re
 };
 
 function countText(count: number): string {
-  return count > WAITING_MAX ? `${WAITING_MAX.toLocaleString("en")}+` : count.toLocaleString("en");
+  return count > WAITING_MAX ? `${grouped(WAITING_MAX)}+` : grouped(count);
 }
 
 /** The curves, and a table with the same figures: for people who cannot see them or want the numbers. */
@@ -209,7 +210,7 @@ const Plot: FC<{ readonly range: Range; readonly buckets: readonly Bucket[] }> =
               <th scope="col">From</th>
               {COUNTED.map((name) => (
                 <th scope="col" class="number">
-                  {LABELS[name] ?? name}
+                  {nameOfCount(name)}
                 </th>
               ))}
             </tr>
@@ -221,7 +222,9 @@ const Plot: FC<{ readonly range: Range; readonly buckets: readonly Bucket[] }> =
                   <Time at={bucket.start} />
                 </th>
                 {COUNTED.map((name) => (
-                  <td class="number">{bucket[name]}</td>
+                  <td class="number" data-count={bucket[name]}>
+                    {grouped(bucket[name])}
+                  </td>
                 ))}
               </tr>
             ))}
@@ -237,6 +240,7 @@ const CHECK_NAMES: Readonly<Record<string, string>> = {
   read_models: "Read models",
   disk: "Disk",
   relay: "Relay",
+  content: "Content store",
   delivery: "Delivery",
   seal: "Log",
 };

@@ -17,7 +17,7 @@ import { Time } from "../components/time.tsx";
 import { listAddress } from "../email/emailListPage.tsx";
 import { searchText } from "../email/emailSearch.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { COUNTED } from "../overview/overviewCounts.ts";
+import { COUNTED, nameOfCount } from "../overview/overviewCounts.ts";
 import type { TagUsage } from "./usageByTag.ts";
 
 /** A workspace as the API shows it. */
@@ -92,7 +92,7 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
 
 const MessagesToday: FC<{ readonly used: number; readonly of: number }> = ({ used, of }) => (
   <>
-    {grouped(used)} of {grouped(of)}
+    {grouped(used)} of {grouped(of)} <span class="soft">(without mail to the simulator)</span>
     {used < of * WARNING_SHARE ? null : (
       <>
         {" "}
@@ -116,14 +116,20 @@ const COUNTS = [...COUNTED, "canceled"] as const;
 /** Columns that a narrow window leaves out. */
 const MINOR: ReadonlySet<string> = new Set(["delivered", "complained", "failed", "suppressed", "canceled"]);
 
-function countColumn<Name extends string>(name: Name): Column<Readonly<Record<Name, number>>> {
+function countColumn<Name extends (typeof COUNTS)[number]>(
+  name: Name,
+): Column<Readonly<Record<Name, number>>> {
   const cell = (row: Readonly<Record<Name, number>>) => grouped(row[name]);
-  return { title: capitalized(name), cell, isNumber: true, isMinor: MINOR.has(name) };
+  return { title: capitalized(nameOfCount(name)), cell, isNumber: true, isMinor: MINOR.has(name) };
 }
 
 const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
   <section class="section">
     <h2>Usage of the last 30 days</h2>
+    <p class="soft">
+      Mail to the simulator is counted here, but not against the limit of a day. “Taken by relay” counts each
+      message that the relay has ever taken, whatever became of it later.
+    </p>
     {days.length === 0 ? (
       <p class="soft">No message was accepted. Days without any are left out here.</p>
     ) : (

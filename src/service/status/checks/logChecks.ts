@@ -4,6 +4,7 @@ import { formatTrouble } from "../../../commands/instance/requireLogFormat.ts";
 import { DiskFullError } from "../../../commands/storage/diskFullError.ts";
 import type { InstanceState } from "../../../domain/instance/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../../ports/eventStore.ts";
 import { isEmbedded, logDirectory } from "../../adapters/openStore.ts";
@@ -37,7 +38,7 @@ export async function lastSealCheck(store: EventStore, config: SealConfig): Prom
   if (last === null) return ok(name, "none yet");
   const { seal, end } = last;
   const signed = end.isSigned ? "signed" : "not signed";
-  const detail = `${ageText(Date.now() - epochMs(seal.at))} ago, ${signed}, ${end.covered} events sealed in all`;
+  const detail = `${ageText(Date.now() - epochMs(seal.at))} ago, ${signed}, ${grouped(end.covered)} events sealed in all`;
   const { auditSealIntervalMs, auditSigningKey } = config;
   if (!end.isSigned || auditSigningKey !== null || auditSealIntervalMs === 0) return ok(name, detail);
   return failed(name, `${detail}; without the key nothing more is sealed`, MISSING_KEY_REMEDY);

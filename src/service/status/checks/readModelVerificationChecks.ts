@@ -1,6 +1,7 @@
 import { projections } from "../../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../../adapters/sqlite/readModelDatabases.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { unlessUnavailable } from "../../../ports/readDatabase.ts";
 import type { Verification } from "../../../readModels/generations/generationCatalog.ts";
 import { lastVerifications } from "../../../readModels/listReadModels.ts";
@@ -14,7 +15,7 @@ function wrong({ name, finishedAt, rows, differences, failure }: Verification): 
   const check = `verification of the read model ${name}`;
   const again = `\`${POSTLEDGER} projection verify ${name}\``;
   if (failure !== null) return failed(check, `not verified ${finishedAt}: ${failure}`, again);
-  const found = `${differences} differences among ${rows} rows, found ${finishedAt}`;
+  const found = `${grouped(differences)} differences among ${grouped(rows)} rows, found ${finishedAt}`;
   return failed(
     check,
     found,
@@ -36,9 +37,9 @@ export function verificationChecks(config: Pick<Config, "dataDir" | "verifyInter
       config.verifyIntervalMs === 0
         ? "; nothing does it regularly, as PROJECTION_VERIFY_INTERVAL_HOURS is not set"
         : "";
-    return [ok(NAME, `not verified yet${how}`)];
+    return [ok(NAME, `nothing to report: none has run yet${how}`)];
   }
   const rows = last.reduce((sum, one) => sum + one.rows, 0);
   const count = `${last.length} of ${known.size} verified`;
-  return [ok(NAME, `${count}, ${rows} rows, no difference, the oldest at ${oldest}`)];
+  return [ok(NAME, `${count}, ${grouped(rows)} rows, no difference, the oldest at ${oldest}`)];
 }
