@@ -24,7 +24,17 @@ describeInBrowser("API keys and the workspace", (browser) => {
       await page.getByRole("checkbox", { name: /^email:send/ }).check();
       await page.getByRole("button", { name: "Create" }).click();
       await page.getByText("Only this page shows it.").waitFor();
-      await page.getByRole("link", { name: "I have copied it" }).click();
+      // A reload sends the form again, and creates nothing.
+      await page.reload();
+      await page.getByRole("heading", { name: "This was done already" }).waitFor();
+      await page.getByRole("link", { name: "To the key" }).click();
+      await page.getByRole("heading", { name: "Shop" }).waitFor();
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.getByRole("link", { name: "API keys" }).first().click();
+      const row = page.locator("tr", { hasText: "Shop" });
+      for (const word of ["used", "expires"]) await row.getByText(word, { exact: true }).waitFor();
+      expect(await row.count()).toBe(1);
+      await row.getByRole("link").click();
       await page.getByRole("link", { name: "Revoke" }).click();
       await page.getByText("Revoke Shop?").waitFor();
       await page.getByRole("button", { name: "Revoke" }).click();

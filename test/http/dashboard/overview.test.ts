@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { logIn } from "../../support/dashboard.ts";
+import { askDashboard, logIn } from "../../support/dashboard.ts";
 import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
 import { sqliteStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
@@ -112,5 +112,14 @@ describe("the overview with several relays", () => {
       /127\.0\.0\.1:1<\/dt><dd><span class="status waiting">resting/.test((await operator.get("/")).html);
     await until(isResting, "the relay's circuit breaker to open");
     expect((await fixture.visitor.get("/")).html).not.toContain("127.0.0.1:1");
+  });
+
+  test("says nothing of them to whoever has not logged in", async () => {
+    const { url } = fixture.service;
+    const isDegraded = async () =>
+      (await (await fetch(`${url}/health/ready`)).text()).includes('"status":"degraded"');
+    await until(isDegraded, "the relays to be down");
+    const { html } = await askDashboard(url, "/log-in");
+    expect(html).toContain('<span class="status good">The service is running</span>');
   });
 });
