@@ -1,4 +1,4 @@
-import type { TemplateTools } from "../../../commands/template/compiledTemplateCache.ts";
+import { compileVersion, type TemplateTools } from "../../../commands/template/compiledTemplateCache.ts";
 import { renderVersion } from "../../../commands/template/renderForSend.ts";
 import type { StepOwner } from "../../../commands/template/templateScheduler.ts";
 import type { VariableDefinition } from "../../../domain/template/variables.ts";
@@ -54,10 +54,14 @@ export async function previewDraft(
 }
 
 /** The names that a draft uses and does not declare, without those that look like a declared one misspelt. */
-export function undeclaredNames({ templateEngine }: Dependencies, fields: DraftFields): readonly string[] {
+export async function undeclaredNames(
+  tools: TemplateTools,
+  fields: DraftFields,
+  owner: StepOwner,
+): Promise<readonly string[]> {
   const { subject, html, text, variables } = fields;
   const declared = variables.map(({ name }) => name).filter((name) => name !== "");
-  const compiled = compileVersion(templateEngine, { subject, html, text, variables: [] });
+  const compiled = await compileVersion(tools, { subject, html, text, variables: [] }, owner);
   const used = [compiled.subject, compiled.html, compiled.text].flatMap((part) =>
     part?.kind === "compiled" ? part.template.variables().map(({ name }) => name) : [],
   );

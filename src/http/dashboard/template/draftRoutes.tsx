@@ -32,7 +32,7 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
       const given = draftFields(context.form);
       const preview = await previewDraft(deps, given, context.commandContext());
       const asked = context.form.get(ROWS_FIELD);
-      const fields = withRowsAsked(deps, given, asked);
+      const fields = await withRowsAsked(deps, context, { fields: given, asked });
       const editing = { fields, preview, hasNewRow: asked === ANOTHER_ROW };
       if (!context.request.headers.has("hx-request")) return editorPage(deps, context, editing);
       const before = context.form.get("samples_of") ?? "";
@@ -49,9 +49,18 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
 }
 
 /** The fields with the rows that a button has asked for; while somebody types, no button has. */
-function withRowsAsked(deps: Dependencies, fields: DraftFields, asked: string | null): DraftFields {
+async function withRowsAsked(
+  deps: Dependencies,
+  context: PageContext,
+  { fields, asked }: { readonly fields: DraftFields; readonly asked: string | null },
+): Promise<DraftFields> {
   if (asked === ANOTHER_ROW) return withAnotherRow(fields);
-  return asked === null ? fields : withRowsFor(fields, undeclaredNames(deps, fields));
+  return asked === null ? fields : withRowsForUndeclared(deps, context, fields);
+}
+
+/** The fields with a row for each name that they use and do not declare. */
+async function withRowsForUndeclared(deps: Dependencies, context: PageContext, fields: DraftFields) {
+  return withRowsFor(fields, await undeclaredNames(deps, fields, context.commandContext()));
 }
 
 /** The editor's initial fields: those of the named version, else of the newest. */
@@ -90,7 +99,7 @@ async function saveDraft(deps: Dependencies, context: PageContext): Promise<Page
     );
   } catch (error) {
     const preview = { output: null, faults: faultsOf(given, error), variables: null };
-    const fields = withRowsFor(given, undeclaredNames(deps, given));
+    const fields = await withRowsForUndeclared(deps, context, given);
     return { ...(await editorPage(deps, context, { fields, preview })), status: 422 };
   }
 }
