@@ -120,7 +120,7 @@ const LOOSE_FILES: Readonly<Record<string, readonly string[]>> = {
     "transact.ts",
   ],
   "src/reactors": [],
-  "src/domain": ["allEventCodecs.ts", "webhookEventTypes.ts"],
+  "src/domain": ["allEventCodecs.ts", "streamNames.ts", "webhookEventTypes.ts"],
   "test/http": [],
   "test/reactors": [],
 };
