@@ -44,11 +44,14 @@ const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?(Z|
 /** Times are compared as text, which sorts correctly only for years of four digits. */
 const YEAR_9999_END = Date.UTC(10_000, 0, 1) - 1;
 
-/** The time of an RFC 3339 date-time; null for anything else. */
+/** The engine misreads a fraction of ten digits or more that begins with a zero: `.0010000001` as 10 ms. */
+const AFTER_MILLISECONDS = /(\.\d{3})\d+/;
+
+/** The time of an RFC 3339 date-time, without what is below a millisecond; null for anything else. */
 export function parseDateTime(text: string): EpochMs | null {
   const day = DATE_TIME.exec(text)?.[1];
   if (day === undefined) return null;
-  const at = epochMs(text);
+  const at = epochMs(text.replace(AFTER_MILLISECONDS, "$1"));
   // The engine turns 30 February into 2 March.
   const isDay = rfc3339(epochMs(`${day}T00:00:00Z`) || 0).startsWith(day);
   return isDay && at <= YEAR_9999_END ? at : null;
