@@ -36,9 +36,14 @@ const insertEmail = insertInto("emails", [
 const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
 const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
-/** A message ends once; later endings change nothing. */
+/** The first end stays; of later ones only that a relay took the message changes anything: see `SENT_LATE`. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
   WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id, tags`;
+/** As `send` of the domain: a relay took a message that has ended otherwise, unless a report says more about it. */
+const SENT_LATE = `UPDATE emails SET status = ifnull(reported, 'sent'), reason = reported_reason, updated_at = ?
+  WHERE id = ? AND status IN ('bounced', 'failed', 'suppressed', 'canceled') AND status <> ifnull(reported, 'sent')
+  RETURNING status, workspace_id, sender_id, template_id, tags`;
+const REPORTED = "UPDATE emails SET reported = ?, reported_reason = ? WHERE id = ? AND reported IS NULL";
 /** Feedback on a message that a relay has taken; it supersedes the statuses in `from`. */
 const feedbackAfter = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
   is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED}
@@ -119,6 +124,7 @@ function applyFeedback(
   feedback: Feedback,
   reason: string | null,
 ): CountedMessage | undefined {
+  if (feedback !== "delivered") db.run(REPORTED, feedback, reason, idOf(event));
   const row = db.change(APPLY_FEEDBACK[feedback], feedback, reason, atOf(event), idOf(event));
   return count(event, db, feedback, row);
 }
@@ -136,6 +142,16 @@ function count(
   const message = { ownerId: String(row.workspace_id), senderId: String(row.sender_id), templateId, tags };
   countEnded(db, message, atOf(event), ending);
   return message;
+}
+
+/** A relay took the message. It counts as sent, or as what was reported about it, besides an end that came before. */
+function send(event: ProjectedEvent, db: ProjectedRows): void {
+  if (end(event, db, "sent", null)) return;
+  const row = db.change(SENT_LATE, atOf(event), idOf(event));
+  if (row === undefined) return;
+  const status = String(row.status) as "sent" | Feedback;
+  const message = count(event, db, status, row);
+  if (message && status === "bounced") countBounced(db, message, atOf(event), undefined);
 }
 
 function bounce(
@@ -183,7 +199,7 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
       break;
     }
     case "EmailSent":
-      end(event, db, "sent", null);
+      send(event, db);
       break;
     case "EmailBounced":
       bounce(event, db, data);

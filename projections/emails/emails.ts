@@ -9,7 +9,7 @@ import { TABLES } from "./tables.ts";
  */
 export const emails: Projection = {
   name: "emails",
-  version: 17,
+  version: 18,
   events: EVENTS,
   tables: TABLES,
   apply,

@@ -41,11 +41,13 @@ export const RETAINED_SINCE = "max(created_at, ifnull(scheduled_at, created_at))
 
 export const TABLES: readonly ProjectionTable[] = [
   {
+    // `reported` is the first bounce or complaint, as a status, also if it did not change the message's own.
     name: "emails",
     columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
       template_id TEXT, recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
       attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL,
-      ${QUEUE_COLUMNS}, tags TEXT, accepted_as TEXT NOT NULL, fingerprint TEXT NOT NULL`,
+      ${QUEUE_COLUMNS}, tags TEXT, accepted_as TEXT NOT NULL, fingerprint TEXT NOT NULL,
+      reported TEXT, reported_reason TEXT`,
     key: ["id"],
     indexes: [
       "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",

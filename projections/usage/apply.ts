@@ -54,7 +54,7 @@ export function countAccepted(
   count(db, message, at, isSuppressed ? ACCEPTED_SUPPRESSED : ACCEPTED);
 }
 
-/** Counts the end of a message's delivery (each message has one), or feedback that came later. */
+/** Counts the end of a message's delivery, that a relay took it after another end, or feedback that came later. */
 export function countEnded(
   db: ProjectedRows,
   message: CountedMessage,

@@ -3,7 +3,7 @@ import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
 import { suppressionCodec } from "../../src/domain/suppression/events.ts";
 import { type WebhookEvent, webhookCodec } from "../../src/domain/webhook/events.ts";
 import { type WebhookDeliveryEvent, webhookDeliveryCodec } from "../../src/domain/webhookDelivery/events.ts";
-import { isDelay, webhookEventType } from "../../src/domain/webhookEventTypes.ts";
+import { reachesEndpoints, webhookEventType } from "../../src/domain/webhookEventTypes.ts";
 import { invariant, never } from "../../src/kernel/assert.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
@@ -154,19 +154,15 @@ function applyHold(event: ProjectedEvent, db: ReadDatabase): void {
   db.run(BACKLOGS_ANEW);
 }
 
-/** Whether endpoints receive this event. Of deferrals, only real delays are published. */
-function isDelivered(event: ProjectedEvent): boolean {
-  if (event.type !== "EmailDeferred") return true;
-  const { type, data } = emailCodec.decode(event);
-  return type === "EmailDeferred" && isDelay(data.reason);
-}
+/** The events of which endpoints receive only some: all others need no decoding. */
+const SELECTED: ReadonlySet<string> = new Set(["EmailSent", "EmailDeferred", "EmailBounced", "EmailFailed"]);
 
 export function apply(event: ProjectedEvent, db: ReadDatabase): void {
   if (webhookCodec.types.includes(event.type)) applyToEndpoints(event, db);
   else if (webhookDeliveryCodec.types.includes(event.type)) applyToDelivery(event, db);
   else if (event.type === "SuppressionAddressErased") applyErasure(event, db);
   else if (HOLDS.has(event.type)) applyHold(event, db);
-  else if (isDelivered(event)) {
+  else if (!SELECTED.has(event.type) || reachesEndpoints(emailCodec.decode(event))) {
     const { workspaceId } = event.metadata;
     invariant(typeof workspaceId === "string", `${event.type} names its workspace`);
     fanOut(workspaceId, event, db);

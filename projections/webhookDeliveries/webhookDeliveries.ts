@@ -5,7 +5,7 @@ import { TABLES } from "./tables.ts";
 /** The deliveries of each event to each subscribed endpoint, including missed ones, with their status. */
 export const webhookDeliveries: Projection = {
   name: "webhook-deliveries",
-  version: 7,
+  version: 8,
   events: EVENTS,
   tables: TABLES,
   apply,

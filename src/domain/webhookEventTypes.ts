@@ -74,14 +74,15 @@ const NO_DELAY: ReadonlySet<string> = new Set([
   "store_unavailable",
 ]);
 
-/** Whether a deferral for this reason delays its message, so that endpoints receive `email.delivery_delayed`. */
-export function isDelay(reason: string): boolean {
-  return !NO_DELAY.has(reason);
-}
-
 /** Whether endpoints receive events of this type. */
 export function isPublished<Event extends { readonly type: SourceType }>(
   event: Event,
 ): event is PublishedEvent<Event> {
   return webhookEventType(event.type) !== null;
+}
+
+/** Whether endpoints receive this event: of deferrals only real delays, and no outcome that decided nothing. */
+export function reachesEndpoints(event: EmailEvent): boolean {
+  if (!isPublished(event) || ("superseded" in event.data && event.data.superseded)) return false;
+  return event.type !== "EmailDeferred" || !NO_DELAY.has(event.data.reason);
 }

@@ -196,6 +196,11 @@ function moved({ before, after, event, expected, at, revision }: Transition): Om
   };
 }
 
+/** The columns of a message's row for what was reported about it. */
+function reportOf({ report }: Email): SqlRow {
+  return { reported: report?.status ?? null, reported_reason: report?.reason ?? null };
+}
+
 /** The queue columns of a message's row. */
 function queueOf(state: Email, revision: number): SqlRow {
   const scheduled_at = state.scheduledAt === null ? null : rfc3339(state.scheduledAt);
@@ -307,6 +312,7 @@ describe("the rows of random logs (properties):", () => {
           tags: options.tagHashes.join(" ") || null,
           accepted_as: state.acceptedAs,
           fingerprint: state.fingerprint,
+          ...reportOf(state),
           ...queueOf(state, revision),
         };
       });

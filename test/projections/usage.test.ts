@@ -260,6 +260,11 @@ function total(db: ReadDatabase, sql: string): number {
   return Number(db.get(sql)?.total);
 }
 
+/** How many of the messages a relay took after they had ended otherwise: they count for both. */
+function sentLate(messages: readonly EmailWithHistory[]): number {
+  return messages.reduce((all, message) => all + Math.max(0, countsOf(message).length - 2), 0);
+}
+
 test("accepted messages equal ended plus waiting ones", () => {
   fc.assert(
     fc.property(unmatched, (messages) => {
@@ -269,7 +274,9 @@ test("accepted messages equal ended plus waiting ones", () => {
           db,
           "SELECT count(*) AS total FROM emails WHERE status IN ('queued', 'sending', 'deferred')",
         );
-        expect(total(db, "SELECT sum(accepted) AS total FROM usage")).toBe(ended + waiting);
+        expect(total(db, "SELECT sum(accepted) AS total FROM usage")).toBe(
+          ended - sentLate(messages) + waiting,
+        );
       });
     }),
     RUNS,

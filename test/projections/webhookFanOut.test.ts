@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
-import { emailStream } from "../../src/domain/email/events.ts";
+import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
+import { emailDecider } from "../../src/domain/email/state.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
@@ -61,8 +62,21 @@ const NAMES: Readonly<Record<string, string>> = {
   EmailCanceled: "email.canceled",
 };
 
-/** A message put back for a pause, or resumed by an operator, was not delayed by its delivery. */
-function isReported({ step: { action } }: History["steps"][number], type: string): boolean {
+const STATUSES: Readonly<Record<string, string>> = {
+  EmailSent: "sent",
+  EmailDeferred: "deferred",
+  EmailBounced: "bounced",
+  EmailFailed: "failed",
+};
+
+/**
+ * A message put back for a pause, or resumed by an operator, was not delayed by its delivery. An outcome is reported if
+ * it sets the status.
+ */
+function isReported({ step: { action }, before }: History["steps"][number], event: EmailEvent): boolean {
+  const { type } = event;
+  if (action.kind === "outcome" && type in STATUSES)
+    return before?.status !== STATUSES[type] && emailDecider.evolve(before, event)?.status === STATUSES[type];
   if (type !== "EmailDeferred") return true;
   if (action.kind === "releaseLease") return ["suppressed", "content_unavailable"].includes(action.reason);
   return action.kind !== "resumeHeld";
@@ -76,9 +90,9 @@ test("every change of a message's status is reported, but a pause and its end ar
       const expected = [`email.queued ${accepted - 1}`];
       let revision = accepted;
       for (const step of history.steps) {
-        for (const { type } of step.events) {
-          if (NAMES[type] !== undefined && isReported(step, type))
-            expected.push(`${NAMES[type]} ${revision}`);
+        for (const event of step.events) {
+          const name = NAMES[event.type];
+          if (name !== undefined && isReported(step, event)) expected.push(`${name} ${revision}`);
           revision += 1;
         }
       }

@@ -7,15 +7,24 @@ import type { RecordedAttemptResult } from "./delivery/encryptRelayReply.ts";
 import { nextDeliveryAction } from "./delivery/nextDeliveryAction.ts";
 import { holdsAmbiguous, nextAttemptAt, retryAfter, uncountedRetryAt } from "./delivery/retrySchedule.ts";
 import type { EmailEvent } from "./events.ts";
-import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
+import {
+  type Email,
+  type EmailState,
+  EXPIRED,
+  emailDecider,
+  isWaiting,
+  LEASE_EXPIRED,
+  RESUMED,
+} from "./state.ts";
 
-type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "notFound";
+type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "deliveryUnknown" | "notFound";
 
-/** Cancels a waiting message. A claimed one can no longer be canceled. */
+/** Cancels a waiting message. A claimed one can no longer be canceled, nor one that the relay may have. */
 export function cancel(state: EmailState): Decision<CancelOutcome, EmailEvent> {
   if (state === null) return decided("notFound");
   if (state.status === "canceled") return decided("alreadyCanceled");
   if (!isWaiting(state.status)) return decided("notCancelable");
+  if (state.ambiguous) return decided("deliveryUnknown");
   return decided("canceled", { type: "EmailCanceled", data: {} });
 }
 
@@ -32,12 +41,17 @@ export function startDelivery(state: EmailState, request: ClaimRequest): Decisio
   return decided(attempt, { type: "EmailDeliveryStarted", data: { attempt, ...request } });
 }
 
+type OutcomeEvent = Extract<
+  EmailEvent,
+  { type: "EmailSent" | "EmailBounced" | "EmailFailed" | "EmailDeferred" }
+>;
+
 function outcomeEvent(
   email: Email,
   attempt: number,
   result: RecordedAttemptResult,
   on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
-): EmailEvent {
+): OutcomeEvent {
   switch (result.kind) {
     case "sent": {
       const { kind: _, codes: reply, ...facts } = result;
@@ -59,6 +73,11 @@ function outcomeEvent(
   }
 }
 
+/** Whether an outcome does not decide the message's status: it is late, and the message has moved on. */
+function isSuperseded(email: Email, event: OutcomeEvent, { kind }: RecordedAttemptResult): boolean {
+  return email.status === kind || emailDecider.evolve(email, event)?.status !== kind;
+}
+
 /**
  * Records the outcome of an attempt, even a late one after another worker took over: `evolve` knows which attempt it
  * belongs to. A repeat gives no events.
@@ -70,7 +89,11 @@ export function recordOutcome(
   on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
 ): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
   if (state === null || state.settledAttempts.includes(attempt)) return decided("alreadyRecorded");
-  return decided("recorded", ...withErasure(state, [outcomeEvent(state, attempt, result, on)]));
+  const event = outcomeEvent(state, attempt, result, on);
+  const recorded = isSuperseded(state, event, result)
+    ? ({ ...event, data: { ...event.data, superseded: true } } as OutcomeEvent)
+    : event;
+  return decided("recorded", ...withErasure(state, [recorded]));
 }
 
 /** Ends a claim whose lease expired without an outcome: nobody knows whether the relay has the message. */

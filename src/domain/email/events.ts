@@ -89,6 +89,12 @@ const RelayAnswer = {
   reply: Type.Optional(Type.String()),
 };
 
+/**
+ * Set on an outcome that came late and did not decide the message's status, because the message had ended or the lease
+ * of the attempt had expired: endpoints do not receive it. Outcomes from before this member never have it.
+ */
+const Superseded = { superseded: Type.Optional(Type.Literal(true)) };
+
 /** Who reports on a message after the relay accepted it: one of `FEEDBACK_SOURCES` in `feedback/feedbackDecision`. */
 const Source = { source: Type.String() };
 
@@ -128,6 +134,7 @@ const schemas = {
     /** Host and port of the relay, where there are several. */
     relay: Type.Optional(Type.String()),
     sealedReply: Type.Optional(Type.String()),
+    ...Superseded,
   }),
   EmailDeferred: Type.Object({
     attempt: Type.Integer(),
@@ -138,11 +145,13 @@ const schemas = {
     ambiguous: Type.Boolean(),
     nextAttemptAt: Type.String(),
     ...RelayAnswer,
+    ...Superseded,
   }),
   EmailBounced: Type.Object({
     attempt: Type.Integer(),
     reason: Type.String(),
     ...RelayAnswer,
+    ...Superseded,
     /**
      * The recipient's domain, for usage: nothing else that stays in the log says where mail bounces. Only bounces
      * keep it, and only if the operator allows it.
@@ -159,6 +168,7 @@ const schemas = {
     attempt: Type.Integer(),
     reason: Type.String(),
     ...RelayAnswer,
+    ...Superseded,
   }),
   EmailCanceled: Type.Object({}),
   /** The bytes of the files are gone, and their storage quota is free again. */

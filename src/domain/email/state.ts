@@ -20,6 +20,12 @@ export const EMAIL_STATUSES = [
 
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
+/** A bounce or complaint that was reported about a message, as its status and reason. */
+interface Report {
+  readonly status: "bounced" | "complained";
+  readonly reason: string | null;
+}
+
 /** The right of one worker to deliver, for `leaseMs` after the claim. */
 export interface Claim {
   readonly attempt: number;
@@ -74,6 +80,8 @@ export interface Email {
   readonly isDeliveryUnknown: boolean;
   /** The feedback in the log, each as {@link feedbackKey} names it. */
   readonly feedback: readonly string[];
+  /** The first bounce or complaint that was reported, whether or not it changed the status; null if there was none. */
+  readonly report: Report | null;
   /** The attempts whose outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
   readonly contentErased: boolean;
@@ -136,6 +144,7 @@ function accepted(data: Acceptance, acceptedAs: AcceptedAs, scheduledAt: EpochMs
     ambiguousRelay: null,
     isDeliveryUnknown: false,
     feedback: [],
+    report: null,
     settledAttempts: [],
     contentErased: false,
     erasureRequested: null,
@@ -148,12 +157,24 @@ function accepted(data: Acceptance, acceptedAs: AcceptedAs, scheduledAt: EpochMs
 }
 
 /**
- * Delivery ends once: the first terminal status stays, and a late outcome only adds to the history. For what is reported
- * afterwards see {@link applyFeedback}.
+ * The first end stays, and a later one only adds to the history. Two things change the status after an end: that a relay
+ * took the message ({@link send}), and what is reported about it ({@link applyFeedback}).
  */
 function end(state: Email, status: EmailStatus, { attempt, reason }: Ending = {}): Email {
   const settled = attempt === undefined ? state : settle(state, attempt);
   return isTerminal(state.status) ? settled : { ...settled, status, reason: reason ?? null, claim: null };
+}
+
+/**
+ * A relay took the message. This is the truth even if the message has ended otherwise since the attempt lost its claim:
+ * canceled for an erasure, expired, or refused or suppressed in a later attempt. Whatever ended it kept back further
+ * copies, but the recipient may have this one. If that one bounced or was complained of, the status says so.
+ */
+function send(state: Email, attempt: number): Email {
+  const settled = settle(state, attempt);
+  const { status, reason } = state.report ?? { status: "sent", reason: null };
+  const isKnown = isTerminal(state.status) && !ENDED_OTHERWISE.has(state.status);
+  return isKnown || status === state.status ? settled : { ...settled, status, reason, claim: null };
 }
 
 /** What an event says about an end: which attempt it settles, and why. */
@@ -181,7 +202,7 @@ const SUPERSEDED_BY: Readonly<Record<FeedbackKind, ReadonlySet<EmailStatus>>> = 
 };
 
 /** How a message can end although an earlier attempt, whose outcome nobody knows, may have delivered it. */
-const ENDED_OTHERWISE: ReadonlySet<EmailStatus> = new Set(["bounced", "failed", "canceled"]);
+const ENDED_OTHERWISE: ReadonlySet<EmailStatus> = new Set(["bounced", "failed", "suppressed", "canceled"]);
 
 /** Whether feedback changes a message's status. Only a message that a relay may have can get feedback. */
 function changesStatus({ status, ambiguous }: Email, kind: FeedbackKind): boolean {
@@ -205,8 +226,9 @@ export function isNews(email: Email, reported: ReportedFeedback): boolean {
  */
 function applyFeedback(state: Email, reported: ReportedFeedback): Email {
   const { kind } = reported;
-  const noted = { ...state, feedback: [...state.feedback, feedbackKey(reported)] };
   const reason = kind === "bounced" ? reported.reason : null;
+  const report = state.report ?? (kind === "delivered" ? null : { status: kind, reason });
+  const noted = { ...state, feedback: [...state.feedback, feedbackKey(reported)], report };
   return changesStatus(state, kind) ? { ...noted, status: kind, reason, claim: null } : noted;
 }
 
@@ -260,7 +282,7 @@ function evolveExisting(
       return { ...state, scheduledAt, nextAttemptAt: scheduledAt };
     }
     case "EmailSent":
-      return end(state, "sent", { attempt: event.data.attempt });
+      return send(state, event.data.attempt);
     case "EmailDeferred":
       return defer(state, event.data);
     case "EmailDelivered":

@@ -127,7 +127,9 @@ export const emailOperations = operationsOf("Emails", {
   },
   cancelEmail: {
     summary: "Cancel an email that waits",
-    description: "A message that is already canceled is answered as it is.",
+    description:
+      "A message that is already canceled is answered as it is. One that the relay may have, because the outcome of an " +
+      "attempt is not known (`ambiguous` in its timeline), cannot be canceled.",
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_CANCELABLE"),
   },
   eraseEmailContent: {

@@ -47,6 +47,14 @@ const relayAnswer = {
   ),
 };
 
+const superseded = Type.Optional(
+  Type.Boolean({
+    description:
+      "True for a late outcome that did not decide the message's status, because it had ended or the lease of the " +
+      "attempt had expired: there is no webhook event for it. Otherwise absent.",
+  }),
+);
+
 const erasure = {
   reason: FreeText("`requested`, `retention`, or `person` with the request's `erasure_id`."),
   erasure_id: Type.Optional(Uuid),
@@ -70,6 +78,7 @@ const ENTRIES = {
     relay,
     reply: FreeText("What the relay said; only its codes once the content is erased."),
     relay_id: Type.Optional(RelayId),
+    superseded,
   }),
   EmailDeferred: entry("deferred", {
     attempt,
@@ -81,12 +90,13 @@ const ENTRIES = {
     }),
     next_attempt_at: DateTime,
     ...relayAnswer,
+    superseded,
   }),
   EmailDelivered: entry("delivered", { attempt, source: FeedbackSource }),
-  EmailBounced: entry("bounced", { attempt, reason, source: BounceSource, ...relayAnswer }),
+  EmailBounced: entry("bounced", { attempt, reason, source: BounceSource, ...relayAnswer, superseded }),
   EmailComplained: entry("complained", { attempt, feedback_type: FeedbackType, source: FeedbackSource }),
   // A message that expired may never have been attempted.
-  EmailFailed: entry("failed", { attempt: Count(), reason, ...relayAnswer }),
+  EmailFailed: entry("failed", { attempt: Count(), reason, ...relayAnswer, superseded }),
   EmailCanceled: entry("canceled", {}),
   EmailAttachmentsExpired: entry("attachments_expired", {}),
   EmailContentErasureRequested: entry("content_erasure_requested", erasure),

@@ -127,6 +127,7 @@ function acceptedEmails(options: EmailsOptions) {
     cancelEmail: async ({ params, request }) => {
       const id = await reachable(deps, request, params.id);
       const outcome = found(await cancelEmail(deps, id, commandContextOf(request, deps)));
+      if (outcome === "deliveryUnknown") throw new Problem("EMAIL_NOT_CANCELABLE", { detail: MAY_BE_SENT });
       if (outcome === "notCancelable")
         throw tooLateToBe("canceled", await existing(deps, request, params.id));
       return now(request, params.id);
@@ -142,6 +143,10 @@ function acceptedEmails(options: EmailsOptions) {
 }
 
 const TOO_LATE_TO_BE = { canceled: "EMAIL_NOT_CANCELABLE", rescheduled: "EMAIL_NOT_SCHEDULED" } as const;
+
+const MAY_BE_SENT =
+  "The relay may have the message already: the outcome of an attempt is not known. Erasing its content stops further " +
+  "attempts";
 
 function tooLateToBe(changed: keyof typeof TOO_LATE_TO_BE, { email }: EmailView): Problem {
   const detail = `The message can no longer be ${changed}: it is ${email.status}`;

@@ -41,7 +41,10 @@ const TABLE = {
   INTERNAL_ERROR: { status: 500, title: "The operation could not be completed" },
   NOT_FOUND: { status: 404, title: "There is no such resource in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This path does not take this method" },
-  EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
+  EMAIL_NOT_CANCELABLE: {
+    status: 409,
+    title: "The message is being delivered, may have been sent, or has ended",
+  },
   EMAIL_NOT_SCHEDULED: { status: 409, title: "The message is not scheduled, or its delivery has begun" },
   WEBHOOK_DISABLED: {
     status: 409,

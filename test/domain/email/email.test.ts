@@ -94,6 +94,14 @@ describe("cancel", () => {
       .again("alreadyCanceled");
   });
 
+  test("refuses a message that the relay may have, also after an attempt that surely delivered nothing", () => {
+    const unknown = [...queued, started(1), leaseExpired(1)];
+    for (const past of [unknown, [...unknown, started(2), deferred(2)]])
+      given(...past)
+        .when(cancel)
+        .then("deliveryUnknown");
+  });
+
   test("refuses a message that is being sent, has ended, or does not exist", () => {
     given(...queued, started(1))
       .when(cancel)
@@ -285,7 +293,6 @@ describe("recordOutcome", () => {
     const histories: readonly (readonly EmailEvent[])[] = [
       [...queued, started(1), leaseExpired(1)],
       [...queued, started(1), leaseExpired(1), started(2)],
-      [...queued, started(1), leaseExpired(1), started(2), sent(2)],
       [...queued, started(1), leaseExpired(1), canceled],
       [...queued, started(1), leaseExpired(1), expired(1)],
     ];
@@ -294,6 +301,59 @@ describe("recordOutcome", () => {
         .when(record(sentResult))
         .then("recorded", sent(1))
         .again("alreadyRecorded");
+  });
+
+  test("that a relay took the message is what counts, however it has ended meanwhile", () => {
+    const unknown = [...queued, started(1), leaseExpired(1)];
+    const failed: EmailEvent = { type: "EmailFailed", data: { attempt: 2, reason: "relay_refused" } };
+    const suppressed: EmailEvent = {
+      type: "EmailSuppressed",
+      data: { attempt: 2, reason: "suppressed_since" },
+    };
+    for (const ending of [
+      [canceled],
+      [expired(1)],
+      [started(2), bounced(2)],
+      [started(2), failed],
+      [started(2), suppressed],
+    ])
+      expect(foldOf(emailAggregate, [...unknown, ...ending, sent(1)])).toMatchObject({
+        status: "sent",
+        reason: null,
+        claim: null,
+      });
+  });
+
+  test("an outcome that does not decide the status is marked", () => {
+    const unknown = [...queued, started(1), leaseExpired(1)];
+    const takenOver = [...unknown, started(2)];
+    const refused: RecordedAttemptResult = { kind: "bounced", reason: "recipient_refused", suppress: false };
+    const outOfTime: RecordedAttemptResult = {
+      kind: "deferred",
+      reason: "out_of_time",
+      attemptBurnt: false,
+      ambiguous: false,
+      relayFault: false,
+    };
+    const marked = (event: EmailEvent) =>
+      ({ ...event, data: { ...event.data, superseded: true } }) as EmailEvent;
+    const nextAttemptAt = rfc3339(NOW + 30 * SECOND_MS);
+    const late = marked(deferred(1, { reason: "out_of_time", attemptBurnt: false, nextAttemptAt }));
+    for (const past of [unknown, [...unknown, canceled], takenOver, [...takenOver, sent(2)]])
+      given(...past)
+        .when(record(outOfTime))
+        .then("recorded", late)
+        .again("alreadyRecorded");
+    given(...takenOver, sent(2))
+      .when(record(refused))
+      .then("recorded", marked({ type: "EmailBounced", data: { attempt: 1, reason: "recipient_refused" } }));
+    given(...takenOver, sent(2))
+      .when(record(sentResult))
+      .then("recorded", marked(sent(1)))
+      .again("alreadyRecorded");
+    given(...takenOver)
+      .when(record(refused))
+      .then("recorded", { type: "EmailBounced", data: { attempt: 1, reason: "recipient_refused" } });
   });
 
   test("a late 250 ends a message that another worker has taken over; that worker's outcome changes nothing", () => {

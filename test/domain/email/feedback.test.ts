@@ -112,6 +112,7 @@ describe("feedback on a message that ended otherwise, although an attempt may ha
   const endings: readonly EmailEvent[] = [
     { type: "EmailCanceled", data: {} },
     { type: "EmailFailed", data: { attempt: 1, reason: "expired" } },
+    { type: "EmailSuppressed", data: { attempt: 2, reason: "suppressed_since" } },
     { ...refused, data: { ...refused.data, attempt: 2 } } as EmailEvent,
   ];
 
@@ -128,7 +129,29 @@ describe("feedback on a message that ended otherwise, although an attempt may ha
         .then("superseded");
       const state = [...past, bouncedEvent, complainedEvent].reduce(emailDecider.evolve, null as EmailState);
       const before = past.reduce(emailDecider.evolve, null as EmailState);
-      expect(state).toEqual({ ...(before as Email), feedback: ["bounced mailbox_full", "complained"] });
+      expect(state).toEqual({
+        ...(before as Email),
+        feedback: ["bounced mailbox_full", "complained"],
+        report: { status: "bounced", reason: "mailbox_full" },
+      });
+    }
+  });
+
+  test("becomes the status once the attempt turns out to have delivered it", () => {
+    for (const ending of endings) {
+      const past = [...accepted, claimed, deferred(true), ending];
+      const status = (...events: EmailEvent[]) =>
+        [...past, ...events].reduce(emailDecider.evolve, null as EmailState);
+      expect(status(bouncedEvent, sent)).toMatchObject({ status: "bounced" });
+      expect(status(complainedEvent, bouncedEvent, sent)).toMatchObject({
+        status: "complained",
+        reason: null,
+      });
+      expect(status(sent, deliveredEvent)).toMatchObject({ status: "delivered" });
+      given(...past, sent)
+        .when(give(BOUNCED))
+        .then("recorded", bouncedEvent)
+        .again("superseded");
     }
   });
 
@@ -173,7 +196,7 @@ describe("feedback before the outcome of the attempt is known", () => {
     const past = [...accepted, claimed, bouncedEvent] as const;
     given(...past)
       .when((state) => recordOutcome(state, 1, { kind: "sent", codes: "250" }, context))
-      .then("recorded", sent)
+      .then("recorded", { ...sent, data: { ...sent.data, superseded: true } } as EmailEvent)
       .again("alreadyRecorded");
     given(...past)
       .when((state) => expireLease(state, 1, policy, input))

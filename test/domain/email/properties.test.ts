@@ -47,13 +47,30 @@ const concernsAttempt = (step: AppliedStep) => isOutcome(step) || step.step.acti
 const facts = { reply: "250 ok", transport: "smtp" };
 
 describe("whatever several workers do and however late (properties):", () => {
-  test("a message ends at most once, and its end never changes", () => {
+  test("a message ends at most once, and only that a relay took it after all changes its end", () => {
     forEveryHistory(({ steps }) => {
-      for (const { before, after } of steps) {
-        if (before === null || after === null) throw new Error("the accepted message has no state");
-        if (!isTerminal(before.status)) continue;
-        expect(after.status).toBe(before.status);
-        expect(after.claim).toBeNull();
+      for (const { before, after, events } of steps) {
+        if (!isTerminal(before?.status ?? "queued")) continue;
+        const isSent = events.some(({ type }) => type === "EmailSent");
+        expect(after).toMatchObject({ status: isSent ? "sent" : before?.status, claim: null });
+      }
+    });
+  });
+
+  test("an outcome is marked as superseded exactly if it does not set the message's status", () => {
+    const sets = {
+      EmailSent: "sent",
+      EmailBounced: "bounced",
+      EmailFailed: "failed",
+      EmailDeferred: "deferred",
+    };
+    forEveryHistory(({ steps }) => {
+      for (const { before, events } of steps.filter(isOutcome)) {
+        const [event] = events;
+        if (event === undefined) continue;
+        const status = sets[event.type as keyof typeof sets];
+        const isSet = before?.status !== status && emailDecider.evolve(before, event)?.status === status;
+        expect("superseded" in event.data).toBe(!isSet);
       }
     });
   });

@@ -39,6 +39,7 @@ const UNREPORTED_DEFERRALS: ReadonlySet<string> = new Set([
   "sender_unavailable",
   "store_unavailable",
 ]);
+const OUTCOMES: ReadonlySet<string> = new Set(["EmailSent", "EmailDeferred", "EmailBounced", "EmailFailed"]);
 const TYPES = [
   ...[...emailCodec.types, ...suppressionCodec.types].filter((type) => WEBHOOK_TYPES.has(type)),
   ...webhookCodec.types,
@@ -107,9 +108,11 @@ export class WebhookLog {
   }
 
   private expectDeliveries(workspaceId: string, recorded: RecordedEvent): void {
-    if (recorded.type === "EmailDeferred") {
+    if (OUTCOMES.has(recorded.type)) {
       const { type, data } = emailCodec.decode(recorded);
       if (type === "EmailDeferred" && UNREPORTED_DEFERRALS.has(data.reason)) return;
+      // Late, and it did not decide the message's status.
+      if ("superseded" in data) return;
     }
     this.events += 1;
     const webhookType = WEBHOOK_TYPES.get(recorded.type) ?? "";

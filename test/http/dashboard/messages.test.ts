@@ -175,6 +175,35 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(html).not.toContain("What became of it");
   });
 
+  test("that the relay may have cannot be canceled; an outcome that came too late to matter says so", async () => {
+    const at = new Date(Date.now() + 49 * 3_600_000).toISOString();
+    const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));
+    const claim = { worker: "w", leaseMs: 60_000, transport: "smtp" };
+    const deferred = { attempt: 1, attemptBurnt: true, nextAttemptAt: at };
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: { attempt: 1, ...claim } },
+      { type: "EmailDeferred", data: { ...deferred, ambiguous: true, reason: "lease_expired" } },
+    );
+    const page = `/messages/${json.id}`;
+    expect((await visitor.get(page)).html).not.toContain(`${page}/cancel`);
+    expect((await visitor.get(`${page}/erase`)).html).toContain("The relay may have it: it is canceled");
+    expect((await visitor.post(`${page}/cancel`)).status).toBe(303);
+    expect((await visitor.get(page)).html).not.toContain("<strong>Canceled</strong>");
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: { attempt: 2, ...claim } },
+      { type: "EmailSent", data: { attempt: 2, transport: "smtp", reply: "250 ok" } },
+      {
+        type: "EmailDeferred",
+        data: { ...deferred, ambiguous: false, reason: "out_of_time", superseded: true },
+      },
+    );
+    const { html } = await visitor.get(page);
+    expect(html).toContain("Attempt 1 ended");
+    expect(html).toContain("This came late, and did not change what became of the message.");
+  });
+
   test("that wait for another attempt show what the relay said", async () => {
     const at = new Date(Date.now() + 49 * 3_600_000).toISOString();
     const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));

@@ -51,6 +51,16 @@ const deferred: EmailEvent = {
     reply: "450 later",
   },
 };
+const deliveryUnknown: EmailEvent = {
+  type: "EmailDeferred",
+  data: {
+    attempt: 1,
+    reason: "lease_expired",
+    attemptBurnt: true,
+    ambiguous: true,
+    nextAttemptAt: NEXT_ATTEMPT_AT,
+  },
+};
 
 interface Listed {
   readonly id: string;
@@ -593,6 +603,41 @@ describe.each(await testStores())("reading on $name", (store) => {
         expect((await get(id)).text).toBe(before.text);
       });
     }
+
+    test("a message that the relay may have is EMAIL_NOT_CANCELABLE, and says so", async () => {
+      const id = await accept();
+      await service.addEmailEvents(id, started, deliveryUnknown);
+      const before = await get(id);
+      const refused = await cancel(id);
+      expectProblem(refused, 409, "EMAIL_NOT_CANCELABLE");
+      expect(refused.json.detail).toStartWith("The relay may have the message already");
+      expect((await get(id)).text).toBe(before.text);
+    });
+
+    test("a message for its erasure does not hide that the relay took it: it is sent, in lists too", async () => {
+      const own = await service.tenant();
+      const id = await accept({}, own);
+      await service.addEmailEvents(id, started, deliveryUnknown);
+      const erased = await own.call("DELETE", `${PATH}/${id}/content`);
+      expect(erased.json).toMatchObject({ status: "canceled", content_erased: true });
+      await service.addEmailEvents(id, sent);
+      const { json } = await get(id, own);
+      expect(json).toMatchObject({ status: "sent", reason: null, content_erased: true });
+      expect(json.timeline.slice(1).map(({ type }: { type: string }) => type)).toEqual([
+        "delivery_started",
+        "deferred",
+        "canceled",
+        "content_erased",
+        "sent",
+      ]);
+      await until(
+        async () => (await idsOf(own, { status: "sent" })).includes(id),
+        "it in the list of those sent",
+      );
+      expect(await idsOf(own, { status: "canceled" })).toEqual([]);
+      const { json: usage } = await own.call("GET", "/api/v1/usage");
+      expect(usage.data).toMatchObject([{ accepted: 1, canceled: 1, sent: 1 }]);
+    });
 
     test("another workspace's message is NOT_FOUND, and leaves it as it is", async () => {
       const id = await accept();

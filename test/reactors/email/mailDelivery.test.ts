@@ -482,12 +482,25 @@ describe("after a crash", () => {
     expect(await world.state(id)).toMatchObject({ status: "sent", attempts: 2, settledAttempts: [1] });
   });
 
-  test("an outcome that comes after the end is recorded and changes nothing", async () => {
+  test("an outcome that comes after another end is recorded, and that the relay took the message is what counts", async () => {
     const { id, slow } = await startAttemptAndExpireLease();
     await appendForeign(world, id, { type: "EmailFailed", data: { attempt: 1, reason: "expired" } });
     slow.resolve(ACCEPTED);
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailFailed", "EmailSent");
-    expect((await world.state(id)).status).toBe("failed");
+    expect(await world.state(id)).toMatchObject({ status: "sent", reason: null });
+    expect((await lastEvent(id)).data).not.toHaveProperty("superseded");
+  });
+
+  test("an outcome that comes after the end and decides nothing says so in the log", async () => {
+    const { id, slow } = await startAttemptAndExpireLease();
+    const [claimed, deferred] = ["EmailDeliveryStarted", "EmailDeferred"] as const;
+    const facts = { attempt: 2, transport: "smtp" };
+    await appendForeign(world, id, { type: claimed, data: { ...facts, worker: "other", leaseMs: LEASE_MS } });
+    await appendForeign(world, id, { type: "EmailSent", data: { ...facts, reply: "250 ok" } });
+    slow.resolve({ kind: "outOfTime" });
+    await world.untilEvents(id, claimed, deferred, claimed, "EmailSent", deferred);
+    expect((await lastEvent(id)).data).toMatchObject({ attempt: 1, reason: "out_of_time", superseded: true });
+    expect((await world.state(id)).status).toBe("sent");
   });
 });
 

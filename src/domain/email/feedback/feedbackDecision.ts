@@ -44,8 +44,8 @@ function feedbackEvent({ attempts: attempt }: Email, feedback: Feedback, source:
 
 /**
  * Records feedback on a message. A claimed message, or a deferred one whose delivery is unknown, ends with it: the relay
- * had it after all. One that ended as bounced, failed or canceled although the relay may have it keeps its status. A
- * repeat gives no events.
+ * had it after all. One that ended otherwise although the relay may have it keeps its status. A repeat gives no
+ * events.
  */
 export function recordFeedback(
   state: EmailState,

@@ -128,18 +128,23 @@ function askCancel(context: PageContext, view: EmailView): Page {
   });
 }
 
+const CANCEL_NOTICES = {
+  canceled: "The message was canceled.",
+  alreadyCanceled: "The message was canceled.",
+  notCancelable: "It could not be canceled: a worker has taken it, or it has ended.",
+  deliveryUnknown:
+    "It could not be canceled: the relay may have it. Erasing its content stops further attempts.",
+} as const;
+
 async function doCancel({ deps }: Options, context: PageContext): Promise<Response> {
   const { id } = await reachable({ deps }, context);
   const outcome = found(await cancelEmail(deps, id, context.commandContext()));
-  const notice =
-    outcome === "notCancelable"
-      ? "It could not be canceled: a worker has taken it, or it has ended."
-      : "The message was canceled.";
-  return context.seeOther(`/messages/${id}`, notice);
+  return context.seeOther(`/messages/${id}`, CANCEL_NOTICES[outcome]);
 }
 
 function askErase(context: PageContext, view: EmailView): Page {
-  const willBeCanceled = isWaiting(view.email.status);
+  const { status, ambiguous } = view.email;
+  const soFar = ambiguous ? "The relay may have it" : "It has not been sent yet";
   return confirmationPage(context, {
     title: "Erase content",
     question: "Erase the content of this message?",
@@ -150,8 +155,8 @@ function askErase(context: PageContext, view: EmailView): Page {
       <p>
         Addresses, subject, bodies, variables, metadata, files and the relay's words are gone for good, here
         and in every read model. What stays is that a message was accepted and what became of it.
-        {willBeCanceled ? " It has not been sent yet: it is canceled for that." : ""} Backups made before
-        still hold it.
+        {isWaiting(status) ? ` ${soFar}: it is canceled, so no further attempt is made.` : ""} Backups made
+        before still hold it.
       </p>
     ),
   });

@@ -110,7 +110,9 @@ const Actions: FC<EmailPageProps> = ({ context, view: { id, email, content } }) 
       {email.status === "scheduled" ? (
         <LinkButton href={`${at}/reschedule`} label="Reschedule…" asks />
       ) : null}
-      {isWaiting(email.status) ? <LinkButton href={`${at}/cancel`} label="Cancel…" asks /> : null}
+      {isWaiting(email.status) && !email.ambiguous ? (
+        <LinkButton href={`${at}/cancel`} label="Cancel…" asks />
+      ) : null}
       {email.contentErased ? null : (
         <LinkButton href={`${at}/erase`} label="Erase content…" kind="danger" asks />
       )}

@@ -8,7 +8,7 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
 import type { EmailEvent } from "../../../domain/email/events.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/feedbackDecision.ts";
-import { isDelay, isPublished } from "../../../domain/webhookEventTypes.ts";
+import { reachesEndpoints } from "../../../domain/webhookEventTypes.ts";
 import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
@@ -78,15 +78,10 @@ export async function timelineOf(
 ): Promise<readonly TimelineEntry[]> {
   const names = hasKeyNames ? await keyNames(deps, events) : new Map();
   const own = events.map((event) => ({ ...entryOf(event), actor: actorText(event.actor, names) }));
-  const eventIds = events.filter(({ event }) => isDelivered(event)).map(({ id }) => id);
+  const eventIds = events.filter(({ event }) => reachesEndpoints(event)).map(({ id }) => id);
   const webhookCalls =
     deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
   return [...own, ...webhookCalls].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
-}
-
-/** Whether endpoints receive this event. Of deferrals, only real delays are published. */
-function isDelivered(event: EmailEvent): boolean {
-  return isPublished(event) && (event.type !== "EmailDeferred" || isDelay(event.data.reason));
 }
 
 /** The names of the keys among the actors, by id. */
@@ -181,9 +176,19 @@ interface EntryText {
   readonly tone?: Tone;
 }
 
+const CAME_LATE = "This came late, and did not change what became of the message.";
+
 function entryOf({ at, event }: HistoryEvent): Omit<TimelineEntry, "actor"> {
   const { title, lines = [], said = "", tone = "quiet" } = entryTextOf(event);
-  return { at, title, lines, said: said === "" ? null : said, tone, event };
+  const isSuperseded = "superseded" in event.data && event.data.superseded === true;
+  return {
+    at,
+    title,
+    lines: isSuperseded ? [...lines, CAME_LATE] : lines,
+    said: said === "" ? null : said,
+    tone,
+    event,
+  };
 }
 
 /** Only people and programs are named; workers and the service just do their job. */
@@ -313,7 +318,8 @@ function sentText({
 }
 
 function deferralText(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data"]): EntryText {
-  const { reason, ambiguous, attemptBurnt, nextAttemptAt, reply, attempt } = data;
+  const { reason, ambiguous, attemptBurnt, nextAttemptAt, reply, attempt, superseded } = data;
+  if (superseded) return { title: `Attempt ${attempt} ended`, lines: [reasonText(reason)], said: reply };
   const lines = [
     reasonText(reason),
     ...(ambiguous
