@@ -49,6 +49,7 @@ import {
   play,
   stepsArbitrary,
   withFeedback,
+  withLateSent,
 } from "../support/emailHistories.ts";
 import { emptyReadModel } from "../support/emptyReadModel.ts";
 
@@ -135,7 +136,7 @@ const messagesArbitrary: fc.Arbitrary<readonly EmailWithHistory[]> = fc
   .map((messages) =>
     messages.map(([id, options, steps, policy, later]) => {
       const history = play(options.as === "suppressed" ? [] : steps, policy, options);
-      return { id, options, history: withFeedback(history, later) };
+      return { id, options, history: withLateSent(withFeedback(history, later), policy) };
     }),
   );
 
@@ -159,7 +160,9 @@ interface Expected {
   readonly revision: number;
 }
 
-function reasonOf(event: EmailEvent): string | null {
+/** The reason that an event gives the status; that a relay took a message may bring out an earlier report. */
+function reasonOf(event: EmailEvent, after: EmailState): string | null {
+  if (event.type === "EmailSent") return after?.report?.reason ?? null;
   return "reason" in event.data ? event.data.reason : null;
 }
 
@@ -191,7 +194,7 @@ function moved({ before, after, event, expected, at, revision }: Transition): Om
   return {
     updatedAt: isMoved ? at : expected.updatedAt,
     // While an attempt is in flight, the previous one's reason stands.
-    reason: isMoved && after?.status !== "sending" ? reasonOf(event) : expected.reason,
+    reason: isMoved && after?.status !== "sending" ? reasonOf(event, after) : expected.reason,
     revision: isMoved || isResumed ? revision : expected.revision,
   };
 }

@@ -306,3 +306,14 @@ export function withFeedback(history: History, feedback: readonly Feedback[]): H
   }
   return { ...history, events, state, now };
 }
+
+/** The history, and one second later the outcome of its first attempt if it is not in the log yet: a relay took it. */
+export function withLateSent(history: History, policy: DeliveryPolicy): History {
+  if ((history.state?.attempts ?? 0) === 0) return history;
+  const now = history.now + SECOND_MS;
+  const context = { policy, input: { now, random: 0, pausedMs: 0 }, transport: "smtp" };
+  const { events } = recordOutcome(history.state, 1, { kind: "sent", codes: "250" }, context);
+  const recorded = events.map((event) => ({ at: now, event }));
+  const state = events.reduce(emailDecider.evolve, history.state);
+  return { ...history, events: [...history.events, ...recorded], state, now };
+}
