@@ -37,12 +37,18 @@ export interface ContentWriter {
 
 /**
  * Keeps bytes that are too large for an event. Nothing is shared between owners. Throws {@link
- * ContentStoreError} when the store fails, and a plain error on malformed ids. Every adapter passes the same suite,
+ * ContentStoreError} when the store fails, and a plain error on malformed ids. A store that is not in its place (a
+ * directory that is not mounted, say) has failed: nothing is missing from it. Every adapter passes the same suite,
  * `test/contract/contentStore.ts`.
  */
 export interface ContentStore {
-  /** Identifies this store for the life of the log, so that a wrong directory or bucket is noticed. */
-  identity(): Promise<string>;
+  /** Creates the store unless it exists, and returns its identity. No other call creates one. */
+  create(): Promise<string>;
+  /**
+   * Identifies this store for the life of the log, so that a wrong directory or bucket is noticed. Null if no store is
+   * there. Throws if another one is there than the first time.
+   */
+  identity(): Promise<string | null>;
   /** The log that this content belongs to; null while no log has claimed it. */
   claimedBy(): Promise<string | null>;
   /** Claims this store for a log, once and for good. Returns the log that claimed it first. */
@@ -82,6 +88,25 @@ export class ContentStoreError extends StoreError {
 export class DamagedContentError extends ContentStoreError {
   constructor(sha256: string) {
     super(`content ${sha256} is damaged: its digest is another one`);
+  }
+}
+
+/** Notices that another content store, or none, is where one was found before. */
+export class KnownIdentity {
+  private known: string | null = null;
+
+  /** Returns what was `found`. Throws {@link ContentStoreError} if that is another identity than before. */
+  same<Found extends string | null>(found: Found): Found {
+    if (found === null) return found;
+    this.known ??= found;
+    if (found === this.known) return found;
+    throw new ContentStoreError("another content store is in the place of this one");
+  }
+
+  /** Throws {@link ContentStoreError} unless the `found` identity is there, and the same as before. */
+  requireSame(found: string | null): void {
+    if (this.same(found) !== null) return;
+    throw new ContentStoreError("the content store is not in its place: its `identity` is missing");
   }
 }
 

@@ -32,7 +32,7 @@ import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { readModelDirectory } from "./config/storeConfig.ts";
-import { contentLog } from "./logLines/contentLogLines.ts";
+import { contentLog, lostContentLog } from "./logLines/contentLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { ERASURE_INTERRUPTED } from "./status/checks/erasureChecks.ts";
@@ -217,6 +217,7 @@ function mailDelivery(
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
     random: Math.random,
     onTrouble: workerErrorLog({ logger, text: "delivery was interrupted", idField: "emailId" }),
+    onContentLost: lostContentLog(logger),
   });
 }
 

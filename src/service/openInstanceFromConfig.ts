@@ -2,17 +2,20 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { readOrCreate } from "../adapters/directory/durableFile.ts";
+import { instanceAggregate } from "../commands/aggregateDefinitions.ts";
 import { bindContentStore, requireUnboundContentStore } from "../commands/instance/bindContentStore.ts";
 import { type OpenInstance, openInstance } from "../commands/instance/openInstance.ts";
 import { requireLogFormat } from "../commands/instance/requireLogFormat.ts";
+import { load } from "../commands/transact.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
+import { invariant } from "../kernel/assert.ts";
 import { FOLDER_MODE } from "../kernel/fileModes.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { parseMasterKey } from "./config/masterKeyConfig.ts";
-import { contentError, fileError, storeError } from "./startupErrors.ts";
+import { contentError, fileError, lostContentError, storeError } from "./startupErrors.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 
 /** What a log is opened for. */
@@ -29,22 +32,31 @@ export async function openInstanceFromConfig(
   { readOnly = false }: OpenLogOptions = {},
 ): Promise<OpenInstance> {
   // Try both, because a server may let a user read one and not the other.
-  await Promise.all([store.lastRevision(INSTANCE_STREAM), store.head()]).catch((error: unknown) => {
-    throw storeError(config, error);
-  });
-  const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
-  // Try both, because either can be unavailable by itself.
-  const [contentStoreId] = await Promise.all([content.identity(), content.claimedBy()]).catch(
+  const [revision] = await Promise.all([store.lastRevision(INSTANCE_STREAM), store.head()]).catch(
     (error: unknown) => {
-      throw contentError(config, error);
+      throw storeError(config, error);
     },
   );
+  const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
+  // Only a new log creates its content store. Beside a log that has one, an empty one would hide that it is lost.
+  const identify = revision === null ? content.create : content.identity;
+  // Try both, because either can be unavailable by itself.
+  const [contentStoreId] = await Promise.all([identify(), content.claimedBy()]).catch((error: unknown) => {
+    throw contentError(config, error);
+  });
+  if (contentStoreId === null) throw await lostContent(config, store);
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
   await requireUnboundContentStore(store, content);
   const opened = await openInstance(store, claims, systemCommandContext("system"));
   await bindContentStore(content, opened.logId);
   if (!readOnly) await requireLogFormat(store, opened.format, systemCommandContext("system"));
   return opened;
+}
+
+async function lostContent({ content }: Config, store: EventStore): Promise<Error> {
+  const { state } = await load(store, instanceAggregate);
+  invariant(state, "the instance stream begins with InstanceCreated");
+  return lostContentError(content, state.contentStoreId);
 }
 
 /** The embedded store's own master key, created at the first start in a file that only its owner can read. */

@@ -8,6 +8,7 @@ import { StoreError } from "../ports/eventStore.ts";
 import { accessFault } from "./accessFault.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
+import type { ContentLocation } from "./config/contentStoreConfig.ts";
 import { isDiskFull, MAKE_ROOM } from "./status/diskFull.ts";
 
 /** The fault in a few words: what the operating system's code means, else what the error says. */
@@ -179,5 +180,20 @@ export function contentError({ content }: Pick<Config, "content">, error: unknow
       const text = `CONTENT_URL ${content.url} cannot be used: ${faultOf(fault)}. ${remedy}`;
       return new StoreError(error.failure, text, { cause: error });
     }
+  }
+}
+
+/** Why a log does not open whose content store, with this id, is not where CONTENT_URL says. */
+export function lostContentError(content: ContentLocation, contentStoreId: string): ConfigError {
+  const rest = `If it is lost, docs/operations.md says how to go on without it; its identity is ${contentStoreId}`;
+  switch (content.kind) {
+    case "directory":
+      return new ConfigError([
+        `the content directory ${content.directory} is missing or empty (it has no file \`identity\`): put it back, set CONTENT_URL to where it is, or copy \`content\` of the newest backup there. ${rest}`,
+      ]);
+    case "s3":
+      return new ConfigError([
+        `there is no content at CONTENT_URL ${content.url} (no object \`identity\`): set CONTENT_URL to where it is, or bring it back. ${rest}`,
+      ]);
   }
 }

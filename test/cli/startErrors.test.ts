@@ -250,6 +250,30 @@ describe("a service that cannot start", () => {
   });
 
   test(
+    "because its log's content directory is lost makes none, and says how to bring it back or to go on without it",
+    async () => {
+      const dataDir = join(directory, "without-content");
+      const content = join(dataDir, "content");
+      expect((await runCommand(["workspace", "create", "Acme"], dataDir)).exitCode).toBe(0);
+      await rm(content, { recursive: true });
+      const { exitCode, err } = await runCommand(["serve"], dataDir, { PORT: "0", HOST: "127.0.0.1" });
+      expect(exitCode).toBe(2);
+      expect(err).toContain(`${content} is missing or empty`);
+      expect(err).toContain("copy `content` of the newest backup there");
+      expect(existsSync(content)).toBe(false);
+      const { out } = await runCommand(["doctor"], dataDir);
+      expect(out).toMatch(/^failed {3}log: .*is missing or empty/m);
+      expect(out).not.toContain("MASTER_KEY");
+      expect(existsSync(content)).toBe(false);
+      const [, identity = ""] = /identity is (\S+)/.exec(err) ?? [];
+      await mkdir(content);
+      await writeFile(join(content, "identity"), `${identity}\n`);
+      expect((await runCommand(["workspace", "list"], dataDir)).exitCode).toBe(0);
+    },
+    START_MS,
+  );
+
+  test(
     "because its PORT is taken has made nothing",
     async () => {
       const otherApp = await startTestApp();

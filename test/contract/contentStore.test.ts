@@ -1,7 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { link, mkdir, mkdtemp, readdir, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
+import {
+  cp,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
 import { s3ContentStore } from "../../src/adapters/s3/s3ContentStore.ts";
 import { filePath, folderPath, temporaryName } from "../../src/kernel/contentPath.ts";
@@ -15,6 +27,9 @@ import { contentStoreContract } from "./contentStore.ts";
 
 const MARKS: ReadonlySet<string> = new Set(["identity", "log"]);
 const MINUTE_MS = 60_000;
+/** The calls that look whether there is a store at all, or make one. */
+const FIND_NO_STORE: ReadonlySet<string> = new Set(["create", "identity", "claimedBy"]);
+const NONE = "0".repeat(64);
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
 function newFolder(): ContentFolder {
@@ -44,6 +59,7 @@ function callsOf(store: ContentStore): Readonly<Record<string, () => Promise<unk
   const folder = newFolder();
   const sha256 = sha256Of(bytesOf("x"));
   return {
+    create: () => store.create(),
     identity: () => store.identity(),
     claimedBy: () => store.claimedBy(),
     claim: () => store.claim(crypto.randomUUID()),
@@ -68,6 +84,17 @@ async function findFolder(
   return undefined;
 }
 
+/** Renames a directory, and leaves nothing or an empty one; returns what undoes that. */
+async function takeAway(directory: string, left: "nothing" | "empty"): Promise<() => Promise<void>> {
+  const away = `${directory}.away`;
+  await rename(directory, away);
+  if (left === "empty") await mkdir(directory);
+  return async () => {
+    if (left === "empty") await rm(directory, { recursive: true });
+    await rename(away, directory);
+  };
+}
+
 describe("a directory keeps the content store's contract", () => {
   contentStoreContract(async () => {
     const base = await mkdtemp(join(tmpdir(), "postledger-test-content-"));
@@ -89,6 +116,7 @@ describe("a directory keeps the content store's contract", () => {
         return sizes.reduce((sum, { size }) => sum + size, 0);
       },
       damage: (path, bytes) => writeFile(join(root, path), bytes),
+      takeAway: (left) => takeAway(root, left),
       clockStepMs: 10,
       isStreaming: true,
       close: () => rm(base, { recursive: true }),
@@ -112,6 +140,15 @@ describe("S3 keeps the content store's contract", () => {
       },
       bytes: () => server.bytes(),
       damage: (path, bytes) => writeFile(server.pathOf(`mail/${path}`), bytes),
+      async takeAway(left) {
+        const bringBack = await takeAway(dirname(dirname(server.pathOf("mail/identity"))), left);
+        // It remembers which names were taken, those of the bucket that is away included.
+        server.isConditional = false;
+        return async () => {
+          await bringBack();
+          server.isConditional = true;
+        };
+      },
       clockStepMs: 1_000,
       isStreaming: true,
       close: () => server.stop(),
@@ -130,6 +167,7 @@ describe("the store in memory that tests use keeps the content store's contract"
       files: async () => [...kept.keys()],
       bytes: async () => [...kept.values()].reduce((sum, { bytes }) => sum + bytes.byteLength, 0),
       damage: async (path, bytes) => void kept.set(path, { bytes, modifiedAt: Date.now() }),
+      takeAway: null,
       clockStepMs: 0,
       isStreaming: false,
       close: async () => {},
@@ -143,6 +181,7 @@ describe("content in a directory", () => {
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), "postledger-test-content-"));
     store = directoryContentStore(root);
+    await store.create();
   });
   afterAll(() => rm(root, { recursive: true }));
 
@@ -188,6 +227,35 @@ describe("content in a directory", () => {
     await store.removeTemporary(folder);
     expect(await readdir(path)).toEqual([sha256]);
     expect((await findFolder(store, folder))?.hasTemporary).toBeFalse();
+  });
+
+  test("is not created anew, written to or cleaned where it is not mounted", async () => {
+    const folder = newFolder();
+    const sha256 = await store.put(folder, bytesOf("kept"));
+    const bringBack = await takeAway(root, "nothing");
+    for (const [name, call] of Object.entries(callsOf(store)))
+      if (!FIND_NO_STORE.has(name)) await expectUnavailable(call());
+    expect(await readdir(dirname(root))).not.toContain(basename(root));
+    await bringBack();
+    const mountBack = await takeAway(root, "empty");
+    for (const [name, call] of Object.entries(callsOf(store)))
+      if (!FIND_NO_STORE.has(name)) await expectUnavailable(call());
+    expect(await readdir(root)).toEqual([]);
+    await mountBack();
+    expect(await store.get(folder, sha256)).toEqual(bytesOf("kept"));
+  });
+
+  test("that comes back as a copy is the same store", async () => {
+    const folder = newFolder();
+    const sha256 = await store.put(folder, bytesOf("kept"));
+    await cp(root, `${root}.copy`, { recursive: true });
+    const undo = await takeAway(root, "nothing");
+    await rename(`${root}.copy`, root);
+    expect(await store.get(folder, sha256)).toEqual(bytesOf("kept"));
+    expect(await store.get(folder, NONE)).toBeNull();
+    await store.put(folder, bytesOf("more"));
+    await rm(root, { recursive: true });
+    await undo();
   });
 
   test("leaves no empty folders", async () => {

@@ -4,6 +4,7 @@ import { sha256Of } from "../../src/kernel/crypto/sha256.ts";
 import {
   type ContentFolder,
   type ContentStore,
+  ContentStoreError,
   DamagedContentError,
   type FoundFolder,
 } from "../../src/ports/contentStore.ts";
@@ -22,6 +23,11 @@ export interface ContentStoreHarness {
   bytes(): Promise<number>;
   /** Replaces the bytes of a file. */
   damage(path: string, bytes: Uint8Array): Promise<void>;
+  /**
+   * Takes the store out of its place; the returned function puts it back. `empty`: an empty place is left, as where a
+   * disk is not mounted. Null if it has no place.
+   */
+  readonly takeAway: ((left: "nothing" | "empty") => Promise<() => Promise<void>>) | null;
   /** The resolution of `modifiedAt`, in ms. */
   readonly clockStepMs: number;
   /** Whether bytes reach the store while they are written: not when it is the test's own memory. */
@@ -60,6 +66,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
   beforeAll(async () => {
     harness = await make();
     store = await harness.open();
+    await store.create();
   });
   afterAll(() => harness.close());
 
@@ -70,23 +77,69 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
 
   describe("identity", () => {
     test("is the same for every caller", async () => {
-      const first = await store.identity();
+      const first = await store.create();
       expect(first).toMatch(/^[0-9a-f-]{36}$/);
+      expect(await store.identity()).toBe(first);
       expect(await (await harness.open()).identity()).toBe(first);
+      expect(await (await harness.open()).create()).toBe(first);
     });
 
     test("is the same for all who start at once", async () => {
       const fresh = await harness.openNew();
-      const ids = await Promise.all([fresh.identity(), fresh.identity(), fresh.identity()]);
+      const ids = await Promise.all([fresh.create(), fresh.create(), fresh.create()]);
       expect(new Set(ids).size).toBe(1);
       expect(await fresh.identity()).toBe(ids[0] ?? "");
-      expect(ids[0]).not.toBe(await store.identity());
+      expect(ids[0]).not.toBe(await store.create());
     }, 90_000);
+  });
+
+  describe("a store that is not in its place", () => {
+    const isAway = (error: unknown) => error instanceof ContentStoreError;
+    const outcomeOf = (work: Promise<unknown>) => work.catch((error: unknown) => error);
+
+    test("has failed: nothing is missing from it, and nothing is stored or removed in another place", async () => {
+      if (harness.takeAway === null) return;
+      const [folder, id] = [newFolder(), await store.create()];
+      const sha256 = await store.put(folder, bytesOf("kept"));
+      const bringBack = await harness.takeAway("nothing");
+      const calls = [
+        () => store.get(folder, sha256),
+        () => store.link(folder, sha256, newFolder()),
+        () => store.put(folder, bytesOf("new")),
+        () => store.claim(newUuid()),
+        () => store.removeFile(folder, sha256),
+        async () => (await store.writer(folder)).finish(),
+      ];
+      for (const call of calls) expect(await outcomeOf(call())).toSatisfy(isAway);
+      await bringBack();
+      expect(await store.identity()).toBe(id);
+      expect(await store.get(folder, sha256)).toEqual(bytesOf("kept"));
+      expect(await filesOf(folder)).toEqual([filePath(folder, sha256)]);
+    });
+
+    test("has failed where its place is empty, or is another store's", async () => {
+      if (harness.takeAway === null) return;
+      const folder = newFolder();
+      const sha256 = await store.put(folder, bytesOf("kept"));
+      const bringBack = await harness.takeAway("empty");
+      const look = async () => {
+        expect(await outcomeOf(store.get(folder, sha256))).toSatisfy(isAway);
+        expect(await outcomeOf(store.link(folder, sha256, newFolder()))).toSatisfy(isAway);
+      };
+      expect(await store.identity()).toBeNull();
+      await look();
+      await (await harness.open()).create();
+      expect(await outcomeOf(store.identity())).toSatisfy(isAway);
+      await look();
+      await bringBack();
+      expect(await store.get(folder, sha256)).toEqual(bytesOf("kept"));
+    });
   });
 
   describe("the log that it belongs to", () => {
     test("is null at first, then the first one named, for good", async () => {
       const fresh = await harness.openNew();
+      await fresh.create();
       expect(await fresh.claimedBy()).toBeNull();
       const [log, other] = [newUuid(), newUuid()];
       expect(await fresh.claim(log)).toBe(log);
@@ -96,6 +149,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
 
     test("is the same for all concurrent claims", async () => {
       const fresh = await harness.openNew();
+      await fresh.create();
       const answers = await Promise.all([fresh.claim(newUuid()), fresh.claim(newUuid())]);
       expect(new Set(answers).size).toBe(1);
     }, 90_000);

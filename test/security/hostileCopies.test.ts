@@ -167,6 +167,7 @@ describe("links and pipes in the content directory", () => {
     const root = join(folder, crypto.randomUUID());
     const [workspaceId, ownerId, folderId] = ids();
     const store = directoryContentStore(root);
+    await store.create();
     const contentFolder = { workspaceId, ownerId, folderId };
     const sha256 = await store.put(contentFolder, bytes);
     const path = join(root, workspaceId, ownerId, folderId, sha256);

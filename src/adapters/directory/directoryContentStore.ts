@@ -3,7 +3,6 @@ import { dirname, join } from "node:path";
 import {
   filePath,
   folderPath,
-  IDENTITY_FILE,
   isFolderName,
   isTemporaryName,
   LOG_FILE,
@@ -20,6 +19,7 @@ import {
   type FoundFolder,
   orStoreError,
 } from "../../ports/contentStore.ts";
+import { ContentRoot, FOLDER_MODE } from "./contentRoot.ts";
 import {
   isMissing,
   nullIfMissing,
@@ -38,48 +38,55 @@ const STAYS_OR_GONE: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST", "ENOE
 
 /** Content in a directory: `<root>/<workspace>/<owner>/<folder>/<sha256>`. */
 export function directoryContentStore(root: string): ContentStore {
-  const settled = (name: string, create: () => string) =>
-    orStoreError(async () => {
-      await mkdir(root, { recursive: true, mode: FOLDER_MODE });
-      return readOrCreate(join(root, name), create);
-    });
+  const place = new ContentRoot(root);
+  const whilePresent = <Result>(work: () => Promise<Result>) => orStoreError(() => place.whilePresent(work));
   // Paths are built outside `orStoreError`, because a malformed id is our bug and not the store's failure.
   const at = (path: string) => join(root, path);
   const put = async (folder: ContentFolder, bytes: Uint8Array) => {
     const path = at(folderPath(folder));
     const sha256 = sha256Of(bytes);
-    await orStoreError(() => inFolder(root, path, (made) => writeDurably(join(made, sha256), bytes)));
+    await whilePresent(() => inFolder(root, path, (made) => writeDurably(join(made, sha256), bytes)));
     return sha256;
   };
-  const remove = async (path: string) => orStoreError(() => removeBelow(root, path));
+  const remove = async (path: string) => whilePresent(() => removeBelow(root, path));
 
   return {
-    identity: () => settled(IDENTITY_FILE, () => crypto.randomUUID()),
+    create: () => orStoreError(() => place.create()),
+    identity: () => orStoreError(() => place.identity()),
     claimedBy: () =>
       orStoreError(() => readFile(at(LOG_FILE), "utf8").then((text) => text.trim(), nullIfMissing)),
-    claim: (logId) => settled(LOG_FILE, () => logId),
-    now: () => orStoreError(() => clockOf(root)),
+    claim: (logId) => whilePresent(() => readOrCreate(at(LOG_FILE), () => logId)),
+    now: () => whilePresent(() => clockOf(root)),
     put,
     async writer(folder) {
       const path = at(folderPath(folder));
-      return orStoreError(() => inFolder(root, path, fileWriter, (writer) => writer.abort()));
+      return orStoreError(async () => {
+        await place.requirePresent();
+        return inFolder(
+          root,
+          path,
+          (made) => fileWriter(place, made),
+          (writer) => writer.abort(),
+        );
+      });
     },
     async get(folder, sha256) {
       const path = at(filePath(folder, sha256));
-      return orStoreError(() => readWhole(path, sha256));
+      const read = () => readWhole(path, sha256);
+      return (await orStoreError(read)) ?? whilePresent(read);
     },
     async link(from, sha256, to) {
       const [source, path] = [at(filePath(from, sha256)), at(folderPath(to))];
-      return orStoreError(() => inFolder(root, path, (made) => linkDurably(source, join(made, sha256))));
+      return whilePresent(() => inFolder(root, path, (made) => linkDurably(source, join(made, sha256))));
     },
     removeOwner: async (owner) => remove(ownerPath(owner)),
     removeFolder: async (folder) => remove(folderPath(folder)),
     removeFile: async (folder, sha256) => remove(filePath(folder, sha256)),
     async removeTemporary(folder) {
       const path = at(folderPath(folder));
-      await orStoreError(() => removeTemporaryIn(path));
+      await whilePresent(() => removeTemporaryIn(path));
     },
-    folders: () => foldersIn(root),
+    folders: () => foldersIn(place),
   };
 }
 
@@ -98,7 +105,6 @@ async function removeTemporaryIn(path: string): Promise<void> {
 
 /** The time by the clock of the directory's file system, which may be on another machine. */
 async function clockOf(root: string): Promise<number> {
-  await mkdir(root, { recursive: true, mode: FOLDER_MODE });
   const path = join(root, temporaryName());
   try {
     await (await open(path, "wx", FILE_MODE)).close();
@@ -121,7 +127,7 @@ async function inFolder<Result>(
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const isNew = (await mkdir(path, { recursive: true, mode: FOLDER_MODE })) !== undefined;
+      const isNew = await createFolder(path);
       const result = await work(path);
       if (isNew) {
         await syncAbove(root, path).catch(async (error: unknown) => {
@@ -134,6 +140,17 @@ async function inFolder<Result>(
       if (!isMissing(error) || attempt === FOLDER_ATTEMPTS_MAX) throw error;
     }
   }
+}
+
+/**
+ * Creates a folder and the two above it; false if it was there. The first is created by itself, because a recursive call
+ * would create a missing root, too.
+ */
+async function createFolder(path: string): Promise<boolean> {
+  await mkdir(dirname(dirname(path)), { mode: FOLDER_MODE }).catch((error: { code?: string }) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  return (await mkdir(path, { recursive: true, mode: FOLDER_MODE })) !== undefined;
 }
 
 async function syncAbove(root: string, path: string): Promise<void> {
@@ -187,7 +204,7 @@ async function copyDurably(source: string, target: string): Promise<boolean> {
 }
 
 /** Writes into a temporary file of the folder, which is renamed once its digest is known. */
-async function fileWriter(folder: string): Promise<ContentWriter> {
+async function fileWriter(place: ContentRoot, folder: string): Promise<ContentWriter> {
   const temporary = join(folder, temporaryName());
   const file = await open(temporary, "wx", FILE_MODE);
   const hasher = new Bun.CryptoHasher("sha256");
@@ -215,13 +232,16 @@ async function fileWriter(folder: string): Promise<ContentWriter> {
           await abort().catch(() => {});
           throw error;
         }
+        await place.requirePresent();
         return { sha256, bytes };
       }),
     abort: () => orStoreError(abort),
   };
 }
 
-async function* foldersIn(root: string): AsyncIterable<FoundFolder> {
+async function* foldersIn(place: ContentRoot): AsyncIterable<FoundFolder> {
+  await orStoreError(() => place.requirePresent());
+  const root = place.path;
   for (const workspaceId of await foldersOf(root)) {
     for (const ownerId of await foldersOf(join(root, workspaceId))) {
       for (const folderId of await foldersOf(join(root, workspaceId, ownerId))) {

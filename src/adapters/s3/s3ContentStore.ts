@@ -14,6 +14,7 @@ import {
   type ContentWriter,
   contentStoreError,
   DamagedContentError,
+  KnownIdentity,
   orStoreError,
 } from "../../ports/contentStore.ts";
 import type { CallOptions } from "../../ports/eventStore.ts";
@@ -38,6 +39,7 @@ const monotonicMs = () => performance.now();
 interface Bucket {
   readonly requests: S3Requests;
   readonly prefix: string;
+  readonly known: KnownIdentity;
   /** The most bytes that a writer keeps in memory. */
   readonly heldBytesMax: number;
   /** When a call must end, or one request of a call that makes many. */
@@ -58,14 +60,19 @@ export function s3ContentStore({
   const deadline = (options?: CallOptions) => monotonicMs() + (options?.timeoutMs ?? timeoutMs);
   // Bun's client cannot ask for encryption in a multipart upload. No caller writes as much as one part.
   const heldBytesMax = location.serverSideEncryption ? Number.POSITIVE_INFINITY : PART_BYTES;
-  const bucket: Bucket = { requests, prefix, heldBytesMax, deadline };
+  const known = new KnownIdentity();
+  const bucket: Bucket = { requests, prefix, known, heldBytesMax, deadline };
   const put = (path: string, bytes: Uint8Array, until: number) =>
     requests.send({ method: "PUT", key: prefix + path, body: bytes }, until);
   const remove = (path: string, only: (name: string) => boolean, options?: CallOptions) =>
     orStoreError(() => removeBelow(bucket, path, only, options));
 
   return {
-    identity: () => orStoreError(() => settled(bucket, IDENTITY_FILE, () => crypto.randomUUID(), settleMs)),
+    create: () =>
+      orStoreError(async () =>
+        known.same(await settled(bucket, IDENTITY_FILE, () => crypto.randomUUID(), settleMs)),
+      ),
+    identity: () => orStoreError(async () => known.same(await textOf(bucket, IDENTITY_FILE))),
     claimedBy: () => orStoreError(() => textOf(bucket, LOG_FILE)),
     claim: (logId) => orStoreError(() => settled(bucket, LOG_FILE, () => logId, settleMs)),
     now: () => orStoreError(() => clockOf(bucket)),
@@ -109,9 +116,13 @@ export function s3ContentStore({
   };
 }
 
-async function textOf({ requests, prefix, deadline }: Bucket, name: string): Promise<string | null> {
+async function textOf(
+  { requests, prefix, deadline }: Bucket,
+  name: string,
+  until = deadline(),
+): Promise<string | null> {
   const request = { method: "GET", key: prefix + name, expected: [NOT_FOUND] } as const;
-  const { status, bytes } = await requests.send(request, deadline());
+  const { status, bytes } = await requests.send(request, until);
   return status === NOT_FOUND ? null : new TextDecoder().decode(bytes).trim();
 }
 
@@ -147,15 +158,20 @@ async function clockOf({ requests, prefix, deadline }: Bucket): Promise<number> 
   return date;
 }
 
+/** An object is only missing from a bucket, or the part of it, that has the store's identity. */
 async function read(
-  { requests, prefix }: Bucket,
+  bucket: Bucket,
   path: string,
   sha256: string,
   deadline: number,
 ): Promise<Uint8Array | null> {
+  const { requests, prefix, known } = bucket;
   const request = { method: "GET", key: prefix + path, expected: [NOT_FOUND] } as const;
   const { status, bytes } = await requests.send(request, deadline);
-  if (status === NOT_FOUND) return null;
+  if (status === NOT_FOUND) {
+    known.requireSame(await textOf(bucket, IDENTITY_FILE, deadline));
+    return null;
+  }
   if (sha256Of(bytes) !== sha256) throw new DamagedContentError(sha256);
   return bytes;
 }

@@ -4,6 +4,7 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
+import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { allChecks, type LogFindings } from "../../service/status/checks/allChecks.ts";
 import { type Check, failed, ok, warning } from "../../service/status/checks/check.ts";
@@ -70,7 +71,14 @@ async function logFindings(config: Config): Promise<LogFindings> {
 /** Without a service to ask: what a service with this command's settings would find. */
 function checksWithoutService(config: Config, service: Check): Promise<readonly Check[]> {
   requireDataDirectory(config);
-  return allChecks({ config, service: [service], log: () => logFindings(config), workers: () => [] });
+  const content = openContentStore(config);
+  return allChecks({
+    config,
+    content,
+    service: [service],
+    log: () => logFindings(config),
+    workers: () => [],
+  });
 }
 
 async function checksOf(config: Config): Promise<readonly Check[]> {

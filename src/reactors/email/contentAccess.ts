@@ -13,7 +13,7 @@ export function reportContentFault(permit: ContentPermit, error: ContentStoreErr
 /** Reads the one small file that every content store has. */
 export async function probeContentStore(content: ContentStore, permit: ContentPermit): Promise<void> {
   try {
-    if ((await content.claimedBy()) === null) permit.fault({ reason: "its file `log` is missing" });
+    if ((await content.identity()) === null) permit.fault({ reason: "its `identity` is missing" });
     else permit.success();
   } catch (error) {
     permit.fault({ reason: messageOf(error instanceof Error ? (error.cause ?? error) : error) });

@@ -180,7 +180,9 @@ async function attempt(
   }
   const refusal = deliveryRefusal(workspace, mayLeave, suppression !== null, content);
   if (refusal !== null || content === null) {
-    await releaseLease(context, on, workspace, refusal ?? "content_unavailable");
+    const why = refusal ?? "content_unavailable";
+    await releaseLease(context, on, workspace, why);
+    if (why === "content_unavailable") context.onContentLost(on.due.id);
     const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
     return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }

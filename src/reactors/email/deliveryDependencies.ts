@@ -24,6 +24,8 @@ export interface DeliveryDependencies
   /** Whether a bounce permanently records its recipient's domain. */
   readonly bounceDomains: boolean;
   readonly transport: string;
+  /** Told of each message that failed because the content store does not have its content or a file. */
+  readonly onContentLost: (emailId: string) => void;
 }
 
 /** One attempt to deliver a message that this worker has claimed. */

@@ -31,7 +31,14 @@ import { unavailableSender } from "./unavailableSender.ts";
 interface MailDeliveryWorkerOptions
   extends Pick<
     DeliveryDependencies,
-    "policy" | "bounceDomains" | "readSpacingMs" | "worker" | "endedWorker" | "random" | "onTrouble"
+    | "policy"
+    | "bounceDomains"
+    | "readSpacingMs"
+    | "worker"
+    | "endedWorker"
+    | "random"
+    | "onTrouble"
+    | "onContentLost"
   > {
   readonly deps: Dependencies;
   readonly transport: MailTransport;

@@ -4,15 +4,25 @@ import type { BreakerFault } from "../../reactors/email/circuitBreaker.ts";
 import type { OutageReport } from "../../reactors/email/outageReports.ts";
 import type { Config } from "../config/config.ts";
 import type { ContentLocation } from "../config/contentStoreConfig.ts";
+import { workerErrorLog } from "./workerErrorLog.ts";
 
 /** What an operator checks when the content store gives out no files. */
 export function contentSettings({ kind }: ContentLocation): string {
   switch (kind) {
     case "directory":
-      return "CONTENT_URL and who owns the directory";
+      return "CONTENT_URL, and whether the directory is mounted and belongs to this user";
     case "s3":
       return "CONTENT_URL and the S3_ settings";
   }
+}
+
+const LOST_CONTENT =
+  "a message failed: the content store does not have its content or one of its files (docs/operations.md, lost content)";
+
+/** Logs each message that failed because its content is lost, up to a rate. */
+export function lostContentLog(logger: Logger): (emailId: string) => void {
+  const tell = workerErrorLog({ logger, text: LOST_CONTENT, idField: "emailId" });
+  return (emailId) => tell("content_unavailable", emailId);
 }
 
 /** Logs what an operator should know about the content store, as deliveries find it. */

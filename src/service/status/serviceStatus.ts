@@ -64,6 +64,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
   return () =>
     allChecks({
       config,
+      content: deps.content,
       service: [
         serviceCheck(options, startedAt),
         configurationCheck(config),

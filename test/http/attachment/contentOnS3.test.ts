@@ -116,10 +116,10 @@ describe("a service with its content on S3", () => {
   test("can be copied there from a directory as it is, file by file", async () => {
     const root = await mkdtemp(join(tmpdir(), "postledger-content-"));
     const from = directoryContentStore(root);
+    await from.create();
     const ids = () => crypto.randomUUID();
     const folder = { workspaceId: ids(), ownerId: ids(), folderId: ids() };
     const sha256 = await from.put(folder, Buffer.from("moved"));
-    await from.identity();
     await from.claim("the-log");
     const credentials = { accessKeyId: server.accessKeyId, secretAccessKey: server.secretAccessKey };
     const location = {

@@ -12,7 +12,7 @@ import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.t
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
-import { folderPath } from "../../../src/kernel/contentPath.ts";
+import { folderPath, IDENTITY_FILE } from "../../../src/kernel/contentPath.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
@@ -100,6 +100,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
   const clock = testClock();
   const store = memoryEventStore();
   const content = clocked(directoryContentStore(root), clock);
+  await content.create();
   const keys = instanceKeys(newDataKey());
   const depsWith: SweptWorld["depsWith"] = (parts) =>
     testDependencies({ store, content, ...parts, clock, keys });
@@ -168,7 +169,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
     async files() {
       const entries = await readdir(root, { recursive: true, withFileTypes: true });
       return entries
-        .filter((entry) => entry.isFile())
+        .filter((entry) => entry.isFile() && entry.name !== IDENTITY_FILE)
         .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
     },
     async close() {

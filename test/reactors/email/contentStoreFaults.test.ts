@@ -36,6 +36,16 @@ describe("a fault of the content store", () => {
     expect(world.relay.sent[0]?.message.attachments).toHaveLength(1);
   });
 
+  test("is not what ends a message: that is a file that the store does not have, and it is told", async () => {
+    const id = await world.accept("order-1001", { file: "Thank you" });
+    await world.content.removeOwner({ workspaceId: world.workspaceId, ownerId: id });
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailFailed");
+    expect((await world.events(id)).at(-1)?.data).toMatchObject({ reason: "content_unavailable" });
+    await until(() => instance.contentLost.length > 0, "the report");
+    expect(instance.contentLost).toEqual([id]);
+  });
+
   describe("that lasts", () => {
     const waiting = async (ids: readonly string[]) => {
       const states = await Promise.all(ids.map(world.state));

@@ -227,6 +227,8 @@ export interface Instance extends Pick<TestInstance, "storage"> {
   /** How long after it was due the relay accepted each message. */
   readonly sentAfterMs: readonly number[];
   readonly failures: { readonly error: unknown; readonly id: string }[];
+  /** Messages of which it was told that their content is lost. */
+  readonly contentLost: string[];
   /** Waits until its read model holds the log as it is now. */
   caughtUp(): Promise<void>;
   stop(graceMs?: number): Promise<void>;
@@ -424,6 +426,7 @@ async function startInstance(
   { worker, endedWorker, policy, bounceDomains }: Settings,
 ): Promise<Instance> {
   const failures: Instance["failures"][number][] = [];
+  const contentLost: string[] = [];
   const reports: RelayReport[] = [];
   const contentReports: OutageReport<BreakerFault>[] = [];
   const sentAfterMs: number[] = [];
@@ -448,6 +451,7 @@ async function startInstance(
         endedWorker,
         random: () => 0,
         onTrouble: (error, id) => failures.push({ error, id }),
+        onContentLost: (id) => contentLost.push(id),
       });
       deliveries.push(delivery);
       return [delivery];
@@ -455,7 +459,7 @@ async function startInstance(
   });
   const [delivery] = deliveries;
   if (delivery === undefined) throw new Error("the instance has no delivery");
-  return { ...instance, delivery, deps, failures, reports, contentReports, sentAfterMs };
+  return { ...instance, delivery, deps, failures, contentLost, reports, contentReports, sentAfterMs };
 }
 
 /** Appends an event to a message's stream as if another instance had. */

@@ -1,4 +1,5 @@
 import { diskSpaceOf } from "../../../adapters/system/diskSpace.ts";
+import type { ContentStore } from "../../../ports/contentStore.ts";
 import type { Config } from "../../config/config.ts";
 import { bootstrapKeyChecks } from "./bootstrapKeyChecks.ts";
 import { certificateChecks } from "./certificateChecks.ts";
@@ -15,6 +16,7 @@ export interface LogFindings {
 /** The checks that depend on who looks: a running service, or a command that opens the log itself. */
 interface CheckSource {
   readonly config: Config;
+  readonly content: ContentStore;
   /** Whether a service runs, and how. */
   readonly service: readonly Check[];
   log(): Promise<LogFindings>;
@@ -22,10 +24,16 @@ interface CheckSource {
 }
 
 /** All checks, in the order in which they are shown. Throws what `log` throws. */
-export async function allChecks({ config, service, log, workers }: CheckSource): Promise<readonly Check[]> {
+export async function allChecks({
+  config,
+  content: contentStore,
+  service,
+  log,
+  workers,
+}: CheckSource): Promise<readonly Check[]> {
   const found = await log();
   const [content, scanner, relays] = await Promise.all([
-    contentCheck(config),
+    contentCheck(config, contentStore),
     scannerChecks(config),
     relayChecks(config),
   ]);

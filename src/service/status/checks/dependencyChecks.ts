@@ -1,8 +1,8 @@
 import { bytesText } from "../../../kernel/text/readableNumbers.ts";
 import { SECOND_MS } from "../../../kernel/time.ts";
+import type { ContentStore } from "../../../ports/contentStore.ts";
 import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
 import { openMalwareScanner } from "../../adapters/openAttachmentInspector.ts";
-import { openContentStore } from "../../adapters/openContentStore.ts";
 import { openMailTransport, openRelays } from "../../adapters/openMailTransport.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContentLocation } from "../../config/contentStoreConfig.ts";
@@ -63,17 +63,18 @@ function contentStoreName(content: ContentLocation): string {
 }
 
 /** Asks the content store for its id and its clock. */
-export async function contentCheck(config: Config): Promise<Check> {
+export async function contentCheck(config: Config, content: ContentStore): Promise<Check> {
   const name = `content (${contentStoreName(config.content)})`;
+  const action = `check ${contentSettings(config.content)}`;
   try {
-    const content = openContentStore(config);
-    await content.identity();
+    if ((await content.identity()) === null)
+      return failed(name, "it is not in its place: its `identity` is missing", action);
     const aheadSeconds = Math.round(((await content.now()) - Date.now()) / SECOND_MS);
     return ok(name, `answering, its clock ${aheadSeconds} s ahead of ours`);
   } catch (error) {
     const { message, cause } = error as Error;
     const detail = cause instanceof Error ? `${message}: ${cause.message}` : message;
-    return failed(name, detail, `check ${contentSettings(config.content)}`);
+    return failed(name, detail, action);
   }
 }
 
