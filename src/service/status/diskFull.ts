@@ -9,6 +9,8 @@ export const MAKE_ROOM = "make room on the disk";
 const SQLITE_IOERR = 10;
 const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
+/** SQLite's text for SQLITE_FULL, which is all that remains of an error of the thread that writes the log. */
+const SQLITE_FULL_TEXT = "database or disk is full";
 /** SQLite needs a little room even to read. With less than this, other errors come from the full disk too. */
 const ROOM_BYTES_MIN = 1_048_576;
 
@@ -23,6 +25,7 @@ export function isDiskFull(error: unknown, directory: string): boolean {
   const code = systemErrorCode(error);
   const result = resultCodeOf(error);
   if (code === "ENOSPC" || code === "EDQUOT" || result === SQLITE_FULL) return true;
+  if (error.message.includes(SQLITE_FULL_TEXT)) return true;
   if (result === SQLITE_IOERR || result === SQLITE_CANTOPEN) return isOutOfRoom(directory);
   return isDiskFull(error.cause, directory);
 }

@@ -1,5 +1,7 @@
 import { readLastSeal } from "../../../commands/audit/auditSealer.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { InstanceMismatchError } from "../../../commands/instance/instanceMismatchError.ts";
+import { FrozenLogError } from "../../../commands/instance/openInstance.ts";
 import { formatTrouble } from "../../../commands/instance/requireLogFormat.ts";
 import { DiskFullError } from "../../../commands/storage/diskFullError.ts";
 import type { InstanceState } from "../../../domain/instance/state.ts";
@@ -66,11 +68,12 @@ async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
   return [warning("workspaces", "there is none, so nobody can use the service", WORKSPACE_REMEDY)];
 }
 
+/** Errors whose text says itself what to do. */
+const TELLING = [DiskFullError, ConfigError, InstanceMismatchError, FrozenLogError];
+
 /** A log that cannot be read; `otherwise` says what to do if neither its store calls it damaged nor its disk is full. */
 export function unreadableLog(error: Error, config: Pick<Config, "storeUrl">, otherwise: string): Check {
-  // The text itself says what to do.
-  if (error instanceof DiskFullError || error instanceof ConfigError)
-    return failed("log", error.message, null);
+  if (TELLING.some((kind) => error instanceof kind)) return failed("log", error.message, null);
   const isFull = isEmbedded(config) && isDiskFull(error, logDirectory(config));
   const remedy = isFull ? MAKE_ROOM : otherwise;
   return failed("log", error.message, error instanceof DamagedLogError ? DAMAGED_LOG_REMEDY : remedy);
