@@ -40,7 +40,7 @@ export async function runService(config: Config): Promise<void> {
   if (deliveries > 0)
     logger.warn(
       { deliveries },
-      "stopped before every delivery had ended: the rest is retried when its lease ends",
+      "stopped before every delivery had ended: the rest is retried at the next start on this DATA_DIR, or when its lease ends",
     );
   else logger.info("stopped");
 }
@@ -85,7 +85,7 @@ function firstSignal(logger: Logger): Promise<StopSignal> {
         endWindows();
         logger.warn(
           { signal },
-          "ended at once: a delivery that was in flight is retried when its lease ends",
+          "ended at once: a delivery that was in flight is retried at the next start on this DATA_DIR, or when its lease ends",
         );
         process.exit(statusOf(signal));
       },
