@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyAggregate, senderAggregate, workspaceAggregate } from "../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { transact } from "../commands/transact.ts";
+import { load, transact } from "../commands/transact.ts";
 import { issueApiKey } from "../domain/apiKey/decisions.ts";
 import { SCOPES } from "../domain/apiKey/scopes.ts";
 import { addSender, verifySender } from "../domain/sender/decisions.ts";
 import { createWorkspace } from "../domain/workspace/decisions.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
-import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
+import { apiKeyId, newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
 import { FILE_MODE } from "../kernel/fileModes.ts";
 import { derivedId } from "../kernel/ids.ts";
 import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
@@ -23,9 +23,18 @@ export function bootstrapKeyPath(dataDir: string): string {
   return join(dataDir, "bootstrap.key");
 }
 
-/** Whether the key of a first run is still in its file. */
-export function hasBootstrapKey(dataDir: string): boolean {
-  return existsSync(bootstrapKeyPath(dataDir));
+/** Whether the key of a first run is still in its file, and whether it has been revoked. */
+export async function bootstrapKeyStatus(
+  store: EventStore,
+  dataDir: string,
+): Promise<"absent" | "there" | "revoked"> {
+  const path = bootstrapKeyPath(dataDir);
+  if (!existsSync(path)) return "absent";
+  // A file that cannot be read may hold a key that works.
+  const text = await readFile(path, "utf8").catch(() => "");
+  const id = apiKeyId(text.trim());
+  const key = id === null ? null : (await load(store, apiKeyAggregate.of(id))).state;
+  return key?.revoked ? "revoked" : "there";
 }
 
 /** Why it should not stay there. */

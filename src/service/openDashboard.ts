@@ -95,11 +95,8 @@ function upkeepOf(
   return () => {
     if (known !== null && clock.monotonicMs() < until) return known;
     until = clock.monotonicMs() + UPKEEP_MS;
-    const looked = lastSealCheck(store, config).then((seal) => [
-      seal,
-      ...verificationChecks(config),
-      ...bootstrapKeyChecks(config),
-    ]);
+    const asked = Promise.all([lastSealCheck(store, config), bootstrapKeyChecks(config, store)]);
+    const looked = asked.then(([seal, firstKey]) => [seal, ...verificationChecks(config), ...firstKey]);
     looked.catch(() => {
       until = 0;
     });

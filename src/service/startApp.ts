@@ -35,7 +35,7 @@ import { openOutboxErasure } from "./adapters/openOutboxErasure.ts";
 import { isEmbedded, openStore } from "./adapters/openStore.ts";
 import { type BackgroundJobs, createBackgroundJobs } from "./backgroundJobs.ts";
 import { baseUrlWithPort } from "./baseUrlWithPort.ts";
-import { bootstrap, hasBootstrapKey, hasWorkspace } from "./bootstrapWorkspace.ts";
+import { bootstrap, bootstrapKeyStatus, hasWorkspace } from "./bootstrapWorkspace.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/requireDkimKeys.ts";
@@ -67,7 +67,7 @@ export interface RunningApp {
   readonly inbound: { readonly host: string; readonly port: number } | null;
   /** Where metrics are read; null if they are off. */
   readonly metrics: URL | null;
-  /** Whether the key of a first run is still in its file. */
+  /** Whether the key of a first run is still in its file, and not revoked. */
   readonly hasBootstrapKey: boolean;
   /** Whether nobody can use it yet: the log has no workspace, and no first run makes one. */
   readonly isWithoutWorkspace: boolean;
@@ -230,7 +230,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
     metrics: listeners.metrics?.url ?? null,
     isWithoutWorkspace,
     held,
-    hasBootstrapKey: hasBootstrapKey(config.dataDir),
+    hasBootstrapKey: (await bootstrapKeyStatus(store, config.dataDir)) === "there",
     dashboardLink: makeLink,
     inFlight,
     stop: () => stopService(parts, { drainTimeoutMs: config.drainTimeoutMs, onLate: lateStepLog(logger) }),

@@ -4,6 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { version } from "../../package.json";
+import { askRunningService } from "../../src/cli/service/askRunningService.ts";
+import { apiKeyId } from "../../src/kernel/crypto/apiKeyFormat.ts";
+import type { Check } from "../../src/service/status/checks/check.ts";
 import { mailFaults } from "../support/mail/strictMail.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
 import { runProcess } from "../support/process/runProcess.ts";
@@ -14,6 +17,7 @@ import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 120_000;
+const ASK_MS_MAX = 20_000;
 const FIRST = message({ from: "hello@example.com" });
 
 async function temporaryDirectory(): Promise<string> {
@@ -299,3 +303,28 @@ describe.each(await testStores())("a log on $name", (store) => {
     }
   });
 });
+
+test(
+  "a first key that is revoked is no longer called one that works: its file is to be deleted",
+  async () => {
+    const service = await startTestApp();
+    try {
+      const firstKey = async () => {
+        const asked = await askRunningService(service.dataDir, "/status", ASK_MS_MAX);
+        const checks = (asked as { readonly body: readonly Check[] }).body;
+        return checks.find(({ name }) => name === "first key");
+      };
+      expect((await firstKey())?.action).toContain("api-key revoke");
+      const revoked = await service.call("POST", `/api/v1/api-keys/${apiKeyId(service.apiKey)}/revoke`);
+      expect(revoked.status).toBe(200);
+      expect(await firstKey()).toMatchObject({
+        status: "warning",
+        detail: expect.stringMatching(/bootstrap\.key holds a key that is revoked/),
+        action: "delete the file",
+      });
+    } finally {
+      await service.remove();
+    }
+  },
+  START_MS,
+);

@@ -1,10 +1,9 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { IDENTITY_FILE } from "../../kernel/contentPath.ts";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { KnownIdentity } from "../../ports/contentStore.ts";
 import { nullIfMissing, readOrCreate } from "./durableFile.ts";
-
-export const FOLDER_MODE = 0o700;
 
 /** The directory of a content store. Its file `identity` shows that it is there, and not only its mount point. */
 export class ContentRoot {

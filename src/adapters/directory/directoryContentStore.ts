@@ -19,7 +19,7 @@ import {
   type FoundFolder,
   orStoreError,
 } from "../../ports/contentStore.ts";
-import { ContentRoot, FOLDER_MODE } from "./contentRoot.ts";
+import { ContentRoot } from "./contentRoot.ts";
 import {
   isMissing,
   nullIfMissing,

@@ -7,6 +7,7 @@ import { listReadModels, type ReadModelListing } from "../../readModels/listRead
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { allChecks, type LogFindings } from "../../service/status/checks/allChecks.ts";
+import { bootstrapKeyChecks } from "../../service/status/checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "../../service/status/checks/check.ts";
 import { logChecks, unreadableLog } from "../../service/status/checks/logChecks.ts";
 import {
@@ -56,6 +57,7 @@ async function logFindings(config: Config): Promise<LogFindings> {
     return {
       log: await logChecks(deps, { logId, config, format }),
       readModels: await readModelChecks(config, deps.store, storage),
+      firstKey: await bootstrapKeyChecks(config, deps.store),
     };
   };
   try {
@@ -64,7 +66,7 @@ async function logFindings(config: Config): Promise<LogFindings> {
     // Without a log there is nothing to check.
     if (error instanceof CommandFailure) throw error;
     const log = [unreadableLog(error as Error, config, "check STORE_URL and MASTER_KEY")];
-    return { log, readModels: [] };
+    return { log, readModels: [], firstKey: [] };
   }
 }
 

@@ -22,6 +22,7 @@ import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
 import { allChecks } from "./checks/allChecks.ts";
 import { apiKeyChecks } from "./checks/apiKeyChecks.ts";
+import { bootstrapKeyChecks } from "./checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "./checks/check.ts";
 import { descriptorChecks } from "./checks/descriptorCheck.ts";
 import { erasureChecks } from "./checks/erasureChecks.ts";
@@ -73,8 +74,13 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         ...returnedMailChecks(options),
       ],
       log: async () => {
-        const [log, readModels] = await Promise.all([logChecksOf(options), readModelChecks(options)]);
-        return { log, readModels };
+        const [log, readModels, firstKey] = await Promise.all([
+          logChecksOf(options),
+          readModelChecks(options),
+          // A log that cannot be read is reported by its own check.
+          bootstrapKeyChecks(config, deps.store).catch(() => []),
+        ]);
+        return { log, readModels, firstKey };
       },
       workers: () => [
         workersCheck(options),

@@ -1,7 +1,6 @@
 import { diskSpaceOf } from "../../../adapters/system/diskSpace.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
 import type { Config } from "../../config/config.ts";
-import { bootstrapKeyChecks } from "./bootstrapKeyChecks.ts";
 import { certificateChecks } from "./certificateChecks.ts";
 import type { Check } from "./check.ts";
 import { contentCheck, diskCheck, relayChecks, scannerChecks, webhookChecks } from "./dependencyChecks.ts";
@@ -11,6 +10,7 @@ import { verificationChecks } from "./readModelVerificationChecks.ts";
 export interface LogFindings {
   readonly log: readonly Check[];
   readonly readModels: readonly Check[];
+  readonly firstKey: readonly Check[];
 }
 
 /** The checks that depend on who looks: a running service, or a command that opens the log itself. */
@@ -50,6 +50,6 @@ export async function allChecks({
     ...certificateChecks(config),
     ...workers(),
     ...webhookChecks(config),
-    ...bootstrapKeyChecks(config),
+    ...found.firstKey,
   ];
 }
