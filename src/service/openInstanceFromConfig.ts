@@ -12,6 +12,7 @@ import { invariant } from "../kernel/assert.ts";
 import { FOLDER_MODE } from "../kernel/fileModes.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { logPath } from "./adapters/openStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { parseMasterKey } from "./config/masterKeyConfig.ts";
@@ -46,7 +47,7 @@ export async function openInstanceFromConfig(
   });
   if (contentStoreId === null) throw await lostContent(config, store);
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
-  await requireUnboundContentStore(store, content);
+  await requireUnboundContentStore(content, async () => (await store.lastRevision(INSTANCE_STREAM)) !== null);
   const opened = await openInstance(store, claims, systemCommandContext("system"));
   await bindContentStore(content, opened.logId);
   if (!readOnly) await requireLogFormat(store, opened.format, systemCommandContext("system"));
@@ -57,6 +58,17 @@ async function lostContent({ content }: Config, store: EventStore): Promise<Erro
   const { state } = await load(store, instanceAggregate);
   invariant(state, "the instance stream begins with InstanceCreated");
   return lostContentError(content, state.contentStoreId);
+}
+
+/** Refuses to create the file of a log on another log's content store, so that a refused start leaves none behind. */
+export function requireUnboundBeforeCreation(config: Config, content: ContentStore): () => Promise<void> {
+  return async () => {
+    await requireUnboundContentStore(content, async () => existsSync(logPath(config))).catch(
+      (error: unknown) => {
+        throw contentError(config, error);
+      },
+    );
+  };
 }
 
 /** The embedded store's own master key, created at the first start in a file that only its owner can read. */

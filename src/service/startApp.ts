@@ -47,7 +47,7 @@ import { openLocalControl } from "./localControlServer.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { createHistogram } from "./metrics/histogram.ts";
 import { DELIVERY_SECONDS_BOUNDS, serviceMetrics } from "./metrics/serviceMetrics.ts";
-import { openInstanceFromConfig } from "./openInstanceFromConfig.ts";
+import { openInstanceFromConfig, requireUnboundBeforeCreation } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
@@ -99,15 +99,19 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   const reached = { ...config, baseUrl: baseUrlWithPort(config.baseUrl, listeners.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
+  const content = openContentStore(config);
   const writingThreads = writingThreadsFor(availableParallelism());
   const log = await unlessStopped(
     stop,
-    openStore(config, { cacheKib: config.storeCacheKib, writingThreads }),
+    openStore(config, {
+      cacheKib: config.storeCacheKib,
+      writingThreads,
+      beforeCreation: requireUnboundBeforeCreation(config, content),
+    }),
   );
   // A call of the store that is under way may take its whole time.
   undo.defer(() => (stop.aborted ? undefined : log.close()));
   const store = counts?.counted(log) ?? log;
-  const content = openContentStore(config);
   const opened = await unlessStopped(stop, openInstanceFromConfig(config, store, content));
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);

@@ -1,3 +1,4 @@
+import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DamagedLogError, locationOfFault, StoreError } from "../../ports/eventStore.ts";
@@ -31,6 +32,7 @@ export function openLogDatabase(
   path: string,
   { cacheKib, evenIfFaulty = false }: LogDatabaseOptions,
 ): DatabaseSync {
+  requireFileOfWriteAheadLog(path);
   const db = new DatabaseSync(path);
   try {
     // Wait for another process only while creating the file: both would write the same schema.
@@ -45,6 +47,21 @@ export function openLogDatabase(
     db.close();
     throw damageOf(error, path) ?? error;
   }
+}
+
+/**
+ * Throws `StoreError` if a write-ahead log lies beside a database that is missing or empty. SQLite would delete it
+ * (`pagerOpenWalIfPresent` in its `pager.c`), and with it the commits that only it holds.
+ */
+export function requireFileOfWriteAheadLog(path: string): void {
+  // What may not be looked at counts as empty: opening it says why.
+  const isEmpty = (file: string) => !existsSync(file) || statSync(file).size === 0;
+  const writeAheadLog = `${path}-wal`;
+  if (!isEmpty(path) || isEmpty(writeAheadLog)) return;
+  throw new StoreError(
+    "unavailable",
+    `${path} is missing or empty, but ${writeAheadLog} holds what was written to it last. Nothing was changed. To do: put the file back beside it; if it is lost, move ${writeAheadLog} away and restore a backup`,
+  );
 }
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB, which SQLite also returns for a schema that it cannot parse. */

@@ -12,7 +12,11 @@ import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { readModelDirectory } from "../../service/config/storeConfig.ts";
-import { type OpenLogOptions, openInstanceFromConfig } from "../../service/openInstanceFromConfig.ts";
+import {
+  type OpenLogOptions,
+  openInstanceFromConfig,
+  requireUnboundBeforeCreation,
+} from "../../service/openInstanceFromConfig.ts";
 import { storeError } from "../../service/startupErrors.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
@@ -76,10 +80,10 @@ export async function withLog<Result>(
   use: OpenForCommandOptions = {},
 ): Promise<Result> {
   if (use.begins) mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
-  const log = await openStore(config);
+  const content = openContentStore(config);
+  const log = await openStore(config, { beforeCreation: requireUnboundBeforeCreation(config, content) });
   try {
     if (!use.begins && (await isUnused(config, log))) refuseEmptyStore();
-    const content = openContentStore(config);
     const { keys, logId, incarnation, frozenAt, format } = await openInstanceFromConfig(
       config,
       log,

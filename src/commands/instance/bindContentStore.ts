@@ -1,6 +1,4 @@
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
-import type { EventStore } from "../../ports/eventStore.ts";
 import { InstanceMismatchError } from "./instanceMismatchError.ts";
 
 function requireOwn(isOwn: boolean, hint = ""): void {
@@ -14,10 +12,13 @@ function requireOwn(isOwn: boolean, hint = ""): void {
  * Refuses to begin a new log on another log's content store. An instance begins its log before it claims the content
  * store. We look in the opposite order, claim first and then log, so none of several racing first starts is refused.
  */
-export async function requireUnboundContentStore(store: EventStore, content: ContentStore): Promise<void> {
+export async function requireUnboundContentStore(
+  content: ContentStore,
+  hasLog: () => Promise<boolean>,
+): Promise<void> {
   if ((await content.claimedBy()) === null) return;
-  const hint = ". This log is empty: if it was lost, restore a backup, or set STORE_URL to where it is";
-  requireOwn((await store.lastRevision(INSTANCE_STREAM)) !== null, hint);
+  const hint = ". There is no log yet: if it was lost, restore a backup, or set STORE_URL to where it is";
+  requireOwn(await hasLog(), hint);
 }
 
 /**

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { eventsBetween as offsetsBetween } from "../../adapters/eventstoredb/eventsBetween.ts";
 import { eventsBetween as positionsBetween } from "../../adapters/sqlite/logPosition.ts";
+import { requireFileOfWriteAheadLog } from "../../adapters/sqlite/openLogDatabase.ts";
 import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
@@ -42,6 +43,8 @@ export interface OpenStoreOptions
    * imports a log.
    */
   readonly inOrder?: boolean;
+  /** Called before the file of an embedded log is created. Throws if there must be none: then nothing is created. */
+  readonly beforeCreation?: () => Promise<void>;
 }
 
 const LOG_FILE = "events.db";
@@ -69,11 +72,13 @@ export async function openStore(
 
 async function openEmbeddedStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  { cacheKib, evenIfFaulty = false, writingThreads = "caller" }: OpenStoreOptions,
+  { cacheKib, evenIfFaulty = false, writingThreads = "caller", beforeCreation }: OpenStoreOptions,
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   requireRestored(logDirectory(config));
   const path = logPath(config);
+  requireFileOfWriteAheadLog(path);
+  if (!existsSync(path)) await beforeCreation?.();
   try {
     // SQLite opens a log that it may only read, and then every append fails.
     if (writingThreads !== "caller" && existsSync(path)) accessSync(path, constants.W_OK);

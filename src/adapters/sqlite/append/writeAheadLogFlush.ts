@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { requireFileOfWriteAheadLog } from "../openLogDatabase.ts";
 
 const CHUNK_BYTES = 1_024 * 1_024;
 
@@ -45,6 +46,7 @@ export class WriteAheadLogFlush {
    */
   rewrite(): boolean {
     try {
+      requireFileOfWriteAheadLog(this.path);
       using db = new DatabaseSync(this.path);
       db.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE");
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
