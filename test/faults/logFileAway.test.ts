@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { readFile, rename, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestApp, startTestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -59,3 +61,48 @@ test(
   },
   TEST_MS_MAX,
 );
+
+test.each(["removed", "replaced by a copy"])(
+  "a log that is %s under a running service takes no mail, and goes on once the file is back",
+  async (what) => {
+    const store = await mkdtemp(join(tmpdir(), "postledger-store-"));
+    const log = join(store, "events.db");
+    const service = await startTestApp({ env: { STORE_URL: `file:${store}` } });
+    const ready = () => fetch(new URL("/health/ready", service.url));
+    const stored = async () => ((await (await ready()).json()) as ReadyJson).checks.store.ok;
+    try {
+      const kept = (await service.send("before-01", MAIL)).json.id;
+      await rename(log, `${log}.away`);
+      if (what !== "removed") await copyFile(`${log}.away`, log);
+      await until(async () => !(await stored()), "the service to miss its log");
+      expect((await ready()).status).toBe(503);
+      const refused = await service.send("while-away-01", MAIL);
+      expect(refused.json).toMatchObject({ status: 503, retryable: true });
+      const { json } = await runCommand(["doctor", "--json"], service.dataDir, {
+        STORE_URL: `file:${store}`,
+      });
+      expect(json).toContainEqual({
+        name: "log",
+        status: "failed",
+        detail: `${log} was removed, or another file put in its place`,
+        action: expect.stringContaining("put the log's files back"),
+      });
+      await rename(`${log}.away`, log);
+      await until(stored, "the service to find its log again");
+      const { status, json: sent } = await service.send("while-away-01", MAIL);
+      expect(status).toBe(202);
+      const isSent = async () =>
+        (await service.call("GET", `/api/v1/emails/${sent.id}`)).json.status === "sent";
+      await until(isSent, "the delivery to be made");
+      expect((await service.call("GET", `/api/v1/emails/${kept}`)).status).toBe(200);
+    } finally {
+      await service.remove();
+      await rm(store, { recursive: true });
+    }
+  },
+  TEST_MS_MAX,
+);
+
+interface ReadyJson {
+  readonly checks: { readonly store: { readonly ok: boolean } };
+}

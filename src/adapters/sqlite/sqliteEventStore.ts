@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
@@ -27,6 +27,7 @@ import { checkpointWriteAheadLog, cutWriteAheadLog } from "./checkpointWriteAhea
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
+import { OpenedFile } from "./openedFile.ts";
 import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 import { isBusy } from "./resultCode.ts";
@@ -94,8 +95,7 @@ class SqliteEventStore implements EventStore {
   private closed = false;
   /** False if the file was opened although its tables are not ours; then nothing is read from them. */
   private readonly areTablesOurs;
-  /** The file that was at the path when it was opened. */
-  private readonly file;
+  private readonly file: OpenedFile;
 
   private readonly writeAheadLog: WriteAheadLogFlush;
 
@@ -107,7 +107,7 @@ class SqliteEventStore implements EventStore {
     >,
   ) {
     this.writeAheadLog = new WriteAheadLogFlush(options.path);
-    this.file = fileAt(options.path);
+    this.file = new OpenedFile(options.path);
     this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
     this.commits = new GroupCommit(writer, () => {
@@ -115,7 +115,7 @@ class SqliteEventStore implements EventStore {
       this.wake();
       this.wakeThreads();
     });
-    this.threads = new BroadcastChannel(`commits to the log in ${this.file}`);
+    this.threads = new BroadcastChannel(`commits to the log in ${this.file.id}`);
     this.threads.onmessage = () => this.wake();
     this.threads.unref();
   }
@@ -127,6 +127,7 @@ class SqliteEventStore implements EventStore {
     options?: CallOptions,
   ): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
+      this.requireInPlace();
       const prepared = events.map(prepare);
       const bytes = prepared.reduce((sum, event) => sum + event.bytes, 0);
       if (bytes > APPEND_BYTES_MAX) {
@@ -218,7 +219,7 @@ class SqliteEventStore implements EventStore {
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
     const look = depth === "quick" ? quickIntegrityCheck : fullIntegrityCheck;
     const faults = await this.whenUnlocked(() => inOneTransaction(this.db, look), options);
-    return fileAt(this.options.path) === this.file ? faults : [SWAPPED, ...faults];
+    return this.file.isInPlace() ? faults : [SWAPPED, ...faults];
   }
 
   async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
@@ -247,10 +248,18 @@ class SqliteEventStore implements EventStore {
       throw new StoreError("unavailable", "the write-ahead log cannot be flushed to the disk");
   }
 
+  /** A file that is no longer at its path is gone with the process. Reads fail too, so everybody notices. */
+  private requireInPlace(): void {
+    if (this.file.wasInPlace()) return;
+    const { path } = this.options;
+    throw new StoreError("unavailable", `${path} was removed, or another file put in its place`);
+  }
+
   /** The same as {@link whenUnlocked}, for work that reads or writes the tables. */
   private async whenFree<Result>(work: () => Result, options?: CallOptions): Promise<Result> {
     if (!this.areTablesOurs)
       throw new StoreError("unavailable", "its tables are not defined as Postledger defines them");
+    this.requireInPlace();
     return this.whenUnlocked(work, options);
   }
 
@@ -341,14 +350,8 @@ class SqliteEventStore implements EventStore {
   }
 }
 
-/** Appends go to a file that nobody will open again. */
+/** Appends would go to a file that nobody opens again. */
 const SWAPPED = fileFaultOf("changed", "file", "its path now leads to another file than the open one");
-
-/** Identifies the file at a path; null if there is none. */
-function fileAt(path: string): string | null {
-  const found = statSync(path, { throwIfNoEntry: false, bigint: true });
-  return found === undefined ? null : `${found.dev} ${found.ino}`;
-}
 
 function prepare(event: NewEvent): PreparedEvent & { bytes: number } {
   const metadata = JSON.stringify(event.metadata);

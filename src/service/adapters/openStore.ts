@@ -92,6 +92,17 @@ async function openEmbeddedStore(
   }
 }
 
+/** Opens the log that a running service has open: in place of one that was removed, none is created. */
+export function openStoreOfService(
+  config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
+  options: Pick<OpenStoreOptions, "evenIfFaulty"> = {},
+): Promise<EventStore> {
+  const beforeCreation = async () => {
+    throw new StoreError("unavailable", `${logPath(config)} was removed`);
+  };
+  return openStore(config, { ...options, beforeCreation });
+}
+
 /** It rewrites the whole write-ahead log, which may be 128 MB and more, on a slow disk. */
 const FIRST_FLUSH_MS_MAX = 2 * MINUTE_MS;
 

@@ -129,6 +129,10 @@ function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[
   return [ok("returned mail", `taken on port ${inbound.port}${tls}; ${what}`)];
 }
 
+/** A file that is put back is the one that is open, as long as the service runs. */
+const EMBEDDED_LOG_REMEDY =
+  "put the log's files back where they were, while the service runs; if they are lost, stop it and restore a backup (docs/operations.md)";
+
 /** If the store does not answer, that is the only finding about the log. */
 async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<readonly Check[]> {
   const began = performance.now();
@@ -140,7 +144,10 @@ async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<read
     const format = (await instanceStatus.get()).instance?.format ?? 1;
     return await logChecks({ store: deps.store, instanceStatus }, { logId, config, answeredMs, format });
   } catch (error) {
-    return [unreadableLog(error as Error, config, "start the store, or check STORE_URL of the service")];
+    const remedy = isEmbedded(config)
+      ? EMBEDDED_LOG_REMEDY
+      : "start the store, or check STORE_URL of the service";
+    return [unreadableLog(error as Error, config, remedy)];
   }
 }
 

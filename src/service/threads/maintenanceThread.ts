@@ -13,7 +13,7 @@ import { temporaryPath } from "../../readModels/generations/temporaryDatabase.ts
 import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
-import { openStore } from "../adapters/openStore.ts";
+import { openStoreOfService } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { readModelDirectory } from "../config/storeConfig.ts";
 import { workBehindRequests } from "./threadPriority.ts";
@@ -90,7 +90,7 @@ async function run(start: MaintenanceStart): Promise<MaintenanceResult> {
   const { storeUrl, storeTimeoutMs, task } = start;
   // A verification opens a faulty log to report its faults.
   const evenIfFaulty = task.kind === "verifyLog";
-  const store = await openStore({ storeUrl, storeTimeoutMs }, { evenIfFaulty });
+  const store = await openStoreOfService({ storeUrl, storeTimeoutMs }, { evenIfFaulty });
   try {
     return await work(store, start);
   } finally {

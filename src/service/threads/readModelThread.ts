@@ -16,7 +16,7 @@ import {
   followRelay,
 } from "../../readModels/follow/followerThreadMessages.ts";
 import { followReadModels } from "../../readModels/follow/followReadModels.ts";
-import { openStore } from "../adapters/openStore.ts";
+import { openStoreOfService } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { readModelDirectory } from "../config/storeConfig.ts";
 import { workBehindRequests } from "./threadPriority.ts";
@@ -73,7 +73,7 @@ function auditSealingOf(store: EventStore, { auditSealIntervalMs, auditSigningKe
 
 async function follow(start: ThreadStart): Promise<void> {
   const { storeUrl, storeTimeoutMs, logId } = start;
-  const store = await openStore({ storeUrl, storeTimeoutMs });
+  const store = await openStoreOfService({ storeUrl, storeTimeoutMs });
   const sealing = start.auditSealIntervalMs > 0 ? auditSealingOf(store, start) : null;
   const storage = { databases: sqliteReadDatabases, directory: readModelDirectory(start), logId };
   sealing?.start();
