@@ -200,7 +200,10 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const stopWorkers = lazy(() => workers.stop(config.drainTimeoutMs));
   // Once: after a freeze a second stop could append what the first could not return.
   const stopQuota = lazy(() => deps.quota.stop());
-  const stopWork = () => Promise.all([stopWorkers(), requests.whenIdle()]).then(stopQuota);
+  const stopWork = () => {
+    listeners.refuseArriving();
+    return Promise.all([stopWorkers(), requests.whenIdle()]).then(stopQuota);
+  };
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
   const maintenance = dashboardMaintenance(logCopyOf(config, incarnation), { logger, clock: deps.clock });
   const served = { deps, readers, freezeWatch, maintenance, ...workers };

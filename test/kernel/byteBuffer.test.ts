@@ -10,6 +10,7 @@ const BODY = {
   admit() {},
   pass() {},
   next: <Part>(part: Promise<Part>) => part,
+  waitedMs: () => 0,
   release() {},
 };
 

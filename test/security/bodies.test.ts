@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { readFile, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { BodyAdmissionControl, type IncomingBody } from "../../src/http/body/bodyAdmission.ts";
 import { BODY_BYTES_IN_FLIGHT_MIN } from "../../src/http/body/bodyLimits.ts";
 import { Problem } from "../../src/http/server/problem.ts";
+import { MINUTE_MS } from "../../src/kernel/time.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -233,6 +234,22 @@ describe("room for bodies", () => {
     slow.release();
     worked.release();
     void slowEnds;
+    bodies.stop();
+  });
+
+  test("is not kept for ever by one that came fast and then trickles", async () => {
+    const bodies = new BodyAdmissionControl(BYTES_MAX);
+    const body = bodies.open("one");
+    body.admit(LARGE_BYTES);
+    const ended = waitFor(body);
+    const later = performance.now() + 8.1 * MINUTE_MS;
+    const now = spyOn(performance, "now").mockReturnValue(later);
+    await expect(ended).rejects.toMatchObject({
+      status: 503,
+      message: "the body took more than 8 minutes to arrive",
+    });
+    now.mockRestore();
+    for (const _ of [1, 2]) expect(refusalOf(() => bodies.open("one").admit(LARGE_BYTES))).toBeNull();
     bodies.stop();
   });
 

@@ -1,6 +1,6 @@
 import { invariant } from "../../kernel/assert.ts";
 import { type Flight, InFlightSet } from "../../kernel/shortLivedSetAndMap.ts";
-import { SECOND_MS } from "../../kernel/time.ts";
+import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { type Problem, unavailable } from "../server/problem.ts";
 import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
 
@@ -12,7 +12,12 @@ const RETRY_AFTER_SECONDS_MAX = 4;
 /** A grace period for each client, after which its body must arrive at the minimum rate on average. */
 const GRACE_MS = 5 * SECOND_MS;
 const BYTES_PER_SECOND_MIN = 4_096;
-/** How often to look for bodies below the minimum rate. */
+/**
+ * The longest wait for one body: {@link BODY_BYTES_MAX} need 33 kB a second. Shorter than the time in which the content of
+ * an upload has to be recorded (`CONTENT_APPEND_MS_MAX`), which begins with its first bytes.
+ */
+const BODY_MS_MAX = 8 * MINUTE_MS;
+/** How often to look for bodies that are too slow. */
 const SWEEP_MS = SECOND_MS;
 /** Added to a body's time when speeds are compared: its first bytes say little about the rest. */
 const SETTLING_MS = 250;
@@ -25,6 +30,8 @@ export interface IncomingBody {
   pass(bytes: number): void;
   /** Waits for the client's next part. Rejects with a 503 if the body is cut off meanwhile. */
   next<Part>(part: Promise<Part>): Promise<Part>;
+  /** How long we have waited for the client up to `now`, in ms: our own time does not make a body slow. */
+  waitedMs(now: number): number;
   /** Gives all of its room back. */
   release(): void;
 }
@@ -40,6 +47,8 @@ export class BodyAdmissionControl {
   private refused = 0;
   private readonly workspaces = new Map<string, number>();
   private readonly waiting = new InFlightSet<Body>();
+  /** Why nothing more is taken in; null while it is. */
+  private refusal: string | null = null;
   private readonly timer = setInterval(() => this.cutOffTooSlow(), SWEEP_MS);
 
   constructor(private readonly bytesMax: number) {
@@ -52,6 +61,16 @@ export class BodyAdmissionControl {
 
   stop(): void {
     clearInterval(this.timer);
+  }
+
+  /** Cuts off every body that is still arriving, and from now on those that begin to. */
+  refuseAll(detail: string): void {
+    this.refusal = detail;
+    for (const body of this.waiting.values()) this.cutOffIfRefused(body);
+  }
+
+  cutOffIfRefused(body: Body): void {
+    if (this.refusal !== null) body.cutOff(cutOff(this.refusal, 1));
   }
 
   /** Makes room for `bytes` more of a body, cutting off slower ones if necessary; false if that is not enough. */
@@ -123,9 +142,10 @@ export class BodyAdmissionControl {
     for (const body of this.waiting.values()) {
       const waitedMs = body.waitedMs(now);
       const isSlow = (body.received / waitedMs) * SECOND_MS < BYTES_PER_SECOND_MIN;
-      if (waitedMs > GRACE_MS && isSlow) {
+      if (waitedMs > GRACE_MS && isSlow)
         body.cutOff(cutOff(`the body came at less than ${BYTES_PER_SECOND_MIN} bytes a second`, 1));
-      }
+      else if (waitedMs > BODY_MS_MAX)
+        body.cutOff(cutOff(`the body took more than ${BODY_MS_MAX / MINUTE_MS} minutes to arrive`, 1));
     }
   }
 }
@@ -185,10 +205,10 @@ class Body implements IncomingBody {
           reject(error);
         },
       );
+      this.bodies.cutOffIfRefused(this);
     });
   }
 
-  /** How long we have waited for its client: our own time does not make a body slow. */
   waitedMs(now: number): number {
     return this.earlierMs + (this.flight === null ? 0 : now - this.since);
   }

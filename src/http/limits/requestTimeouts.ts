@@ -4,14 +4,19 @@ import { InFlightSet } from "../../kernel/shortLivedSetAndMap.ts";
 const SWEEP_MS = 100;
 
 interface Waiting {
+  /** When the time would run out without any waiting for the client, on the monotonic clock in ms. */
   readonly deadline: number;
+  readonly waitedMs: WaitedMs;
   readonly giveUp: () => void;
 }
 
-/** Gives every answer the same time limit. */
+/** How long we have waited for the client up to `now`. A body that is long on its way has bounds of its own. */
+type WaitedMs = (now: number) => number;
+
+/** Gives the work for every answer the same time limit. */
 export interface RequestTimeouts {
-  /** `answer`, or the result of `late` if the time runs out first. */
-  within<Answer>(answer: Promise<Answer>, late: () => Answer): Promise<Answer>;
+  /** `answer`, or the result of `late` if the time runs out first; `waitedMs` of it do not count. */
+  within<Answer>(answer: Promise<Answer>, late: () => Answer, waitedMs?: WaitedMs): Promise<Answer>;
   stop(): void;
 }
 
@@ -19,14 +24,16 @@ export function createRequestTimeouts(timeoutMs: number): RequestTimeouts {
   const waiting = new InFlightSet<Waiting>();
   const timer = setInterval(() => {
     const now = performance.now();
-    for (const { deadline, giveUp } of waiting.values()) if (deadline <= now) giveUp();
+    for (const { deadline, waitedMs, giveUp } of waiting.values())
+      if (deadline + waitedMs(now) <= now) giveUp();
   }, SWEEP_MS);
   timer.unref();
   return {
-    within(answer, late) {
+    within(answer, late, waitedMs = () => 0) {
       return new Promise((resolve, reject) => {
         const one = waiting.add({
           deadline: performance.now() + timeoutMs,
+          waitedMs,
           giveUp() {
             waiting.delete(one);
             resolve(late());

@@ -29,7 +29,7 @@ interface Connections {
 
 export interface ServerOptions extends Omit<ServerContext, "reads"> {
   readonly basePath: string;
-  /** Every handler must answer within this time, in ms; otherwise 503. */
+  /** Every handler must answer within this time, in ms; otherwise 503. Waiting for the body does not count. */
   readonly requestTimeoutMs: number;
   readonly controllers: readonly AnyElysia[];
   readonly requests: RequestsInFlight;
@@ -140,8 +140,10 @@ export function requestHandler(
   return async (request, connections) => {
     const peer = () => connections.requestIP(request)?.address ?? null;
     const context = openRequestContext(request, { requestId: newRequestId(), server: shared, peer });
-    const response = await timeouts.within(answer(request, context), () =>
-      answerUnavailable(TOO_LATE, context),
+    const response = await timeouts.within(
+      answer(request, context),
+      () => answerUnavailable(TOO_LATE, context),
+      (now) => context.body?.waitedMs(now) ?? 0,
     );
     context.isAnswered = true;
     const { status } = response;

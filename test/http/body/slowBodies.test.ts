@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { runJsonCommand } from "../../support/process/jsonCommand.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const TEST_MS_MAX = 120_000;
+const REQUEST_TIMEOUT_MS = 2_000;
+
+let service: TestService;
+let tenant: Tenant;
+const sockets: Socket[] = [];
+beforeAll(async () => {
+  service = await startService(sqliteStore, { REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS) });
+  tenant = await service.tenant();
+}, TEST_MS_MAX);
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await service.remove();
+}, TEST_MS_MAX);
+
+/** A request over a connection of its own, of which `first` is sent. */
+function begin(path: string, headers: readonly string[], first: string) {
+  const { hostname, port } = new URL(service.url);
+  let answer = "";
+  const socket = connect(Number(port), hostname);
+  sockets.push(socket);
+  socket.setEncoding("utf8");
+  socket.on("data", (text) => {
+    answer += text;
+  });
+  const lines = [`POST ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${tenant.apiKey}`];
+  socket.write(`${[...lines, ...headers].join("\r\n")}\r\n\r\n${first}`);
+  return { answer: () => answer, write: (text: string) => void socket.write(text) };
+}
+
+/** A send whose body is as long as `bytes`, half of which is sent; `isChunked`: without its length. */
+function beginSend(bytes: number, isChunked = false) {
+  const body = JSON.stringify(message()).padEnd(bytes);
+  const chunk = (text: string) => (isChunked ? `${text.length.toString(16)}\r\n${text}\r\n` : text);
+  const framing = isChunked ? "Transfer-Encoding: chunked" : `Content-Length: ${bytes}`;
+  const headers = ["Content-Type: application/json", `Idempotency-Key: ${newKey()}`, framing];
+  const request = begin("/api/v1/emails", headers, chunk(body.slice(0, bytes / 2)));
+  const rest = chunk(body.slice(bytes / 2)) + (isChunked ? "0\r\n\r\n" : "");
+  return { ...request, finish: () => request.write(rest) };
+}
+
+/** An upload as a form, half of whose file is sent. */
+function beginUpload() {
+  const half = "x".repeat(50_000);
+  const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n';
+  const end = "\r\n--b--\r\n";
+  const bytes = head.length + 2 * half.length + end.length;
+  const headers = ["Content-Type: multipart/form-data; boundary=b", `Content-Length: ${bytes}`];
+  const request = begin("/api/v1/attachments", headers, head + half);
+  return { ...request, finish: () => request.write(half + end) };
+}
+
+test(
+  "a body that is longer on its way than REQUEST_TIMEOUT_MS is accepted",
+  async () => {
+    const began = performance.now();
+    const requests = [beginSend(200_000), beginSend(20_000), beginSend(200_000, true), beginUpload()];
+    await until(() => performance.now() - began > 1.5 * REQUEST_TIMEOUT_MS, "the time to pass");
+    for (const { finish } of requests) finish();
+    await until(() => requests.every(({ answer }) => answer() !== ""), "the answers");
+    const statuses = requests.map(({ answer }) => answer().split(" ", 2)[1]);
+    expect(statuses).toEqual(["202", "202", "202", "201"]);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a store that does not answer in REQUEST_TIMEOUT_MS gets the send 503",
+  async () => {
+    const log = new DatabaseSync(join(service.app.dataDir, "events.db"));
+    log.exec("BEGIN IMMEDIATE");
+    try {
+      const { status, json } = await tenant.send(newKey(), message());
+      expect({ status, detail: json.detail }).toEqual({ status: 503, detail: "the request took too long" });
+    } finally {
+      log.exec("ROLLBACK");
+      log.close();
+    }
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a body that is still arriving when the log is frozen is refused, and holds up no export",
+  async () => {
+    const arriving = beginSend(200_000);
+    const env = { DATA_DIR: service.app.dataDir };
+    const out = join(service.app.dataDir, "export.zst");
+    const exported = await runJsonCommand(env, "log", "export", "--freeze", "--out", out);
+    expect(exported).toMatchObject({ exitCode: 0, json: { frozen: true, silent: [] } });
+    await until(() => arriving.answer() !== "", "the answer");
+    expect(arriving.answer()).toStartWith("HTTP/1.1 503");
+    expect(arriving.answer()).toContain("the log is frozen");
+  },
+  TEST_MS_MAX,
+);
