@@ -9,7 +9,7 @@ interface PortOptions {
   readonly port: number;
 }
 
-/** How long a connection may be idle, in seconds; ends slow headers and slow uploads. */
+/** How long a connection may be idle, in seconds. Bun itself gives the first request's head 10 s, whatever stands here. */
 const IDLE_TIMEOUT_SECONDS = 30;
 
 /**
