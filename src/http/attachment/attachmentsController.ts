@@ -20,7 +20,7 @@ import { openFilePart } from "../body/multipartFile.ts";
 import { checkBy } from "../body/validation.ts";
 import { whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead } from "../server/authorization.ts";
+import { authorize, authorizeThenRead, requireUsableKey } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
@@ -55,7 +55,8 @@ export function attachmentsController(options: ControllerOptions) {
       const { workspaceId } = principalOf(request);
       const file = isForm(request.headers) ? await openFilePart(request, bodyOf(request)) : fileOf(body);
       try {
-        const upload = { ...file, workspaceId, context: commandContextOf(request, deps) };
+        const chunks = thenChecked(file.chunks, () => requireUsableKey(deps, request));
+        const upload = { ...file, chunks, workspaceId, context: commandContextOf(request, deps) };
         const outcome = await uploadAttachment(deps, upload);
         if (outcome.kind === "refused") throw refusal(outcome, isForm(request.headers));
         set.status = 201;
@@ -67,6 +68,15 @@ export function attachmentsController(options: ControllerOptions) {
     },
     { parse: readUpload(deps), query: NoQuery },
   );
+}
+
+/** The bytes of a file; its end counts only once `check` has passed. */
+async function* thenChecked(
+  chunks: UploadAttachment["chunks"],
+  check: () => Promise<void>,
+): AsyncGenerator<Uint8Array, void, void> {
+  yield* chunks;
+  await check();
 }
 
 function isForm(headers: Headers): boolean {

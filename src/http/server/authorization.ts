@@ -2,6 +2,7 @@ import {
   type AuthenticationFault,
   authenticate,
   type Principal,
+  principalOfKey,
 } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { coversSender } from "../../domain/apiKey/state.ts";
@@ -9,11 +10,12 @@ import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
 import { isClientIn } from "../../kernel/network/clientIp.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
 import { announcesBody, contentLengthOf } from "../body/bodyBytes.ts";
 import { readJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
 import type { Operation } from "./operation.ts";
 import { invalid, Problem, refusedFor, tooManyRequests } from "./problem.ts";
-import { beginRead, bodyOf, clientOf, requestContextOf } from "./requestContext.ts";
+import { beginRead, bodyOf, clientOf, principalOf, requestContextOf } from "./requestContext.ts";
 import type { Route } from "./routes.ts";
 
 /**
@@ -110,8 +112,21 @@ export function authorizeThenRead(
     checkHeaders?.(request.headers);
     if (isBodyOptional && !announcesBody(request.headers)) return {};
     requireJson(request.headers);
-    return readJsonBody(request, bodyOf(request), route.bodyBytesMax);
+    const value = await readJsonBody(request, bodyOf(request), route.bodyBytesMax);
+    await requireUsableKey(deps, request);
+    return value;
   };
+}
+
+/** A key that is revoked works for this long at most. */
+const REVOKED_KEY_MS_MAX = SECOND_MS;
+
+/** Checks the key again if the body was long on its way: it may have been revoked meanwhile. Throws UNAUTHORIZED. */
+export async function requireUsableKey(deps: Dependencies, request: Request): Promise<void> {
+  if (bodyOf(request).waitedMs(performance.now()) < REVOKED_KEY_MS_MAX) return;
+  if ((await principalOfKey(deps, principalOf(request).keyId)) !== null) return;
+  const message = "holds an API key that was revoked or has expired while the body was on its way";
+  throw refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message }]);
 }
 
 /** Whether a key's client addresses include that of the request. An unknown address is in no range. */

@@ -9,7 +9,7 @@ interface PortOptions {
   readonly port: number;
 }
 
-/** How long a connection may be idle, in seconds. Bun itself gives the first request's head 10 s, whatever stands here. */
+/** How long a connection may be idle, in seconds. For the head of its first request Bun gives it 10 s in any case. */
 const IDLE_TIMEOUT_SECONDS = 30;
 
 /**

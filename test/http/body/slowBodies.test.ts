@@ -9,6 +9,10 @@ import { until } from "../../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
 const REQUEST_TIMEOUT_MS = 2_000;
+/** How long a revoked key may still work. */
+const REVOKED_MS_MAX = 1_000;
+/** The sends of the first test. */
+const ACCEPTED = 3;
 
 let service: TestService;
 let tenant: Tenant;
@@ -23,7 +27,7 @@ afterAll(async () => {
 }, TEST_MS_MAX);
 
 /** A request over a connection of its own, of which `first` is sent. */
-function begin(path: string, headers: readonly string[], first: string) {
+function begin(path: string, apiKey: string, headers: readonly string[], first: string) {
   const { hostname, port } = new URL(service.url);
   let answer = "";
   const socket = connect(Number(port), hostname);
@@ -32,30 +36,30 @@ function begin(path: string, headers: readonly string[], first: string) {
   socket.on("data", (text) => {
     answer += text;
   });
-  const lines = [`POST ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${tenant.apiKey}`];
+  const lines = [`POST ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${apiKey}`];
   socket.write(`${[...lines, ...headers].join("\r\n")}\r\n\r\n${first}`);
   return { answer: () => answer, write: (text: string) => void socket.write(text) };
 }
 
 /** A send whose body is as long as `bytes`, half of which is sent; `isChunked`: without its length. */
-function beginSend(bytes: number, isChunked = false) {
+function beginSend(bytes: number, { apiKey = tenant.apiKey, isChunked = false } = {}) {
   const body = JSON.stringify(message()).padEnd(bytes);
   const chunk = (text: string) => (isChunked ? `${text.length.toString(16)}\r\n${text}\r\n` : text);
   const framing = isChunked ? "Transfer-Encoding: chunked" : `Content-Length: ${bytes}`;
   const headers = ["Content-Type: application/json", `Idempotency-Key: ${newKey()}`, framing];
-  const request = begin("/api/v1/emails", headers, chunk(body.slice(0, bytes / 2)));
+  const request = begin("/api/v1/emails", apiKey, headers, chunk(body.slice(0, bytes / 2)));
   const rest = chunk(body.slice(bytes / 2)) + (isChunked ? "0\r\n\r\n" : "");
   return { ...request, finish: () => request.write(rest) };
 }
 
 /** An upload as a form, half of whose file is sent. */
-function beginUpload() {
+function beginUpload(apiKey = tenant.apiKey) {
   const half = "x".repeat(50_000);
   const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n';
   const end = "\r\n--b--\r\n";
   const bytes = head.length + 2 * half.length + end.length;
   const headers = ["Content-Type: multipart/form-data; boundary=b", `Content-Length: ${bytes}`];
-  const request = begin("/api/v1/attachments", headers, head + half);
+  const request = begin("/api/v1/attachments", apiKey, headers, head + half);
   return { ...request, finish: () => request.write(half + end) };
 }
 
@@ -63,12 +67,34 @@ test(
   "a body that is longer on its way than REQUEST_TIMEOUT_MS is accepted",
   async () => {
     const began = performance.now();
-    const requests = [beginSend(200_000), beginSend(20_000), beginSend(200_000, true), beginUpload()];
+    const requests = [
+      beginSend(200_000),
+      beginSend(20_000),
+      beginSend(200_000, { isChunked: true }),
+      beginUpload(),
+    ];
     await until(() => performance.now() - began > 1.5 * REQUEST_TIMEOUT_MS, "the time to pass");
     for (const { finish } of requests) finish();
     await until(() => requests.every(({ answer }) => answer() !== ""), "the answers");
     const statuses = requests.map(({ answer }) => answer().split(" ", 2)[1]);
     expect(statuses).toEqual(["202", "202", "202", "201"]);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a body whose key is revoked while it is on its way is refused",
+  async () => {
+    const key = await tenant.withKey({});
+    const requests = [beginSend(200_000, { apiKey: key.apiKey }), beginUpload(key.apiKey)];
+    const began = performance.now();
+    expect((await tenant.call("POST", `/api/v1/api-keys/${key.keyId}/revoke`)).status).toBe(200);
+    await until(() => performance.now() - began > 1.5 * REVOKED_MS_MAX, "the key to stop working");
+    for (const { finish } of requests) finish();
+    await until(() => requests.every(({ answer }) => answer() !== ""), "the answers");
+    expect(requests.map(({ answer }) => answer().split(" ", 2)[1])).toEqual(["401", "401"]);
+    expect((await tenant.call("GET", "/api/v1/emails")).json.data).toHaveLength(ACCEPTED);
+    expect((await tenant.call("GET", "/api/v1/attachments")).json.data).toHaveLength(1);
   },
   TEST_MS_MAX,
 );
