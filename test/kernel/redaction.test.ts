@@ -43,12 +43,19 @@ describe("an endpoint's answer", () => {
   });
 });
 
-test("a relay's answer keeps no reply_to, no subject, and no address in another script", () => {
-  const [sender, recipient] = ["shop@example.com", "ana@xn--bcher-kva.example"];
+test("a relay's answer keeps no reply_to, no subject, no name, and no address in another script", () => {
+  const content = {
+    from: "shop@example.com",
+    to: "ana@xn--bcher-kva.example",
+    toName: "Ana Smithson",
+    replyTo: "help@x.example",
+    replyToName: "Berta Helper",
+    subject: "Your order 7",
+  };
   const reply =
-    "550 5.7.1 ana@bücher.example: 'Your order 7' from ana@xn--bcher-kva.example, ask help@x.example or eva@y.example";
-  expect(redactRelayReply(reply, sender, recipient, ["help@x.example", "Your order 7"])).toBe(
-    "550 5.7.1 <recipient>: '<content>' from <recipient>, ask <content> or <address>",
+    "550 5.7.1 ana@bücher.example (Ana Smithson): 'Your order 7' from ana@xn--bcher-kva.example, ask Berta Helper, help@x.example or eva@y.example";
+  expect(redactRelayReply(reply, content)).toBe(
+    "550 5.7.1 <recipient> (<content>): '<content>' from <recipient>, ask <content>, <content> or <address>",
   );
 });
 

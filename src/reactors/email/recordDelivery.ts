@@ -33,14 +33,13 @@ export function recordedResultOf(
   { keys }: DeliveryDependencies,
   { history }: DeliveryAttempt,
   result: AttemptResult,
-  { from, to, toName = "", replyTo = "", replyToName = "", subject }: EmailContent,
+  content: EmailContent,
 ): RecordedAttemptResult {
   const first = history.events[0]?.event;
   invariant(first?.type === "EmailContentStored", "a message with content begins with it");
   const { salt } = first.data;
-  const encrypt = (reply: string) =>
-    keys.encryptWithSalt(salt, redactRelayReply(reply, from, to, [replyTo, subject, toName, replyToName]));
-  return encryptRelayReply(result, encrypt, [from, to, replyTo]);
+  const encrypt = (reply: string) => keys.encryptWithSalt(salt, redactRelayReply(reply, content));
+  return encryptRelayReply(result, encrypt, [content.from, content.to, content.replyTo ?? ""]);
 }
 
 /** Adds the recipient's domain to a bounce, if it is to be kept and the content still shows it. */

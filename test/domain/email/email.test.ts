@@ -616,6 +616,7 @@ test("a message lives for 72 hours, plus its pauses", () => {
 describe("redactRelayReply", () => {
   const SENDER = "shop@example.com";
   const RECIPIENT = "ana.b+c@mail.example.org";
+  const MESSAGE = { from: SENDER, to: RECIPIENT, subject: "Hello" };
 
   test.each([
     [`550 5.1.1 <${RECIPIENT}>: no such user`, "550 5.1.1 <recipient>: no such user"],
@@ -624,11 +625,11 @@ describe("redactRelayReply", () => {
     ["550 anaXb+c@mail.example.org unknown", "550 <address> unknown"],
     ["250 ok", "250 ok"],
   ])("%s", (reply, expected) => {
-    expect(redactRelayReply(reply, SENDER, RECIPIENT)).toBe(expected);
+    expect(redactRelayReply(reply, MESSAGE)).toBe(expected);
   });
 
   test("keeps 500 characters, and no half of an address at the cut", () => {
-    const reply = redactRelayReply(`${"x".repeat(490)} ${RECIPIENT} ${"y".repeat(100)}`, SENDER, RECIPIENT);
+    const reply = redactRelayReply(`${"x".repeat(490)} ${RECIPIENT} ${"y".repeat(100)}`, MESSAGE);
     expect(reply.length).toBeLessThanOrEqual(500);
     expect(reply).not.toContain("ana");
   });
@@ -650,7 +651,11 @@ describe("redactRelayReply", () => {
           const letters = [...(words.get(word) ?? word)];
           return letters.map((letter) => (upper.next().value ? letter.toUpperCase() : letter)).join("");
         });
-        const redacted = redactRelayReply(`550 ${reply.join("")}`, sender, recipient).toLowerCase();
+        const redacted = redactRelayReply(`550 ${reply.join("")}`, {
+          from: sender,
+          to: recipient,
+          subject: "",
+        }).toLowerCase();
         expect(redacted).not.toContain(sender);
         expect(redacted).not.toContain(recipient);
       }),

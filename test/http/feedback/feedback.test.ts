@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
-import { deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
+import { acceptedId, deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey, type Tenant } from "../../support/tenants.ts";
@@ -101,6 +101,24 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
       status: "bounced",
       source: "api",
     });
+  });
+
+  test("the reply that a bounce keeps has no names in it, as the relay's own has none", async () => {
+    const to = "left@example.net";
+    const named = { to_name: "Ana Smithson", reply_to: "help@example.com", reply_to_name: "Berta Helper" };
+    relayReply = { code: 250, text: "2.0.0 queued for Ana Smithson, replies to Berta Helper" };
+    const id = await acceptedId(tenant, message({ to, ...named }));
+    await until(async () => (await emailOf(tenant, id)).status === "sent", "the message to be sent");
+    relayReply = undefined;
+    const reply = "550 5.1.1 Ana Smithson has left, ask Berta Helper";
+    await postFeedback({ email_id: id, type: "bounced", status: "5.1.1", reply });
+    const replies = (await emailOf(tenant, id)).timeline.flatMap(
+      (entry: { reply?: string }) => entry.reply ?? [],
+    );
+    expect(replies).toEqual([
+      "250 2.0.0 queued for <content>, replies to <content>",
+      "550 5.1.1 <content> has left, ask <content>",
+    ]);
   });
 
   test("a bounce for policy, quota or time suppresses nobody", async () => {

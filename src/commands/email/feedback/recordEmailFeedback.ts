@@ -50,12 +50,10 @@ async function known(context: FeedbackContext, id: string, history: EmailHistory
   const content = await contentOf(context, id, history);
   const salt = contentSaltOf(history);
   if (content === null || salt === null) return { address: null, encrypt: null };
-  const { from, to, replyTo = "", subject } = content;
   return {
-    address: to,
-    ...(context.bounceDomains ? { domain: domainOf(to) } : {}),
-    encrypt: (text) =>
-      context.keys.encryptWithSalt(salt, redactRelayReply(text, from, to, [replyTo, subject])),
+    address: content.to,
+    ...(context.bounceDomains ? { domain: domainOf(content.to) } : {}),
+    encrypt: (text) => context.keys.encryptWithSalt(salt, redactRelayReply(text, content)),
   };
 }
 
