@@ -38,6 +38,7 @@ import type { Readers } from "../readModels/readModelReaders.ts";
 import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { openDashboard } from "./openDashboard.ts";
+import type { LogDamage } from "./status/logDamage.ts";
 import { readinessOf } from "./status/readiness.ts";
 import { readModelBuild } from "./status/readModelBuildProgress.ts";
 
@@ -45,6 +46,7 @@ interface Serving extends Pick<DashboardOptions, "deps" | "relays" | "maintenanc
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
   readonly freezeWatch: FreezeWatch;
+  readonly damage: LogDamage;
 }
 
 /** What answers requests. */
@@ -57,7 +59,7 @@ interface Controllers {
 
 /** The controllers of the API, and the dashboard beside them. */
 export async function createControllers(config: Config, serving: Serving): Promise<Controllers> {
-  const { deps, readers, delivery, freezeWatch } = serving;
+  const { deps, damage, readers, delivery, freezeWatch } = serving;
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
   const readModel = (name: string): ReadModel => ({
@@ -66,7 +68,15 @@ export async function createControllers(config: Config, serving: Serving): Promi
     whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await deps.store.head(), timeoutMs),
   });
   const build = readModelBuild({ ...deps, readers });
-  const readiness = readinessOf({ config, deps, readers, delivery, freezeWatch, readModelBuild: build });
+  const readiness = readinessOf({
+    config,
+    deps,
+    damage,
+    readers,
+    delivery,
+    freezeWatch,
+    readModelBuild: build,
+  });
   const dns = createDnsResolver(config.dnsServers);
   const senderVerification = createSenderVerification({
     deps,

@@ -49,6 +49,7 @@ import { createHistogram } from "./metrics/histogram.ts";
 import { DELIVERY_SECONDS_BOUNDS, serviceMetrics } from "./metrics/serviceMetrics.ts";
 import { openInstanceFromConfig, requireUnboundBeforeCreation } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
+import { type LogDamage, logDamage } from "./status/logDamage.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
 import { stopService } from "./stopService.ts";
@@ -101,11 +102,14 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   undo.defer(() => lock.release());
   const content = openContentStore(config);
   const writingThreads = writingThreadsFor(availableParallelism());
+  const damage = logDamage(logger);
+  const onDamage = ({ message }: Error) => damage.tell(message);
   const log = await unlessStopped(
     stop,
     openStore(config, {
       cacheKib: config.storeCacheKib,
       writingThreads,
+      onDamage,
       beforeCreation: requireUnboundBeforeCreation(config, content),
     }),
   );
@@ -118,7 +122,7 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   // Report why the service cannot start, and ignore a failure to leave the register.
   undo.defer(() => membership.leave().catch(() => {}));
   stop.throwIfAborted();
-  const resources = { listeners, lock, store, content, opened, membership, counts, stop };
+  const resources = { listeners, lock, store, damage, content, opened, membership, counts, stop };
   const app = await runWith(reached, logger, resources);
   undo.move();
   return app;
@@ -170,6 +174,7 @@ interface AcquiredResources {
   readonly listeners: Listeners;
   readonly lock: DirectoryLock;
   readonly store: EventStore;
+  readonly damage: LogDamage;
   readonly content: ContentStore;
   readonly opened: OpenInstance;
   readonly membership: ServiceMembership;
@@ -180,7 +185,7 @@ interface AcquiredResources {
 }
 
 async function runWith(config: Config, logger: Logger, resources: AcquiredResources): Promise<RunningApp> {
-  const { store, content, opened, listeners, lock, membership, counts, stop } = resources;
+  const { store, damage, content, opened, listeners, lock, membership, counts, stop } = resources;
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const onNearDailyLimit = dailyLimitLog(logger);
@@ -191,7 +196,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const onSent = (afterMs: number) => deliverySeconds.observe(afterMs / SECOND_MS);
   const jobParts = { deps, readers, logId: incarnation, membership, onSent };
   const workers = createBackgroundJobs(config, logger, jobParts);
-  const readModels = followLog(config, logger, { incarnation, readers, workers });
+  const readModels = followLog(config, logger, { incarnation, readers, workers, damage });
   await unlessStopped(stop, readersOpen(readers, config.storeTimeoutMs));
   const held = heldDetail((await deps.instanceStatus.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
@@ -206,7 +211,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   };
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
   const maintenance = dashboardMaintenance(logCopyOf(config, incarnation), { logger, clock: deps.clock });
-  const served = { deps, readers, freezeWatch, maintenance, ...workers };
+  const served = { deps, damage, readers, freezeWatch, maintenance, ...workers };
   const { controllers, dashboard, readiness } = await createControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
   listeners.answer({ deps, controllers, requests, isClosed });
@@ -221,7 +226,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
     );
   const { delivery } = workers;
   const { url } = listeners;
-  const status = serviceStatus({ ...listeners, config, deps, readers, delivery, logId, inFlight });
+  const status = serviceStatus({ ...listeners, config, deps, damage, readers, delivery, logId, inFlight });
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
   stop.throwIfAborted();
@@ -299,6 +304,7 @@ interface Following {
   readonly incarnation: string;
   readonly readers: Readers;
   readonly workers: BackgroundJobs;
+  readonly damage: LogDamage;
 }
 
 function readersOf(config: Config, onDamage: (file: string) => void): Readers {
@@ -307,7 +313,7 @@ function readersOf(config: Config, onDamage: (file: string) => void): Readers {
 }
 
 /** Keeps the read models caught up with the log, on a thread of their own. */
-function followLog(config: Config, logger: Logger, { incarnation, readers, workers }: Following) {
+function followLog(config: Config, logger: Logger, { incarnation, readers, workers, damage }: Following) {
   const { auditSealIntervalMs, auditSigningKey } = config;
   const tell = readModelLog(logger);
   return superviseReadModels({
@@ -318,6 +324,7 @@ function followLog(config: Config, logger: Logger, { incarnation, readers, worke
       workers.wake();
     },
     onSealTrouble: (reason) => logger.warn({ reason }, "the log could not be sealed"),
+    onDamagedLog: (reason) => damage.tell(reason),
   });
 }
 

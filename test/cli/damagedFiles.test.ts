@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +13,8 @@ import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
 /** The second page and what follows: SQLite opens such a file, and meets the damage when it reads a table. */
-const SECOND_PAGE = 4_096;
+const PAGE_BYTES = 4_096;
+const SECOND_PAGE = PAGE_BYTES;
 
 let dataDir: string;
 beforeAll(async () => {
@@ -136,6 +139,64 @@ test(
   },
   TEST_MS_MAX,
 );
+
+test(
+  "a running service that finds its log damaged is not ready, and its log and doctor say what to do",
+  async () => {
+    const startHere = () => startTestProcess({ dataDir, env: { DELIVERY: "off" } });
+    const before = await startHere();
+    // Longer than some pages, and no compression makes it much shorter.
+    const text = randomBytes(20_000).toString("base64");
+    const message = { from: "hello@example.com", to: "ana@example.com", subject: "Hello", text };
+    const { json: sent } = await before.send("on-a-damaged-page-1", message);
+
+    await before.kill("SIGTERM");
+    overwriteContentPage();
+    const after = await startHere();
+    const ready = () => after.call("GET", "/health/ready");
+    try {
+      // Nothing has read the damaged page yet.
+      await until(async () => (await ready()).status === 200, "the service to be ready");
+      for (let time = 0; time < 2; time += 1)
+        expect((await after.call("GET", `/api/v1/emails/${sent.id}`)).status).toBe(503);
+      expect((await ready()).status).toBe(503);
+      expect((await ready()).json.checks.store).toEqual({ ok: false, required: true, detail: "damaged" });
+      const line = () => /^.*"level":50.*the log is damaged, so the service is not ready: .*$/gm;
+      await until(() => line().test(after.log()), "the line");
+      const told = after.log().match(line()) ?? [];
+      expect(told).toEqual([expect.stringContaining("go back to a backup (docs/operations.md)")]);
+      const damage = `the log ${join(dataDir, "events.db")} is damaged: `;
+      expect(told[0]).toContain(damage);
+      expect(await failedChecks()).toEqual([
+        {
+          name: "log",
+          status: "failed",
+          detail: expect.stringContaining(damage),
+          action: expect.any(String),
+        },
+      ]);
+    } finally {
+      await after.kill("SIGTERM");
+    }
+  },
+  TEST_MS_MAX,
+);
+
+/** Overwrites a page of the log on which the content of its newest message stands. */
+function overwriteContentPage(): void {
+  const path = join(dataDir, "events.db");
+  using db = new DatabaseSync(path, { readOnly: true });
+  const sql = "SELECT data FROM events WHERE type = 'EmailContentStored' ORDER BY position DESC LIMIT 1";
+  const content = Buffer.from(db.prepare(sql).get()?.data as string | Uint8Array);
+  // From the middle: what fits on no page of its row's table is on pages that name the next one.
+  // At two places, because the end of a page may be within one of them.
+  const places = [0, 64].map((offset) => content.subarray(content.length / 2 + offset).subarray(0, 32));
+  const at = Math.max(...places.map((bytes) => readFileSync(path).indexOf(bytes)));
+  expect(at).toBeGreaterThan(SECOND_PAGE);
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.alloc(PAGE_BYTES, 0xff), 0, PAGE_BYTES, at - (at % PAGE_BYTES));
+  closeSync(file);
+}
 
 test(
   "a damaged log is named, with what to do about it",

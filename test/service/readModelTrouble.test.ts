@@ -25,7 +25,11 @@ describe("while the read models' thread cannot work", () => {
       return thread;
     };
     const events: string[] = [];
-    const options = { onEvent: ({ type }: { type: string }) => void events.push(type), onSealTrouble() {} };
+    const options = {
+      onEvent: ({ type }: { type: string }) => void events.push(type),
+      onSealTrouble() {},
+      onDamagedLog() {},
+    };
     const start = {} as Parameters<typeof superviseReadModels>[0]["start"];
     superviseReadModels({ start, ...options, openThread });
     const failAll = (forMs: number) => {

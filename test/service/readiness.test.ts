@@ -12,6 +12,7 @@ function readinessWith(changed: object) {
       clock: { monotonicMs: () => 0 },
       instanceStatus: { get: async () => ({ instance: null }) },
     },
+    damage: { reason: null },
     readers: { status: () => [] as unknown[] },
     delivery: { relayFault: null, contentFault: null },
     freezeWatch: { isFrozen: async () => false },

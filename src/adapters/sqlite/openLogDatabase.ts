@@ -4,7 +4,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DamagedLogError, locationOfFault, StoreError } from "../../ports/eventStore.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
-import { resultCodeOf } from "./resultCode.ts";
+import { isDamage } from "./resultCode.ts";
 import { writeTransaction } from "./writeTransaction.ts";
 
 /**
@@ -64,13 +64,15 @@ export function requireFileOfWriteAheadLog(path: string): void {
   );
 }
 
-/** SQLITE_CORRUPT and SQLITE_NOTADB, which SQLite also returns for a schema that it cannot parse. */
-const DAMAGE: readonly unknown[] = [11, 26];
-
 /** The port's error if SQLite reports a damaged file; null for every other error. */
 export function damageOf(error: unknown, path: string): DamagedLogError | null {
-  if (!(error instanceof Error) || !DAMAGE.includes(resultCodeOf(error))) return null;
-  return new DamagedLogError(`the log ${path} is damaged: ${error.message}`, { cause: error });
+  if (!(error instanceof Error) || !isDamage(error)) return null;
+  return damagedLog(path, error.message, { cause: error });
+}
+
+/** The port's error for a file that SQLite calls damaged, with SQLite's message. */
+export function damagedLog(path: string, message: string, options?: ErrorOptions): DamagedLogError {
+  return new DamagedLogError(`the log ${path} is damaged: ${message}`, options);
 }
 
 function makeOrCheck(db: DatabaseSync, path: string, evenIfFaulty: boolean): void {

@@ -10,3 +10,11 @@ export function resultCodeOf(error: unknown): number | undefined {
 export function isBusy(error: unknown): boolean {
   return resultCodeOf(error) === SQLITE_BUSY;
 }
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB, which SQLite also returns for a schema that it cannot parse. */
+const DAMAGE: readonly unknown[] = [11, 26];
+
+/** Whether SQLite says that the file is damaged. */
+export function isDamage(error: unknown): boolean {
+  return DAMAGE.includes(resultCodeOf(error));
+}

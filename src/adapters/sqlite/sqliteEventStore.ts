@@ -6,6 +6,7 @@ import {
   APPEND_BYTES_MAX,
   type AppendResult,
   type CallOptions,
+  type DamagedLogError,
   type EventStore,
   type ExpectedRevision,
   type LogBatch,
@@ -28,7 +29,7 @@ import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
 import { OpenedFile } from "./openedFile.ts";
-import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
+import { damagedLog, damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 import { isBusy } from "./resultCode.ts";
 
@@ -43,6 +44,8 @@ export interface SqliteEventStoreOptions {
   readonly evenIfFaulty?: boolean;
   /** Values other than `caller` are for processes that have other work while the disk works. */
   readonly writingThreads?: WritingThreads;
+  /** Called each time SQLite says that the open file is damaged, whichever call was told so. */
+  readonly onDamage?: (error: DamagedLogError) => void;
 }
 
 const TIMEOUT_MS = 5_000;
@@ -75,11 +78,12 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
     cacheKib = CACHE_KIB,
     evenIfFaulty = false,
     writingThreads = "caller",
+    onDamage = () => {},
   } = options;
   mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
   const db = openLogDatabase(path, { cacheKib, evenIfFaulty });
   const writer = openLogWriter(writingThreads, { db, path, cacheKib: CACHE_KIB });
-  return new SqliteEventStore(db, writer, { path, timeoutMs, writingThreads });
+  return new SqliteEventStore(db, writer, { path, timeoutMs, writingThreads, onDamage });
 }
 
 class SqliteEventStore implements EventStore {
@@ -103,18 +107,21 @@ class SqliteEventStore implements EventStore {
     private readonly db: DatabaseSync,
     writer: LogWriter,
     private readonly options: Required<
-      Pick<SqliteEventStoreOptions, "path" | "timeoutMs" | "writingThreads">
+      Pick<SqliteEventStoreOptions, "path" | "timeoutMs" | "writingThreads" | "onDamage">
     >,
   ) {
     this.writeAheadLog = new WriteAheadLogFlush(options.path);
     this.file = new OpenedFile(options.path);
     this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
-    this.commits = new GroupCommit(writer, () => {
+    const onCommit = () => {
       this.ownCommits += 1;
       this.wake();
       this.wakeThreads();
-    });
+    };
+    this.commits = new GroupCommit(writer, onCommit, (reason) =>
+      options.onDamage(damagedLog(options.path, reason)),
+    );
     this.threads = new BroadcastChannel(`commits to the log in ${this.file.id}`);
     this.threads.onmessage = () => this.wake();
     this.threads.unref();
@@ -281,11 +288,10 @@ class SqliteEventStore implements EventStore {
 
   /** The port's error for an SQLite error that is not about a lock. */
   private failureOf(error: unknown): StoreError {
-    const cause = { cause: error };
-    return (
-      damageOf(error, this.options.path) ??
-      new StoreError("unavailable", `the log cannot be used: ${(error as Error).message}`, cause)
-    );
+    const damage = damageOf(error, this.options.path);
+    if (damage !== null) this.options.onDamage(damage);
+    const message = `the log cannot be used: ${(error as Error).message}`;
+    return damage ?? new StoreError("unavailable", message, { cause: error });
   }
 
   private checkpoint(): void {

@@ -37,7 +37,7 @@ export function eventsBetween(config: Pick<Config, "storeUrl">, from: Position, 
 
 /** How to open the log. */
 export interface OpenStoreOptions
-  extends Pick<SqliteEventStoreOptions, "cacheKib" | "evenIfFaulty" | "writingThreads"> {
+  extends Pick<SqliteEventStoreOptions, "cacheKib" | "evenIfFaulty" | "writingThreads" | "onDamage"> {
   /**
    * Appends reach the log in the order of the calls, although none waits for the one before. For a process that only
    * imports a log.
@@ -72,7 +72,7 @@ export async function openStore(
 
 async function openEmbeddedStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  { cacheKib, evenIfFaulty = false, writingThreads = "caller", beforeCreation }: OpenStoreOptions,
+  { evenIfFaulty = false, writingThreads = "caller", beforeCreation, ...options }: OpenStoreOptions,
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   requireRestored(logDirectory(config));
@@ -82,8 +82,7 @@ async function openEmbeddedStore(
   try {
     // SQLite opens a log that it may only read, and then every append fails.
     if (writingThreads !== "caller" && existsSync(path)) accessSync(path, constants.W_OK);
-    const cache = cacheKib === undefined ? {} : { cacheKib };
-    const store = openSqliteEventStore({ path, timeoutMs, evenIfFaulty, writingThreads, ...cache });
+    const store = openSqliteEventStore({ ...options, path, timeoutMs, evenIfFaulty, writingThreads });
     if (writingThreads !== "caller") await flushOrClose(store);
     return store;
   } catch (error) {
@@ -95,7 +94,7 @@ async function openEmbeddedStore(
 /** Opens the log that a running service has open: in place of one that was removed, none is created. */
 export function openStoreOfService(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  options: Pick<OpenStoreOptions, "evenIfFaulty"> = {},
+  options: Pick<OpenStoreOptions, "evenIfFaulty" | "onDamage"> = {},
 ): Promise<EventStore> {
   const beforeCreation = async () => {
     throw new StoreError("unavailable", `${logPath(config)} was removed`);

@@ -12,6 +12,7 @@ import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import { isOutbox } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
+import type { LogDamage } from "./logDamage.ts";
 
 /** How far a read model may be behind the log before the service reports itself unready. */
 const READY_LAG_MS_MAX = 10_000;
@@ -23,6 +24,7 @@ const FROZEN = `the log was frozen: it goes on where it was imported (start agai
 interface ReadinessOptions {
   readonly config: Config;
   readonly deps: Dependencies;
+  readonly damage: Pick<LogDamage, "reason">;
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
   readonly freezeWatch: FreezeWatch;
@@ -42,7 +44,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
     const fault = delivery.relayFault;
     const relay = fault === null ? takingDetail(config) : RELAY_DETAILS[fault.trouble];
     const [store, read_models, instance] = await Promise.all([
-      storeCheck(deps),
+      storeCheck(options),
       readModels(),
       settleWithin(STORE_MS_MAX, instanceChecks(options), () => ({})),
     ]);
@@ -103,9 +105,11 @@ export function heldDetail(instance: InstanceState): string | null {
   return `unfinished work is held ${since}: \`${POSTLEDGER} delivery resume\` lets it go on`;
 }
 
-async function storeCheck({ store }: Dependencies): Promise<Check> {
+async function storeCheck({ deps, damage }: ReadinessOptions): Promise<Check> {
+  // Most calls of a damaged log still succeed. What is damaged, with its path, is in the service's log.
+  if (damage.reason !== null) return { ok: false, required: true, detail: "damaged" };
   try {
-    await store.head({ timeoutMs: STORE_MS_MAX });
+    await deps.store.head({ timeoutMs: STORE_MS_MAX });
     return { ok: true, required: true, detail: "answering" };
   } catch {
     return { ok: false, required: true, detail: "not answering" };

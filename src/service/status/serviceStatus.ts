@@ -30,6 +30,7 @@ import { logChecks, unreadableLog } from "./checks/logChecks.ts";
 import { pauseChecks } from "./checks/pauseChecks.ts";
 import { readModelLag, stoppedReadModel } from "./checks/readModelChecks.ts";
 import { webhookEndpointChecks } from "./checks/webhookEndpointChecks.ts";
+import { DAMAGED_LOG_REMEDY, type LogDamage } from "./logDamage.ts";
 
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;
@@ -48,6 +49,7 @@ const WAITING_MAX = 10_000;
 interface StatusOptions {
   readonly config: Config;
   readonly deps: Dependencies;
+  readonly damage: Pick<LogDamage, "reason">;
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
   readonly logId: string;
@@ -133,8 +135,9 @@ function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[
 const EMBEDDED_LOG_REMEDY =
   "put the log's files back where they were, while the service runs; if they are lost, stop it and restore a backup (docs/operations.md)";
 
-/** If the store does not answer, that is the only finding about the log. */
-async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<readonly Check[]> {
+/** If the store does not answer, or has been found damaged, that is the only finding about the log. */
+async function logChecksOf({ config, deps, damage, logId }: StatusOptions): Promise<readonly Check[]> {
+  if (damage.reason !== null) return [failed("log", damage.reason, DAMAGED_LOG_REMEDY)];
   const began = performance.now();
   try {
     await deps.store.head({ timeoutMs: STORE_MS_MAX });

@@ -13,6 +13,8 @@ interface ReadModelSupervisorOptions {
   /** Events of the thread, and `interrupted` each time it fails. */
   readonly onEvent: (event: FollowEvent) => void;
   readonly onSealTrouble: (reason: string) => void;
+  /** The thread found the log damaged. */
+  readonly onDamagedLog: (reason: string) => void;
   readonly openThread?: () => Worker;
 }
 
@@ -21,6 +23,7 @@ export function superviseReadModels({
   start,
   onEvent,
   onSealTrouble,
+  onDamagedLog,
   openThread = () => new Worker(new URL("./readModelThread.ts", import.meta.url).href),
 }: ReadModelSupervisorOptions): {
   stop(): Promise<void>;
@@ -52,6 +55,7 @@ export function superviseReadModels({
     begun.onmessage = ({ data }: MessageEvent<FromThread>) => {
       if ("ended" in data) fail(data.ended ?? "it ended by itself");
       else if ("sealTrouble" in data) onSealTrouble(data.sealTrouble);
+      else if ("damagedLog" in data) onDamagedLog(data.damagedLog);
       else deliver(data, onEvent, send).catch((error: unknown) => fail(String(error)));
     };
     begun.onerror = (event) => fail(event.message);

@@ -37,10 +37,14 @@ export type ToThread =
   | FollowAnswer;
 
 /**
- * From the thread: an event, why the log could not be sealed, or its end with the reason (null if it was told to
- * end).
+ * From the thread: an event, why the log could not be sealed, how the log is damaged, or its end with the reason (null
+ * if it was told to end).
  */
-export type FromThread = FollowMessage | { readonly sealTrouble: string } | { readonly ended: string | null };
+export type FromThread =
+  | FollowMessage
+  | { readonly sealTrouble: string }
+  | { readonly damagedLog: string }
+  | { readonly ended: string | null };
 
 declare const self: Worker;
 
@@ -73,7 +77,10 @@ function auditSealingOf(store: EventStore, { auditSealIntervalMs, auditSigningKe
 
 async function follow(start: ThreadStart): Promise<void> {
   const { storeUrl, storeTimeoutMs, logId } = start;
-  const store = await openStoreOfService({ storeUrl, storeTimeoutMs });
+  const store = await openStoreOfService(
+    { storeUrl, storeTimeoutMs },
+    { onDamage: ({ message }) => post({ damagedLog: message }) },
+  );
   const sealing = start.auditSealIntervalMs > 0 ? auditSealingOf(store, start) : null;
   const storage = { databases: sqliteReadDatabases, directory: readModelDirectory(start), logId };
   sealing?.start();

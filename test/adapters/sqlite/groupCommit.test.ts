@@ -15,7 +15,11 @@ test("a transaction whose writer throws is retried as one that may already be in
     },
     close: async () => {},
   };
-  const group = new GroupCommit(writer, () => {});
+  const group = new GroupCommit(
+    writer,
+    () => {},
+    () => {},
+  );
   const { promise, resolve, reject } = Promise.withResolvers<AppendResult>();
   const deadline = performance.now() + 2_000;
   const append = { stream: "one", events: [], expected: "noStream", bytes: 0, deadline } as const;
@@ -29,9 +33,14 @@ test("an append that misses its deadline reports SQLite's last error", async () 
   const full: TransactionOutcome = {
     kind: "failed",
     isUncertain: false,
+    isDamage: false,
     reason: "database or disk is full",
   };
-  const group = new GroupCommit({ commit: async () => full, close: async () => {} }, () => {});
+  const group = new GroupCommit(
+    { commit: async () => full, close: async () => {} },
+    () => {},
+    () => {},
+  );
   const { promise, resolve, reject } = Promise.withResolvers<AppendResult>();
   const deadline = performance.now() + 20;
   const append = { stream: "one", events: [], expected: "noStream", bytes: 0, deadline } as const;

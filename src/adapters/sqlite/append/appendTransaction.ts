@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../../kernel/text/errorReason.ts";
 import type { AppendResult, ExpectedRevision } from "../../../ports/eventStore.ts";
 import { positionText } from "../logPosition.ts";
+import { isDamage } from "../resultCode.ts";
 
 /** An event whose data and metadata are already bytes or text, so they cannot make a transaction fail. */
 export interface PreparedEvent {
@@ -18,15 +19,26 @@ export interface PreparedAppend {
   readonly expected: ExpectedRevision;
 }
 
-/** How a transaction ended. One that failed in its COMMIT may still be in the log. `reason` is SQLite's message. */
+/**
+ * How a transaction ended. One that failed in its COMMIT may still be in the log. `reason` is SQLite's message;
+ * `isDamage` if SQLite says that the file is damaged.
+ */
 export type TransactionOutcome =
   | { readonly kind: "committed"; readonly results: readonly AppendResult[]; readonly hasWritten: boolean }
-  | { readonly kind: "failed"; readonly isUncertain: boolean; readonly reason: string };
+  | FailedTransaction;
+
+interface FailedTransaction {
+  readonly kind: "failed";
+  readonly isUncertain: boolean;
+  readonly isDamage: boolean;
+  readonly reason: string;
+}
 
 /** The outcome of a transaction whose writer was lost. It may still be in the log. */
 export const OUTCOME_UNKNOWN: TransactionOutcome = {
   kind: "failed",
   isUncertain: true,
+  isDamage: false,
   reason: "its writer was lost, or the disk has failed",
 };
 
@@ -34,6 +46,7 @@ export const OUTCOME_UNKNOWN: TransactionOutcome = {
 export const NOT_WRITTEN: TransactionOutcome = {
   kind: "failed",
   isUncertain: false,
+  isDamage: false,
   reason: "the disk has failed",
 };
 
@@ -84,7 +97,7 @@ export class AppendTransaction {
       return { kind: "committed", results, hasWritten };
     } catch (error) {
       this.rollback();
-      return { kind: "failed", isUncertain, reason: messageOf(error) };
+      return { kind: "failed", isUncertain, isDamage: isDamage(error), reason: messageOf(error) };
     } finally {
       // All other writes on this connection wait for the disk.
       if (this.synchronous !== "FULL") this.db.exec("PRAGMA synchronous = FULL");

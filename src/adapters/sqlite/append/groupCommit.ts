@@ -46,6 +46,7 @@ export class GroupCommit {
   constructor(
     private readonly writer: LogWriter,
     private readonly onCommit: () => void,
+    private readonly onDamage: (reason: string) => void,
   ) {}
 
   add(append: WaitingAppend): void {
@@ -116,6 +117,7 @@ export class GroupCommit {
     this.inFlight = 0;
     this.lastFault = outcome.kind === "failed" ? outcome.reason : null;
     if (outcome.kind === "failed") {
+      if (outcome.isDamage) this.onDamage(outcome.reason);
       if (outcome.isUncertain) for (const append of batch) append.uncertain = true;
       return false;
     }

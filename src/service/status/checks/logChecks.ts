@@ -15,6 +15,7 @@ import type { Config } from "../../config/config.ts";
 import { ConfigError } from "../../config/configError.ts";
 import { ageText } from "../ageText.ts";
 import { isDiskFull, MAKE_ROOM } from "../diskFull.ts";
+import { DAMAGED_LOG_REMEDY } from "../logDamage.ts";
 import { heldDetail } from "../readiness.ts";
 import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
@@ -57,10 +58,6 @@ function instanceChecks(instance: InstanceState): readonly Check[] {
   if (held !== null) checks.push(failed("delivery", held, null));
   return checks;
 }
-
-/** What to do about a log that its store calls damaged. */
-export const DAMAGED_LOG_REMEDY =
-  "stop the service, keep the log's files as they are, and go back to a backup (docs/operations.md)";
 
 /** A warning while nobody can use the service, because there is no workspace. */
 async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
