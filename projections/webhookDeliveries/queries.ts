@@ -78,6 +78,29 @@ export function countDueWebhooks(db: ReadDatabase, now: EpochMs, max: number): n
   return Number(db.get(sql, now, max)?.due);
 }
 
+/** An endpoint that is behind with its deliveries. */
+export interface LateEndpoint {
+  readonly workspaceId: string;
+  readonly endpointId: string;
+  /** Since when its oldest due delivery has been due. */
+  readonly since: EpochMs;
+}
+
+/** Active endpoints with a delivery due since `before` or earlier, those that are furthest behind first. */
+export function lateEndpoints(db: ReadDatabase, before: EpochMs, limit: number): readonly LateEndpoint[] {
+  const sql = `SELECT workspace_id AS workspaceId, id AS endpointId, due_at AS since
+    FROM backlogs CROSS JOIN endpoints ON endpoints.id = endpoint_id
+    WHERE due_at <= ? AND active = 1 ORDER BY due_at LIMIT ? + 0`;
+  return allRows(db, sql, before, limit);
+}
+
+/** How many deliveries of one endpoint are due, counted up to `max`. */
+export function countDueOf(db: ReadDatabase, endpointId: string, now: EpochMs, max: number): number {
+  const sql = `SELECT count(*) AS due FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_ready
+    WHERE endpoint_id = ? AND state = 'ready' AND due_at <= ? LIMIT ? + 0)`;
+  return Number(db.get(sql, endpointId, now, max)?.due);
+}
+
 /** How many deliveries of one endpoint a search for clock-skewed ones scans. */
 const CLOCK_SKEWED_SCANNED_MAX = 1_000;
 

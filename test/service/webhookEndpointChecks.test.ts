@@ -39,6 +39,45 @@ test("names the endpoints that have only failed for an hour, and counts the othe
   }
 });
 
+test("names the endpoints that are behind with their deliveries, how many are due and since when", () => {
+  const db = emptyReadModel(webhookDeliveries);
+  const register = (id: string, active: 0 | 1) =>
+    db.run("INSERT INTO endpoints (id, workspace_id, active) VALUES (?, 'w', ?)", id, active);
+  const makeDue = (endpointId: string, ...agesMs: readonly number[]) => {
+    const oldest = NOW - Math.max(...agesMs);
+    db.run("INSERT INTO backlogs (endpoint_id, due_at) VALUES (?, ?)", endpointId, oldest);
+    for (const [nth, ageMs] of agesMs.entries())
+      db.run(
+        `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream, event_revision,
+          created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
+          VALUES (?, 'w', ?, 'e', 't', 's', 0, 'c', 'pending', 'ready', ?, 0, 0, 0, 'u', 0)`,
+        `${endpointId}-${nth}`,
+        endpointId,
+        NOW - ageMs,
+      );
+  };
+  try {
+    register("quick", 1);
+    makeDue("quick", 15 * MINUTE_MS - 1, MINUTE_MS);
+    register("off", 0);
+    makeDue("off", HOUR_MS);
+    expect(webhookEndpointChecks(() => db, NOW)).toHaveLength(1);
+    register("slow", 1);
+    makeDue("slow", 15 * MINUTE_MS, MINUTE_MS, 0, -MINUTE_MS);
+    register("slower", 1);
+    makeDue("slower", 50 * MINUTE_MS);
+    expect(webhookEndpointChecks(() => db, NOW)[1]).toEqual({
+      name: "webhook backlogs",
+      status: "warning",
+      detail:
+        "deliveries of 2 endpoints are late: slower of workspace w (1 due, the oldest for 50 min), slow of workspace w (3 due, the oldest for 15 min)",
+      action: expect.stringContaining("answer at once"),
+    });
+  } finally {
+    db.close();
+  }
+});
+
 test("says nothing while the read model cannot be read", () => {
   const unavailable = () => {
     throw new ReadDatabaseError("unavailable", "not open");
