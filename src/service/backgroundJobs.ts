@@ -264,17 +264,13 @@ function workOnErasures(
 ): readonly Worker[] {
   const directory = readModelDirectory(config);
   const kind = isEmbedded(config) ? "sqlite" : "eventstoredb";
-  const shared = {
-    deps,
-    worker: newId(),
-    random: Math.random,
-    onTrouble: workerErrorLog({ logger, text: ERASURE_INTERRUPTED, idField: "id" }),
-  };
+  const shared = { deps, worker: newId(), random: Math.random };
+  const onTrouble = workerErrorLog({ logger, text: ERASURE_INTERRUPTED, idField: "id" });
   const emails = readers.reader("emails");
   const waitUntilCaughtUp = async (name: string) =>
     readers.waitForPosition(name, await deps.store.head(), config.storeTimeoutMs);
   return [
-    contentRetention({ ...shared, emails }),
+    contentRetention({ ...shared, emails, onTrouble }),
     erasedContentCleanup({
       ...shared,
       checkpoint: contentCleanupCheckpointFile(
@@ -282,9 +278,15 @@ function workOnErasures(
         `${logId} ${kind}`,
       ),
       noneUntil: readers.noneWatchedUntil,
+      onTrouble: workerErrorLog({
+        logger,
+        text: "the clean-up of erased content was interrupted",
+        idField: "stream",
+      }),
     }),
     personErasure({
       ...shared,
+      onTrouble,
       emails,
       erasures: readers.reader("erasures"),
       attachmentUse: readers.reader("attachment-use"),

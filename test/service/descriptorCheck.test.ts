@@ -42,3 +42,38 @@ test.skipIf(process.platform !== "linux")(
   },
   TEST_MS,
 );
+
+test.skipIf(process.platform !== "linux")(
+  "a process that can open nothing more blames its own limit, not the relay, and says the same of a file",
+  async () => {
+    const src = join(import.meta.dir, "../../src");
+    const code = `
+      import { openSync } from "node:fs";
+      import { readConfig } from "${src}/service/config/config.ts";
+      import { relayLog } from "${src}/service/logLines/relayLogLines.ts";
+      import { workerErrorLog } from "${src}/service/logLines/workerErrorLog.ts";
+      const texts: string[] = [];
+      const logger = { warn: (_: object, text: string) => void texts.push(text) } as never;
+      const config = readConfig({ DATA_DIR: "/nowhere" });
+      const tell = relayLog(config, logger, { get: () => ({ waiting: 1 }) } as never);
+      const fault = { trouble: "unreachable", reason: "connect ECONNREFUSED" } as const;
+      tell({ kind: "began", fault });
+      try {
+        for (;;) openSync("/dev/null", "r");
+      } catch (error) {
+        workerErrorLog({ logger, text: "work was interrupted" })(error);
+      }
+      tell({ kind: "began", fault });
+      process.stdout.write(JSON.stringify(texts), () => process.exit());
+    `;
+    const limited = ["sh", "-c", 'ulimit -n 100 && exec "$@"', "sh", process.execPath, "-e", code];
+    const child = Bun.spawn(limited, { stdout: "pipe", stderr: "inherit" });
+    const own = "as many files and connections open as it may";
+    expect(await new Response(child.stdout).json()).toEqual([
+      expect.stringContaining("check host and port in SMTP_URL"),
+      expect.stringMatching(new RegExp(`^work was interrupted: .*${own}.*: set LimitNOFILE=65536`)),
+      expect.stringMatching(new RegExp(`${own}.*: set LimitNOFILE=65536.*Mail waits and is retried$`)),
+    ]);
+  },
+  TEST_MS,
+);

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { countReady } from "../../../projections/emails/mailQueue.ts";
 import type { RelayChange } from "../../adapters/nodemailer/relayFailover.ts";
+import { isOutOfDescriptors } from "../../adapters/system/descriptorLimit.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
@@ -13,6 +14,7 @@ import type {
 } from "../../reactors/email/relayRefusalReports.ts";
 import { mailDestination } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
+import { DESCRIPTORS_REMEDY, OUT_OF_DESCRIPTORS } from "../status/checks/descriptorCheck.ts";
 
 /** What is wrong, and what to do about it. */
 const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: string]>> = {
@@ -42,6 +44,13 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
 /** What an operator can do about a relay that takes no mail. */
 export function relayRemedy(trouble: RelayTrouble): string {
   return TROUBLES[trouble][1];
+}
+
+/** What is wrong at this moment, and what to do. */
+function currentTrouble(trouble: RelayTrouble): string {
+  // Without a free descriptor no relay can be reached, and this one may well be fine.
+  const isOurs = trouble === "unreachable" && isOutOfDescriptors();
+  return (isOurs ? [OUT_OF_DESCRIPTORS, DESCRIPTORS_REMEDY] : TROUBLES[trouble]).join(": ");
 }
 
 /** What to do about mail that the relay permanently refuses. */
@@ -91,7 +100,7 @@ export function relayLog(
     const waiting = unlessUnavailable(() => countReady(emails, systemClock.now(), WAITING_MAX));
     if (report.kind === "began") {
       const { trouble, reason } = report.fault;
-      logger.warn({ relay, reason, waiting }, `${TROUBLES[trouble].join(": ")}. Mail waits and is retried`);
+      logger.warn({ relay, reason, waiting }, `${currentTrouble(trouble)}. Mail waits and is retried`);
       return;
     }
     const forSeconds = Math.round(report.forMs / SECOND_MS);
@@ -100,7 +109,7 @@ export function relayLog(
     else {
       const { trouble, reason } = report.fault;
       const when = report.kind === "changed" ? "now" : "still";
-      logger.warn({ ...facts, reason }, `${when}: ${TROUBLES[trouble].join(": ")}`);
+      logger.warn({ ...facts, reason }, `${when}: ${currentTrouble(trouble)}`);
     }
   };
 }

@@ -1,8 +1,10 @@
 import type { Logger } from "pino";
 import { type After, afterInBackground, logRateLimit } from "../../kernel/logRateLimit.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
+import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
+import { DESCRIPTORS_REMEDY, OUT_OF_DESCRIPTORS } from "../status/checks/descriptorCheck.ts";
 
 /** Lines per kind of work in one window: while the store is away, every worker retries all the time. */
 const LINES_MAX = 10;
@@ -34,6 +36,7 @@ export function workerErrorLog({ logger, text, idField, after = afterInBackgroun
     const hasRoom = error instanceof StoreError ? ofStore : ofOthers;
     if (!hasRoom()) return;
     const item = idField === undefined || !id ? {} : { [idField]: id };
-    logger.warn({ ...item, reason: reasonOf(error) }, text);
+    const cause = systemErrorCode(error) === "EMFILE" ? `: ${OUT_OF_DESCRIPTORS}: ${DESCRIPTORS_REMEDY}` : "";
+    logger.warn({ ...item, reason: reasonOf(error) }, `${text}${cause}`);
   };
 }

@@ -3,6 +3,10 @@ import { type Check, ok, warning } from "./check.ts";
 /** Below this, idle connections of callers can use up all descriptors; then nothing is answered, nor delivered. */
 const DESCRIPTORS_MIN = 4_096;
 
+/** What it means for a caller in the process that it has no descriptor left. */
+export const OUT_OF_DESCRIPTORS =
+  "this process has as many files and connections open as it may, so it can open no further one";
+
 export const DESCRIPTORS_REMEDY =
   "set LimitNOFILE=65536 in the unit file, or `ulimit -Hn 65536` before the start";
 
