@@ -36,6 +36,7 @@ import { contentLog, lostContentLog } from "./logLines/contentLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { ERASURE_INTERRUPTED } from "./status/checks/erasureChecks.ts";
+import { type ClockWatch, clockWatch } from "./status/clockWatch.ts";
 import { diskWatch } from "./status/diskWatch.ts";
 import { pauseWatch } from "./status/pauseWatch.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
@@ -54,6 +55,7 @@ interface Worker {
 
 export interface BackgroundJobs {
   readonly delivery: MailDeliveryWorker;
+  readonly clockWatch: Pick<ClockWatch, "latestSeen">;
   /** The status of each of several relays. */
   readonly relays: RelayStates["list"];
   /** Mail and webhook calls in flight. */
@@ -107,11 +109,13 @@ export function createBackgroundJobs(
   const delivery = mailDelivery(config, logger, { ...mailing, onSent });
   const verification = senderVerification(config, logger, mailing);
   const webhooks = webhookDelivery(config, logger, { deps, readers, ...claiming });
+  const clock = clockWatch(logger, deps.clock);
   const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
     ...workOnAttachments(logger, { deps, readers }),
     diskWatch(logger, deps),
+    clock,
     pauseWatch(
       logger,
       readers,
@@ -129,6 +133,7 @@ export function createBackgroundJobs(
   ];
   return {
     delivery,
+    clockWatch: clock,
     relays: () => relays.list(),
     inFlightCount: () => delivery.inFlightCount + webhooks.inFlightCount,
     webhooksInFlightCount: () => webhooks.inFlightCount,

@@ -224,9 +224,8 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
     listeners.metrics?.answer(
       serviceMetrics({ config, deps, readers, counts, deliverySeconds, readiness, inFlight }),
     );
-  const { delivery } = workers;
   const { url } = listeners;
-  const status = serviceStatus({ ...listeners, config, deps, damage, readers, delivery, logId, inFlight });
+  const status = serviceStatus({ ...listeners, ...served, config, logId, inFlight });
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
   stop.throwIfAborted();

@@ -24,12 +24,14 @@ import { allChecks } from "./checks/allChecks.ts";
 import { apiKeyChecks } from "./checks/apiKeyChecks.ts";
 import { bootstrapKeyChecks } from "./checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "./checks/check.ts";
+import { clockChecks } from "./checks/clockChecks.ts";
 import { descriptorChecks } from "./checks/descriptorCheck.ts";
 import { erasureChecks } from "./checks/erasureChecks.ts";
 import { logChecks, unreadableLog } from "./checks/logChecks.ts";
 import { pauseChecks } from "./checks/pauseChecks.ts";
 import { readModelLag, stoppedReadModel } from "./checks/readModelChecks.ts";
 import { webhookEndpointChecks } from "./checks/webhookEndpointChecks.ts";
+import type { ClockWatch } from "./clockWatch.ts";
 import { DAMAGED_LOG_REMEDY, type LogDamage } from "./logDamage.ts";
 
 /** How long the store may take before it counts as not answering. */
@@ -52,6 +54,7 @@ interface StatusOptions {
   readonly damage: Pick<LogDamage, "reason">;
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
+  readonly clockWatch: Pick<ClockWatch, "latestSeen">;
   readonly logId: string;
   readonly url: URL;
   /** Where mail is taken over SMTP; null if it is not. */
@@ -63,7 +66,7 @@ interface StatusOptions {
 /** What a running service reports about itself and its dependencies, as seen from where it runs. */
 export function serviceStatus(options: StatusOptions): () => Promise<readonly Check[]> {
   const startedAt = Date.now();
-  const { config, deps, readers } = options;
+  const { config, deps, readers, clockWatch } = options;
   return () =>
     allChecks({
       config,
@@ -72,6 +75,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         serviceCheck(options, startedAt),
         configurationCheck(config),
         ...descriptorChecks(descriptorLimit()),
+        ...clockChecks(clockWatch.latestSeen(), deps.clock.now()),
         ...submissionChecks(options),
         ...returnedMailChecks(options),
       ],
