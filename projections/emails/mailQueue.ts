@@ -79,6 +79,9 @@ export interface MailQueueKey {
   readonly needsContentStore: 0 | 1;
 }
 
+/** Before every queue of an owner. */
+export const FIRST_SENDER: MailQueueKey = { authorityId: "", senderId: "", needsContentStore: 0 };
+
 /** Sorts after every id, because ids are hexadecimal. */
 export const BEHIND_ALL_IDS = "~";
 
@@ -218,6 +221,20 @@ export function countReady(db: ReadDatabase, now: EpochMs, max: number): number 
   const sql =
     "SELECT count(*) AS waiting FROM (SELECT 1 FROM emails WHERE queue = 'ready' AND simulated = 0 AND due_at <= ? LIMIT ? + 0)";
   return Number(db.get(sql, now, max)?.waiting);
+}
+
+/** How many messages of a queue are due at `now`, counted up to `max`. */
+export function countReadyOf(
+  db: ReadDatabase,
+  { lane, ownerId, authorityId, senderId, needsContentStore }: SenderQueue,
+  now: EpochMs,
+  max: number,
+): number {
+  const sql = `SELECT count(*) AS due FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_sender
+    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ?
+      AND needs_content_store = ? AND due_at <= ? LIMIT ? + 0)`;
+  const queue = [isSimulated(lane), ownerId, authorityId, senderId, needsContentStore] as const;
+  return Number(db.get(sql, ...queue, now, max)?.due);
 }
 
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */

@@ -9,10 +9,12 @@ import { createHistogram } from "../../src/service/metrics/histogram.ts";
 import { openMetricsListener } from "../../src/service/metrics/metricsListener.ts";
 import { histogram, prometheusText } from "../../src/service/metrics/prometheusText.ts";
 import { newEvent } from "../contract/eventStore.ts";
+import { acceptedId } from "../support/mail/sentEmail.ts";
 import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
-import { message, newKey } from "../support/tenants.ts";
+import { type TestStore, testStores } from "../support/stores/stores.ts";
+import { message, newKey, SENDER, startService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 let app: TestApp;
@@ -21,13 +23,13 @@ beforeAll(async () => {
 });
 afterAll(() => app.remove());
 
-async function fetchMetrics(path = "/metrics", options: RequestInit = {}, of = app) {
+async function fetchMetrics(path = "/metrics", options: RequestInit = {}, of: Pick<TestApp, "app"> = app) {
   const answer = await fetch(new URL(path, of.app.metrics ?? "none:"), options);
   return { answer, text: await answer.text() };
 }
 
 /** The value of a metric; null where it is not there. */
-async function metricValue(metric: string, of = app): Promise<number | null> {
+async function metricValue(metric: string, of: Pick<TestApp, "app"> = app): Promise<number | null> {
   const { text } = await fetchMetrics("/metrics", {}, of);
   const line = text.split("\n").find((one) => one.startsWith(`${metric} `));
   return line === undefined ? null : Number(line.slice(metric.length));
@@ -123,6 +125,33 @@ test("metrics count the webhook deliveries that are due and in flight", async ()
     expect(await value("postledger_webhook_deliveries_in_flight")).toBe(0);
   } finally {
     await waiting.remove();
+  }
+});
+
+test("mail that a pause or a disabled sender holds is not due", async () => {
+  const [store] = await testStores();
+  const service = await startService(store as TestStore, { METRICS_PORT: "0" });
+  try {
+    const untilDue = (count: number) =>
+      until(
+        async () => (await metricValue("postledger_messages_due", service.app)) === count,
+        `${count} messages to be due`,
+      );
+    const [paused, other] = [await service.tenant(), await service.tenant()];
+    const disabled = (type: "SenderDisabled" | "SenderEnabled") =>
+      service.addSenderEvent(other.workspaceId, SENDER, { type, data: {} });
+    for (const tenant of [paused, paused, other]) await acceptedId(tenant, message());
+    await untilDue(3);
+    await service.pause(paused.workspaceId);
+    await untilDue(1);
+    await disabled("SenderDisabled");
+    await untilDue(0);
+    await service.resume(paused.workspaceId);
+    await untilDue(2);
+    await disabled("SenderEnabled");
+    await untilDue(3);
+  } finally {
+    await service.remove();
   }
 });
 

@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import {
   BEHIND_ALL_IDS,
   type DueEmail,
+  FIRST_SENDER,
   hasMoreReadyThan,
   type MailLane,
   type MailQueueKey,
@@ -24,8 +25,6 @@ const OF_SENDER_MAX = 32;
 const OF_WORKSPACE_MAX = 64;
 /** Mail owners whose next sender is remembered for the next look. */
 const PLACES_MAX = 10_000;
-
-const FIRST: MailQueueKey = { authorityId: "", senderId: "", needsContentStore: 0 };
 
 /** Among the ids to leave alone it stands for all messages that need the content store. */
 export const CONTENT_STORE = "content-store";
@@ -110,7 +109,7 @@ export class FairMailQueue {
 
   /** Goes round one mail owner's senders once, or until the look or the owner's share is full. */
   private takeTurnOf(ownerId: string, seen: Seen): void {
-    const begun = this.cursors.get(ownerId) ?? FIRST;
+    const begun = this.cursors.get(ownerId) ?? FIRST_SENDER;
     const itemsMax = Math.min(seen.limit, seen.items.length + OF_WORKSPACE_MAX);
     let cursor = begun;
     let isBehindEnd = false;
@@ -118,9 +117,9 @@ export class FairMailQueue {
       seen.steps += 1;
       const queue = nextSenderQueue(seen.db, this.lane, ownerId, cursor);
       if (queue === null) {
-        if (isBehindEnd || begun === FIRST) return;
+        if (isBehindEnd || begun === FIRST_SENDER) return;
         isBehindEnd = true;
-        cursor = FIRST;
+        cursor = FIRST_SENDER;
       } else {
         if (isBehindEnd && isBehind(queue, begun)) return;
         cursor = takeFrom(queue, seen);

@@ -1,17 +1,17 @@
 import { version } from "../../../package.json";
-import { countReady } from "../../../projections/emails/mailQueue.ts";
 import { countDueWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Check } from "../../http/health/healthController.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type Position, requireStoreError } from "../../ports/eventStore.ts";
-import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
+import { type ReadDatabase, ReadDatabaseError, unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
 import { countPausedWorkspaces } from "../status/checks/pauseChecks.ts";
+import { countDeliverable } from "./countDeliverable.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
 import type { Histogram } from "./histogram.ts";
 import { processMetrics } from "./processMetrics.ts";
@@ -46,11 +46,20 @@ interface MetricsOptions {
 export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
   const ofProcess = processMetrics();
   return async () => {
-    const [checks, head] = await Promise.all([options.readiness(), headOf(options.deps)]);
+    const [checks, head, due] = await Promise.all([
+      options.readiness(),
+      headOf(options.deps),
+      messagesDue(options),
+    ]);
     return prometheusText([
       ...ofProcess(),
       gauge("postledger_info", "What runs here.", [{ labels: { version }, value: 1 }]),
       ...stateMetrics(options, checks),
+      gauge(
+        "postledger_messages_due",
+        `Messages that should be delivered by now, without those that a pause or their sender holds; ${COUNTED_MAX} at most.`,
+        due,
+      ),
       behindMetric(options, head),
       ...countMetrics(options.counts),
       histogram(
@@ -83,11 +92,6 @@ function stateMetrics(
     gauge("postledger_deliveries_in_flight", "Messages and webhook calls that a worker is delivering.", [
       { value: deliveries },
     ]),
-    gauge(
-      "postledger_messages_due",
-      `Messages that should be delivered by now; ${COUNTED_MAX} at most.`,
-      countIn(readers.reader("emails"), countReady, deps.clock),
-    ),
     gauge("postledger_webhook_deliveries_in_flight", "Webhook calls that a worker is making.", [
       { value: webhookDeliveries },
     ]),
@@ -115,6 +119,17 @@ type CountRows = (db: ReadDatabase, now: EpochMs, max: number) => number;
 function countIn(db: ReadDatabase, countRows: CountRows, clock: Clock): Metric["samples"] {
   const value = unlessUnavailable(() => countRows(db, clock.now(), COUNTED_MAX));
   return value === null ? [] : [{ value }];
+}
+
+/** None while the read model is unavailable or the store does not answer. */
+async function messagesDue({ deps, readers }: MetricsOptions): Promise<Metric["samples"]> {
+  const counting = { deps, emails: readers.reader("emails"), now: deps.clock.now() };
+  try {
+    return [{ value: await countDeliverable(counting, COUNTED_MAX) }];
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) requireStoreError(error);
+    return [];
+  }
 }
 
 /** Null while the store does not answer. */

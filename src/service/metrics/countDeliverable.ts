@@ -1,0 +1,59 @@
+import {
+  countReadyOf,
+  FIRST_SENDER,
+  nextSenderQueue,
+  nextWaitingOwner,
+  type SenderQueue,
+} from "../../../projections/emails/mailQueue.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { authorityOf } from "../../domain/sender/state.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+
+/** Workspaces, and senders, with waiting mail to look at. Each is one row and one cached state. */
+const LOOKED_AT_MAX = 1_000;
+
+interface Counting {
+  readonly deps: Pick<Dependencies, "workspaces" | "senders">;
+  readonly emails: ReadDatabase;
+  readonly now: EpochMs;
+}
+
+/**
+ * How many messages for the relay are due and may leave, counted up to `max` and over the first {@link LOOKED_AT_MAX}
+ * workspaces and senders that have some waiting. Leaves out what waits for the end of a pause, or for a sender to be
+ * verified or enabled again. Throws `StoreError` and `ReadDatabaseError`.
+ */
+export async function countDeliverable(counting: Counting, max: number): Promise<number> {
+  let count = 0;
+  let looked = 0;
+  for await (const queue of queuesOfActiveWorkspaces(counting)) {
+    if (looked === LOOKED_AT_MAX || count >= max) break;
+    looked += 1;
+    if (await maySend(counting, queue))
+      count += countReadyOf(counting.emails, queue, counting.now, max - count);
+  }
+  return count;
+}
+
+async function* queuesOfActiveWorkspaces({ deps, emails }: Counting): AsyncIterable<SenderQueue> {
+  const ownerAfter = (id: string) => nextWaitingOwner(emails, "relay", id);
+  let owner = ownerAfter("");
+  for (let looked = 0; owner !== null && looked < LOOKED_AT_MAX; looked += 1, owner = ownerAfter(owner)) {
+    const ownerId = owner;
+    const workspace = await deps.workspaces.get(mailOwnerOf(ownerId).workspaceId);
+    if (workspace?.paused) continue;
+    const queueAfter = (key: Parameters<typeof nextSenderQueue>[3]) =>
+      nextSenderQueue(emails, "relay", ownerId, key);
+    for (let queue = queueAfter(FIRST_SENDER); queue !== null; queue = queueAfter(queue)) yield queue;
+  }
+}
+
+async function maySend({ deps }: Counting, { senderId, authorityId }: SenderQueue): Promise<boolean> {
+  const [sender, domain] = await Promise.all([
+    deps.senders.get(senderId),
+    authorityId === senderId ? null : deps.senders.get(authorityId),
+  ]);
+  return authorityOf(sender, domain) !== null;
+}
