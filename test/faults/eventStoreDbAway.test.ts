@@ -140,6 +140,7 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
         expect((await waiting.call("GET", "/health/live")).status).toBe(200);
       } finally {
         await waiting.kill("SIGKILL");
+        await server.process.start();
       }
     },
     TEST_MS_MAX,

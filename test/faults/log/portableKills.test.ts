@@ -54,7 +54,7 @@ async function fill(dataDir: string): Promise<void> {
     data: { text: "x".repeat(300) },
     metadata: { at: "2030" },
   });
-  const names = Array.from({ length: STREAMS }, () => `filler-${newId()}`);
+  const names = Array.from({ length: STREAMS }, () => `quota-${newId()}`);
   await Promise.all(names.map((name) => store.append(name, [event(), event()], "noStream")));
   await Promise.all(names.slice(0, STREAMS_TRUNCATED).map((name) => store.truncateBefore(name, 1)));
   await store.close();
