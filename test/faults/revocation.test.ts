@@ -2,6 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
+import { emailStream } from "../../src/domain/email/events.ts";
+import { suppressionStream } from "../../src/domain/suppression/events.ts";
+import { webhooksStream } from "../../src/domain/webhook/events.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { lastAcceptedMs } from "../support/lastAcceptedMs.ts";
@@ -85,11 +89,16 @@ describe.each(logs())("two instances on one $name log", (log) => {
   /** A read model stops at an event that it cannot read. */
   const stopReadModels = async () => {
     const store = await openStore(readConfig({ ...env, DATA_DIR: root }));
-    const types = ["ApiKeyIssued", "RecipientSuppressed", "EmailQueued", "WebhookEndpointRegistered"];
+    const streams = {
+      ApiKeyIssued: apiKeyStream("unreadable"),
+      RecipientSuppressed: suppressionStream("unreadable"),
+      EmailQueued: emailStream("unreadable"),
+      WebhookEndpointRegistered: webhooksStream("unreadable"),
+    };
     const metadata = { schema: 1, at: new Date().toISOString(), correlationId: "test", actor: "test" };
-    for (const type of types) {
+    for (const [type, stream] of Object.entries(streams)) {
       const event = { id: crypto.randomUUID(), type, data: { unreadable: true }, metadata };
-      await store.append(`unreadable-${type}`, [event], "noStream");
+      await store.append(stream, [event], "noStream");
     }
     await store.close();
   };
