@@ -248,23 +248,21 @@ function requestedAttachment(attachment: Attachment): RequestedAttachment {
   return { kind: "direct", filename, contentType, content, ...named };
 }
 
-/** Attachments as retries are compared: uploads by their id in lower case, direct files with digests of their text. */
+/** Attachments as retries are compared: direct files with the digests of their text. */
 type DigestedAttachments = readonly Attachment[];
 
-/** The attachments of a send as retries are compared. */
+/** The attachments of a send with the files' text replaced by its digest. */
 export function digestedAttachments({
   attachments = [],
 }: Pick<SendEmailBody, "attachments">): DigestedAttachments {
   return attachments.map((attachment) =>
-    typeof attachment === "string"
-      ? attachment.toLowerCase()
-      : { ...attachment, content: sha256Of(attachment.content) },
+    typeof attachment === "string" ? attachment : { ...attachment, content: sha256Of(attachment.content) },
   );
 }
 
 /**
  * What a retry is compared with: the request as sent, with direct files replaced by digests of their text. An empty value
- * equals an absent one, and the letter case of ids is none of their content.
+ * equals an absent one, and the letter case of a template's ids is none of their content.
  */
 function comparable(
   { attachments: _, auto_text: autoText, html, text, ...given }: SendEmailBody,

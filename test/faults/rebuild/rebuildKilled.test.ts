@@ -4,11 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
-import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { databaseFiles, rowsOf } from "../../readModels/followFixtures.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { until } from "../../support/until.ts";
-import { foldSums, tallyOf, writeTallyLog } from "./rebuildLog.ts";
+import { foldSums, openTallyStore, tallyOf, writeTallyLog } from "./rebuildLog.ts";
 
 const EVENTS = 16_000;
 const KILLS = 3;
@@ -22,7 +21,7 @@ describe.each(await testStores())("a rebuild killed by the system, on $name", ({
   const storeUrl = env.STORE_URL ?? `file:${directory}/log`;
   let store: EventStore;
   beforeAll(async () => {
-    store = await openStore({ storeUrl, storeTimeoutMs: 5_000 });
+    store = await openTallyStore(storeUrl);
     await writeTallyLog(store, run, EVENTS);
   }, 60_000);
   afterAll(async () => {

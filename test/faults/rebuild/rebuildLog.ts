@@ -1,4 +1,7 @@
+import { join } from "node:path";
 import type { Projection } from "../../../projections/projection.ts";
+import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
+import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { type EventStore, LOG_START, type NewEvent } from "../../../src/ports/eventStore.ts";
 import type { SqlRow } from "../../../src/ports/readDatabase.ts";
 import { type Added, added, erased, tally } from "../../readModels/followFixtures.ts";
@@ -6,6 +9,13 @@ import { type Added, added, erased, tally } from "../../readModels/followFixture
 const EVENTS_PER_APPEND = 50;
 const STREAMS = 40;
 const ERASED_EVERY = 97;
+
+/** Opens a log for events of no stream of ours, which readers of a service's log would not get from EventStoreDB. */
+export async function openTallyStore(storeUrl: string): Promise<EventStore> {
+  const timeoutMs = 5_000;
+  if (!storeUrl.startsWith("file:")) return await connectEventStoreDb({ url: storeUrl, timeoutMs });
+  return openSqliteEventStore({ path: join(storeUrl.slice("file:".length), "events.db"), timeoutMs });
+}
 
 /** A read model of one run's own events: the log may be shared with other tests. */
 export function tallyOf(run: string): Projection {

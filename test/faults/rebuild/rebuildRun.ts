@@ -1,14 +1,13 @@
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
-import { openStore } from "../../../src/service/adapters/openStore.ts";
-import { tallyOf } from "./rebuildLog.ts";
+import { openTallyStore, tallyOf } from "./rebuildLog.ts";
 
 /** Long enough for the parent to see that something was saved, and to kill. */
 const SAVE_INTERVAL_MS = 15;
 
 /** A process that rebuilds, saves often, and can be killed: `<directory> <run>`; the store is in the environment. */
 const [directory = "", run = ""] = process.argv.slice(2);
-const store = await openStore({ storeUrl: process.env.STORE_URL ?? "", storeTimeoutMs: 5_000 });
+const store = await openTallyStore(process.env.STORE_URL ?? "");
 const results = await rebuildReadModels({
   databases: sqliteReadDatabases,
   directory,

@@ -710,15 +710,6 @@ describe.each(await testStores())("attachments on $name", (store) => {
       }
     });
 
-    test("that is repeated with an upload's id in another letter case gets its first answer", async () => {
-      const id = await ready(pdf());
-      const key = newKey();
-      const first = await tenant.send(key, attached(id.toUpperCase()));
-      expect(first.status).toBe(202);
-      const repeat = await tenant.send(key, attached(id));
-      expect({ status: repeat.status, json: repeat.json }).toEqual({ status: 202, json: first.json });
-    });
-
     test("that is repeated after its upload was deleted gets its first answer", async () => {
       const id = await ready(pdf());
       const key = newKey();
