@@ -28,9 +28,12 @@ import { freezeAndSettle } from "./freezeAndSettle.ts";
 
 const STDOUT = "-";
 
-interface Written extends ExportEnd {
+interface WrittenLines extends ExportEnd {
   /** Events of other applications on the same server, which are not in the export. */
   readonly foreign: number;
+}
+
+interface Written extends WrittenLines {
   readonly exportId: string;
   readonly frozen: boolean;
 }
@@ -55,7 +58,7 @@ async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<
   const folder = await mkdtemp(join(tmpdir(), "postledger-export-"));
   const scratch = storage.databases.open(join(folder, "streams.db"), "build");
   const bar = progressBar("exporting");
-  const ends: Pick<Written, keyof ExportEnd | "foreign">[] = [];
+  const ends: WrittenLines[] = [];
   try {
     const head = await log.head();
     const onProgress = (events: number, position: Position) =>

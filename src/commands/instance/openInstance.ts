@@ -67,13 +67,12 @@ export async function openInstance(
 
 /** Refuses a store in which another application has taken a name that we need. */
 async function requireOwnStreams(store: EventStore): Promise<void> {
-  for (const stream of SINGLE_STREAMS) {
-    const [first] = await store.read(stream, 0, 1);
-    if (first?.revision !== 0 || isInOwnStream(first)) continue;
-    throw new InstanceMismatchError(
-      `the stream ${stream} begins with an event of another application (${JSON.stringify(first.type)}): give Postledger a server or cluster of its own`,
-    );
-  }
+  const begins = await Promise.all(SINGLE_STREAMS.map((stream) => store.read(stream, 0, 1)));
+  const foreign = begins.flat().find((event) => event.revision === 0 && !isInOwnStream(event));
+  if (foreign === undefined) return;
+  throw new InstanceMismatchError(
+    `the stream ${foreign.stream} begins with an event of another application (${JSON.stringify(foreign.type)}): give Postledger a server or cluster of its own`,
+  );
 }
 
 /** Refuses a log whose import is not finished. */

@@ -6,10 +6,10 @@ import {
   type SenderQueue,
 } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { authorityOf } from "../../domain/sender/state.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { unavailableSender } from "../../reactors/email/unavailableSender.ts";
 
 /** Workspaces, and senders, with waiting mail to look at. Each is one row and one cached state. */
 const LOOKED_AT_MAX = 1_000;
@@ -31,7 +31,7 @@ export async function countDeliverable(counting: Counting, max: number): Promise
   for await (const queue of queuesOfActiveWorkspaces(counting)) {
     if (looked === LOOKED_AT_MAX || count >= max) break;
     looked += 1;
-    if (await maySend(counting, queue))
+    if ((await unavailableSender(queue, counting.deps.senders.get)) === null)
       count += countReadyOf(counting.emails, queue, counting.now, max - count);
   }
   return count;
@@ -48,12 +48,4 @@ async function* queuesOfActiveWorkspaces({ deps, emails }: Counting): AsyncItera
       nextSenderQueue(emails, "relay", ownerId, key);
     for (let queue = queueAfter(FIRST_SENDER); queue !== null; queue = queueAfter(queue)) yield queue;
   }
-}
-
-async function maySend({ deps }: Counting, { senderId, authorityId }: SenderQueue): Promise<boolean> {
-  const [sender, domain] = await Promise.all([
-    deps.senders.get(senderId),
-    authorityId === senderId ? null : deps.senders.get(authorityId),
-  ]);
-  return authorityOf(sender, domain) !== null;
 }

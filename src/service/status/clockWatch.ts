@@ -9,7 +9,7 @@ export const JUMP_MS_MIN = MINUTE_MS;
 
 const PAGE = "docs/operations.md, When the clock is wrong";
 const AHEAD = `the clock jumped ahead, or the machine was suspended: API keys and sessions may have expired, and scheduled mail may go out. If the new time is wrong, set it right within 15 minutes: until then nothing expires for good (${PAGE})`;
-const BACK = `the clock jumped back: what got its time before that, such as scheduled mail, retries of webhooks and daily limits, waits for that time (${PAGE})`;
+const BACK = `the clock jumped back: what was scheduled by the later time, such as mail, retries of webhooks and daily limits, waits until the clock reaches it again (${PAGE})`;
 
 export interface ClockWatch extends PeriodicWorker {
   /** The latest time of day that the clock has shown since the start: events may be dated up to then. */

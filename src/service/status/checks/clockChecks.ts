@@ -11,7 +11,7 @@ export function clockChecks(latestSeen: EpochMs, now: EpochMs): readonly Check[]
     warning(
       "clock",
       `set back since the start: the newest events may be dated up to ${rfc3339(latestSeen)}, ${ageText(aheadMs)} from now`,
-      "check that the time is right now; what got its time before that waits for it (docs/operations.md, When the clock is wrong)",
+      "check that the time is right now; what was scheduled by the later time waits until the clock reaches it again (docs/operations.md, When the clock is wrong)",
     ),
   ];
 }
