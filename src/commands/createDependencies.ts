@@ -17,6 +17,7 @@ import { dailyQuota, type NearDailyLimit } from "./quota/dailyQuota.ts";
 import { contentQuota } from "./storage/contentQuota.ts";
 import { fileStorageQuota } from "./storage/fileStorageQuota.ts";
 import { compiledVersions } from "./template/compiledTemplateCache.ts";
+import { templateAllowances } from "./template/templateAllowances.ts";
 import { templateScheduler } from "./template/templateScheduler.ts";
 
 type Made =
@@ -28,6 +29,7 @@ type Made =
   | "templates"
   | "compiled"
   | "templateScheduler"
+  | "templateAllowances"
   | "quota"
   | "storage"
   | "contentQuota"
@@ -47,7 +49,8 @@ type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
 /** Adds the caches that decisions read, and the quotas. */
 export function createDependencies(given: Given): Dependencies {
   const workspaces = aggregateCache(given.store, workspaceAggregate);
-  const tools = { ...given, templateScheduler: templateScheduler(given.clock) };
+  const allowances = templateAllowances(given.clock);
+  const tools = { ...given, templateScheduler: templateScheduler(given.clock, allowances) };
   return {
     outbox: null,
     acceptanceList: { find: () => null },
@@ -60,6 +63,7 @@ export function createDependencies(given: Given): Dependencies {
     templates: aggregateCache(given.store, templateAggregate),
     compiled: compiledVersions(given.store, tools),
     templateScheduler: tools.templateScheduler,
+    templateAllowances: allowances,
     quota: dailyQuota({ ...given, workspaces }),
     storage: fileStorageQuota({ ...given, workspaces }),
     contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }),

@@ -29,6 +29,7 @@ import type { DailyQuota } from "./quota/dailyQuota.ts";
 import type { ContentQuota } from "./storage/contentQuota.ts";
 import type { FileStorageQuota } from "./storage/fileStorageQuota.ts";
 import type { CompiledVersions } from "./template/compiledTemplateCache.ts";
+import type { TemplateAllowances } from "./template/templateAllowances.ts";
 import type { TemplateScheduler } from "./template/templateScheduler.ts";
 
 /** What commands depend on. */
@@ -60,6 +61,7 @@ export interface Dependencies {
   readonly templates: AggregateCache<TemplateState, TemplateEvent>;
   readonly compiled: CompiledVersions;
   readonly templateScheduler: TemplateScheduler;
+  readonly templateAllowances: TemplateAllowances;
   readonly quota: DailyQuota;
   readonly storage: FileStorageQuota;
   readonly contentQuota: ContentQuota;

@@ -1,5 +1,6 @@
 import { compile } from "html-to-text";
-import type { HtmlToTextResult } from "../../ports/mail/htmlToText.ts";
+import { threadProcessorMs } from "../../kernel/processorTime.ts";
+import type { HtmlReading } from "../../ports/mail/htmlToText.ts";
 
 /** Deeper elements are left out, because each level is a nested call. */
 const DEPTH_MAX = 128;
@@ -19,11 +20,19 @@ const convert = compile({
   ],
 });
 
-function read(html: string): HtmlToTextResult {
+function read(html: string): HtmlReading {
+  const before = threadProcessorMs();
+  const text = textOf(html);
+  const processorMs = threadProcessorMs() - before;
+  return text === null ? { kind: "unreadable", processorMs } : { kind: "text", text, processorMs };
+}
+
+/** Null if the library cannot read it. */
+function textOf(html: string): string | null {
   try {
-    return { kind: "text", text: convert(html).trim() };
+    return convert(html).trim();
   } catch {
-    return { kind: "unreadable" };
+    return null;
   }
 }
 

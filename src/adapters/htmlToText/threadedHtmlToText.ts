@@ -1,5 +1,5 @@
 import { jobThread } from "../../kernel/jobThread.ts";
-import type { HtmlToText, HtmlToTextResult } from "../../ports/mail/htmlToText.ts";
+import type { HtmlReading, HtmlToText, HtmlToTextResult } from "../../ports/mail/htmlToText.ts";
 
 /**
  * In processor time of the process. A newsletter of 450,000 characters takes 50 to 140 ms, and 150,000 paragraphs that
@@ -19,8 +19,8 @@ const OWNER_BUSY: HtmlToTextResult = { kind: "ownerBusy" };
  */
 export function threadedHtmlToText(conversionMsMax = CONVERSION_MS_MAX): HtmlToText {
   const script = new URL("./htmlToTextThread.ts", import.meta.url).href;
-  const tooLong: HtmlToTextResult = { kind: "unreadable" };
-  const thread = jobThread<string, HtmlToTextResult>(script, { msMax: conversionMsMax, tooLong });
+  const tooLong: HtmlReading = { kind: "unreadable", processorMs: conversionMsMax };
+  const thread = jobThread<string, HtmlReading>(script, { msMax: conversionMsMax, tooLong });
   let pending = 0;
   const pendingOf = new Map<string, number>();
   const count = (owner: string, change: 1 | -1) => {

@@ -10,7 +10,7 @@ import { codePoints } from "../../kernel/text/textLength.ts";
 import type { CompileResult } from "../../ports/templateEngine.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { CompiledVersion } from "./compiledTemplateCache.ts";
-import { type StepOwner, TemplateRateError } from "./templateScheduler.ts";
+import type { StepOwner } from "./templateScheduler.ts";
 
 /** The template that a send names, and its variables. */
 interface TemplateRequest {
@@ -43,7 +43,6 @@ type VersionOutput =
 type RenderOutcome =
   | (Rendered & { readonly versionId: string })
   | { readonly kind: "unavailable"; readonly fault: TemplateDataFault }
-  | { readonly kind: "tooOften"; readonly error: TemplateRateError }
   | Exclude<VersionOutput, Rendered>;
 
 /** What is wrong with a template, and what to do about it. Templates of other workspaces count as unknown. */
@@ -63,19 +62,10 @@ const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {
 };
 
 /**
- * Renders a send's template at acceptance, so an accepted message can always be built. Throws `StoreError`, and
- * `AbandonedError` if its request has ended.
+ * Renders a send's template at acceptance, so an accepted message can always be built. Throws `StoreError`, and as
+ * `TemplateScheduler` does.
  */
 export async function renderForSend(deps: Dependencies, request: TemplateRequest): Promise<RenderOutcome> {
-  try {
-    return await renderInTurn(deps, request);
-  } catch (error) {
-    if (error instanceof TemplateRateError) return { kind: "tooOften", error };
-    throw error;
-  }
-}
-
-async function renderInTurn(deps: Dependencies, request: TemplateRequest): Promise<RenderOutcome> {
   const { owner, templateId, versionId, variables } = request;
   const { workspaceId } = owner;
   const template = await deps.templates.get(templateId);

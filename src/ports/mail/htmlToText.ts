@@ -1,12 +1,10 @@
-/**
- * `unreadable`: it would take longer than the time limit. `busy`: too many others are waiting now. `ownerBusy`: too many
- * of the same owner are.
- */
-export type HtmlToTextResult =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "unreadable" }
-  | { readonly kind: "busy" }
-  | { readonly kind: "ownerBusy" };
+/** What became of html, and how much processor time reading it took, in ms. `unreadable`: it takes too long. */
+export type HtmlReading =
+  | { readonly kind: "text"; readonly text: string; readonly processorMs: number }
+  | { readonly kind: "unreadable"; readonly processorMs: number };
+
+/** If it was not read: `busy`: too many others are waiting now. `ownerBusy`: too many of the same owner are. */
+export type HtmlToTextResult = HtmlReading | { readonly kind: "busy" } | { readonly kind: "ownerBusy" };
 
 /** For whom html is read. */
 export interface HtmlOwner {

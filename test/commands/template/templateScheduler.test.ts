@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { TemplateRateError, templateAllowances } from "../../../src/commands/template/templateAllowances.ts";
 import {
   AbandonedError,
-  TemplateRateError,
   type TemplateScheduler,
   templateScheduler,
 } from "../../../src/commands/template/templateScheduler.ts";
@@ -15,16 +15,14 @@ const FULL_AGAIN_MS = 10_000;
 function onClock() {
   const clock = { ms: 0 };
   const rests: number[] = [];
-  const scheduler = templateScheduler(
-    { monotonicMs: () => clock.ms },
-    {
-      processorMs: () => clock.ms,
-      async rest(ms) {
-        rests.push(ms);
-        clock.ms += ms;
-      },
+  const monotonic = { monotonicMs: () => clock.ms };
+  const scheduler = templateScheduler(monotonic, templateAllowances(monotonic), {
+    processorMs: () => clock.ms,
+    async rest(ms) {
+      rests.push(ms);
+      clock.ms += ms;
     },
-  );
+  });
   const work = (ms: number) => () => {
     clock.ms += ms;
     return "done";
@@ -128,10 +126,9 @@ describe("the allowance", () => {
 
   test("is not used by steps that only waited for a processor", async () => {
     const clock = { ms: 0 };
-    const scheduler = templateScheduler(
-      { monotonicMs: () => clock.ms },
-      { processorMs: () => 0, rest: async () => {} },
-    );
+    const monotonic = { monotonicMs: () => clock.ms };
+    const tools = { processorMs: () => 0, rest: async () => {} };
+    const scheduler = templateScheduler(monotonic, templateAllowances(monotonic), tools);
     for (let step = 0; step < 1_000; step += 1)
       await scheduler.run(HOSTILE, () => {
         clock.ms += LONG_MS;

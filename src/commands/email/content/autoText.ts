@@ -5,6 +5,7 @@ import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { codePoints } from "../../../kernel/text/textLength.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
+import { FREE_MS } from "../../template/templateAllowances.ts";
 
 /** The fault of a send whose text cannot be made. */
 export const NO_AUTO_TEXT = {
@@ -19,23 +20,30 @@ type AutoTextOutcome =
   | { readonly kind: "tooMany" };
 
 /**
- * Adds a text made of the html to content without one. Html without readable text stays without. Throws `StoreError` if
+ * Adds a text made of the html to content without one. Html without readable text stays without. The time that it takes
+ * is charged to the workspace's allowance for templates. Throws `TemplateRateError` if that is used up, `StoreError` if
  * too many texts are being made for all workspaces together.
  */
 export async function withAutoText(
-  { htmlToText }: Pick<Dependencies, "htmlToText">,
+  { htmlToText, templateAllowances }: Pick<Dependencies, "htmlToText" | "templateAllowances">,
   content: EmailContent,
   { workspaceId, isAbandoned }: WorkspaceCommandContext,
 ): Promise<AutoTextOutcome> {
   if (content.html === undefined || content.text !== undefined) return { kind: "read", content };
-  const reading = await htmlToText.read(content.html, { id: workspaceId, isAbandoned });
+  templateAllowances.requireSome(workspaceId);
+  // The time of those before it is known only when its turn comes.
+  const isUnwanted = () => isAbandoned?.() === true || templateAllowances.isUsedUp(workspaceId);
+  const reading = await htmlToText.read(content.html, { id: workspaceId, isAbandoned: isUnwanted });
+  if ("processorMs" in reading && reading.processorMs > FREE_MS)
+    templateAllowances.charge(workspaceId, reading.processorMs);
   switch (reading.kind) {
     case "busy":
+      templateAllowances.requireSome(workspaceId);
       throw new StoreError("unavailable", "too many texts are being made of html");
     case "ownerBusy":
       return { kind: "tooMany" };
     case "unreadable":
-      return reading;
+      return { kind: "unreadable" };
     default:
       if (codePoints(reading.text) > TEXT_CHARACTERS_MAX) return { kind: "unreadable" };
       return { kind: "read", content: reading.text === "" ? content : { ...content, text: reading.text } };

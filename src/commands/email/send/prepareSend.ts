@@ -7,6 +7,7 @@ import type { Dependencies } from "../../dependencies.ts";
 import { type AuthorizingSender, authorizingSender } from "../../sender/authorizingSender.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../storage/contentQuota.ts";
 import { renderForSend } from "../../template/renderForSend.ts";
+import { TemplateRateError } from "../../template/templateAllowances.ts";
 import { NO_AUTO_TEXT, withAutoText } from "../content/autoText.ts";
 import { type AttachmentsOutcome, resolveAttachments } from "./resolveAttachments.ts";
 import type { SendRefusal } from "./sendOutcome.ts";
@@ -39,6 +40,16 @@ const NO_FILES: AttachmentsOutcome = { kind: "resolved", attachments: [] };
 
 /** All checks that depend on state but reserve nothing. The first fault in this order is the answer. */
 export async function prepareSend(deps: Dependencies, send: ValidatedSend): Promise<Prepared | SendRefusal> {
+  try {
+    return await checkedInOrder(deps, send);
+  } catch (error) {
+    if (!(error instanceof TemplateRateError)) throw error;
+    const { message: detail, retryAfterMs } = error;
+    return { ...refused("RATE_LIMITED"), detail, retryAfterMs };
+  }
+}
+
+async function checkedInOrder(deps: Dependencies, send: ValidatedSend): Promise<Prepared | SendRefusal> {
   const { workspaceId, scheduledAt } = send;
   // The clock is state too: checked here, it never refuses the retry of a message that went long ago.
   const timeFault = scheduledAt === undefined ? null : scheduleFault(scheduledAt, send.context.at);
@@ -100,10 +111,6 @@ async function renderedContent(
     variables,
   });
   if (outcome.kind === "unavailable") return refused("TEMPLATE_UNAVAILABLE", [outcome.fault]);
-  if (outcome.kind === "tooOften") {
-    const { message: detail, retryAfterMs } = outcome.error;
-    return { ...refused("RATE_LIMITED"), detail, retryAfterMs };
-  }
   if (outcome.kind === "invalidData") return refused("INVALID_TEMPLATE_DATA", outcome.faults);
   const { html: _html, text: _text, ...rest } = content;
   const { kind: _kind, versionId, ...output } = outcome;
