@@ -14,10 +14,10 @@ import type { MailTransport } from "../ports/mail/mailTransport.ts";
 import { apiKeyLastUseWriter } from "../reactors/apiKey/apiKeyLastUseWriter.ts";
 import { attachmentWorkers } from "../reactors/attachment/attachmentWorkers.ts";
 import { contentRetention } from "../reactors/content/contentRetention.ts";
+import type { ContentStoreHealth } from "../reactors/content/contentStoreHealth.ts";
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
 import { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
-import { OutageReports } from "../reactors/email/outageReports.ts";
 import { RelayOutageReports } from "../reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../reactors/email/relayRefusalReports.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
@@ -32,7 +32,7 @@ import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { readModelDirectory } from "./config/storeConfig.ts";
-import { contentLog, lostContentLog } from "./logLines/contentLogLines.ts";
+import { lostContentLog } from "./logLines/contentLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { ERASURE_INTERRUPTED } from "./status/checks/erasureChecks.ts";
@@ -77,6 +77,7 @@ interface LogJobParts extends JobParts {
 }
 
 interface ServiceJobParts extends LogJobParts {
+  readonly contentHealth: ContentStoreHealth;
   readonly membership: ServiceMembership;
   /** Told of each message that the relay has accepted: how long after it was due. */
   readonly onSent: (afterMs: number) => void;
@@ -92,7 +93,7 @@ interface Claiming {
 export function createBackgroundJobs(
   config: Config,
   logger: Logger,
-  { deps, readers, logId, membership, onSent }: ServiceJobParts,
+  { deps, readers, logId, membership, contentHealth, onSent }: ServiceJobParts,
 ): BackgroundJobs {
   const relays = relayStates(config, deps.clock);
   const logChange = relayChangeLog(logger);
@@ -106,7 +107,12 @@ export function createBackgroundJobs(
   );
   const claiming = { worker: membership.serviceId, endedWorker: membership.predecessor };
   const mailing = { deps, readers, transport, relayOutageReports, ...claiming };
-  const delivery = mailDelivery(config, logger, { ...mailing, onSent });
+  const delivery = mailDelivery(config, logger, {
+    ...mailing,
+    deps: { ...deps, content: contentHealth.content },
+    contentBreaker: contentHealth.reads,
+    onSent,
+  });
   const verification = senderVerification(config, logger, mailing);
   const webhooks = webhookDelivery(config, logger, { deps, readers, ...claiming });
   const clock = clockWatch(logger, deps.clock);
@@ -114,6 +120,7 @@ export function createBackgroundJobs(
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
     ...workOnAttachments(logger, { deps, readers }),
+    ...contentHealth.probes,
     diskWatch(logger, deps),
     clock,
     pauseWatch(
@@ -208,11 +215,14 @@ function staleReservationsOf(logger: Logger, { deps, readers }: JobParts) {
 function mailDelivery(
   config: Config,
   logger: Logger,
-  { readers, ...mailing }: MailJobParts & Pick<ServiceJobParts, "onSent">,
+  {
+    readers,
+    ...mailing
+  }: MailJobParts &
+    Pick<ServiceJobParts, "onSent"> & { readonly contentBreaker: ContentStoreHealth["reads"] },
 ) {
   return new MailDeliveryWorker({
     ...mailing,
-    contentOutageReports: new OutageReports(mailing.deps.clock, contentLog(config, logger)),
     refusalReports: new RelayRefusalReports(mailing.deps.clock, refusalLog(config, logger)),
     emails: readers.reader("emails"),
     isCaughtUp: caughtUpCheckOf(readers, "emails"),

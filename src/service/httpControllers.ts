@@ -32,6 +32,7 @@ import {
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveriesController.ts";
 import { workspaceController } from "../http/workspace/workspaceController.ts";
 import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
+import type { ContentStoreHealth } from "../reactors/content/contentStoreHealth.ts";
 import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
@@ -45,6 +46,7 @@ import { readModelBuild } from "./status/readModelBuildProgress.ts";
 interface Serving extends Pick<DashboardOptions, "deps" | "relays" | "maintenance"> {
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
+  readonly contentHealth: ContentStoreHealth;
   readonly freezeWatch: FreezeWatch;
   readonly damage: LogDamage;
 }
@@ -59,7 +61,7 @@ interface Controllers {
 
 /** The controllers of the API, and the dashboard beside them. */
 export async function createControllers(config: Config, serving: Serving): Promise<Controllers> {
-  const { deps, damage, readers, delivery, freezeWatch } = serving;
+  const { deps, damage, readers, delivery, contentHealth, freezeWatch } = serving;
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
   const readModel = (name: string): ReadModel => ({
@@ -74,6 +76,7 @@ export async function createControllers(config: Config, serving: Serving): Promi
     damage,
     readers,
     delivery,
+    contentHealth,
     freezeWatch,
     readModelBuild: build,
   });

@@ -9,6 +9,7 @@ import { writingThreadsFor } from "../adapters/sqlite/append/openLogWriter.ts";
 import { type DirectoryLock, lockPathOf } from "../adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
+import { systemClock } from "../adapters/system/systemClock.ts";
 import { createDependencies } from "../commands/createDependencies.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
@@ -27,6 +28,7 @@ import { SECOND_MS } from "../kernel/time.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { unlessUnavailable } from "../ports/readDatabase.ts";
+import { type ContentStoreHealth, contentStoreHealth } from "../reactors/content/contentStoreHealth.ts";
 import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readModelReaders.ts";
 import { dependenciesFromConfig } from "./adapters/dependenciesFromConfig.ts";
@@ -44,6 +46,8 @@ import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts";
 import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
+import { contentLog } from "./logLines/contentLogLines.ts";
+import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { createHistogram } from "./metrics/histogram.ts";
 import { DELIVERY_SECONDS_BOUNDS, serviceMetrics } from "./metrics/serviceMetrics.ts";
@@ -122,7 +126,8 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   // Report why the service cannot start, and ignore a failure to leave the register.
   undo.defer(() => membership.leave().catch(() => {}));
   stop.throwIfAborted();
-  const resources = { listeners, lock, store, damage, content, opened, membership, counts, stop };
+  const contentHealth = contentHealthOf(config, logger, content);
+  const resources = { listeners, lock, store, damage, contentHealth, opened, membership, counts, stop };
   const app = await runWith(reached, logger, resources);
   undo.move();
   return app;
@@ -175,7 +180,7 @@ interface AcquiredResources {
   readonly lock: DirectoryLock;
   readonly store: EventStore;
   readonly damage: LogDamage;
-  readonly content: ContentStore;
+  readonly contentHealth: ContentStoreHealth;
   readonly opened: OpenInstance;
   readonly membership: ServiceMembership;
   /** Null if metrics are off. */
@@ -185,16 +190,17 @@ interface AcquiredResources {
 }
 
 async function runWith(config: Config, logger: Logger, resources: AcquiredResources): Promise<RunningApp> {
-  const { store, damage, content, opened, listeners, lock, membership, counts, stop } = resources;
+  const { store, damage, contentHealth, opened, listeners, lock, membership, counts, stop } = resources;
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const onNearDailyLimit = dailyLimitLog(logger);
   const outbox = await openOutboxErasure(config, logger);
+  const content = contentHealth.observed;
   const deps = depsOn(config, { store, content, keys: opened.keys, readers, outbox, onNearDailyLimit });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
   const deliverySeconds = createHistogram(DELIVERY_SECONDS_BOUNDS);
   const onSent = (afterMs: number) => deliverySeconds.observe(afterMs / SECOND_MS);
-  const jobParts = { deps, readers, logId: incarnation, membership, onSent };
+  const jobParts = { deps, readers, logId: incarnation, membership, contentHealth, onSent };
   const workers = createBackgroundJobs(config, logger, jobParts);
   const readModels = followLog(config, logger, { incarnation, readers, workers, damage });
   await unlessStopped(stop, readersOpen(readers, config.storeTimeoutMs));
@@ -211,7 +217,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   };
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
   const maintenance = dashboardMaintenance(logCopyOf(config, incarnation), { logger, clock: deps.clock });
-  const served = { deps, damage, readers, freezeWatch, maintenance, ...workers };
+  const served = { deps, damage, readers, contentHealth, freezeWatch, maintenance, ...workers };
   const { controllers, dashboard, readiness } = await createControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
   listeners.answer({ deps, controllers, requests, isClosed });
@@ -330,6 +336,11 @@ function followLog(config: Config, logger: Logger, { incarnation, readers, worke
 interface Opened extends Pick<Dependencies, "store" | "content" | "keys" | "outbox"> {
   readonly readers: Readers;
   readonly onNearDailyLimit: (near: NearDailyLimit) => void;
+}
+
+function contentHealthOf(config: Config, logger: Logger, content: ContentStore): ContentStoreHealth {
+  const onTrouble = workerErrorLog({ logger, text: "looking at the content store was interrupted" });
+  return contentStoreHealth({ content, clock: systemClock, tell: contentLog(config, logger), onTrouble });
 }
 
 function dailyLimitLog(logger: Logger): Opened["onNearDailyLimit"] {

@@ -14,7 +14,8 @@ function readinessWith(changed: object) {
     },
     damage: { reason: null },
     readers: { status: () => [] as unknown[] },
-    delivery: { relayFault: null, contentFault: null },
+    delivery: { relayFault: null },
+    contentHealth: { reads: { trouble: null }, writes: { trouble: null } },
     freezeWatch: { isFrozen: async () => false },
     readModelBuild: async () => null as ReadModelBuild | null,
     ...changed,
@@ -94,12 +95,18 @@ test("many who ask at once whether the service is ready ask the store once", asy
   expect(reads).toBe(2);
 });
 
-test("a content store that gives out no files is shown, and leaves the service ready", async () => {
-  const contentFault = { reason: "the S3 server answered 403 AccessDenied" };
-  const { content } = await readinessWith({ delivery: { relayFault: null, contentFault } })();
-  expect(content).toEqual({
-    ok: false,
-    required: false,
-    detail: "not answering: messages with files or long content wait",
-  });
+test.each([
+  ["gives out", ["reads"], "not answering: messages with files or long content wait"],
+  ["takes", ["writes"], "taking nothing: uploads, and sends with files or long content, get 503"],
+  [
+    "gives out or takes",
+    ["reads", "writes"],
+    "not answering: messages with files or long content wait; taking nothing: uploads, and sends with files or long content, get 503",
+  ],
+])("a content store that %s no files is shown, and leaves the service ready", async (_, sides, detail) => {
+  const trouble = { reason: "the S3 server answered 403 AccessDenied" };
+  const sideOf = (side: string) => ({ trouble: sides.includes(side) ? trouble : null });
+  const contentHealth = { reads: sideOf("reads"), writes: sideOf("writes") };
+  const { content } = await readinessWith({ contentHealth })();
+  expect(content).toEqual({ ok: false, required: false, detail });
 });

@@ -60,6 +60,11 @@ export class CircuitBreaker<Fault extends BreakerFault> {
     return this.permit(true);
   }
 
+  /** For work that is done whether it is well or not: what it finds counts, and a probe goes on beside it. */
+  witness(): BreakerPermit<Fault> {
+    return this.permit(false);
+  }
+
   /** A permit to find out whether trouble lasts: while nothing is due, nobody else would. Null if there is no need. */
   acquireIdle(): BreakerPermit<Fault> | null {
     const learntAt = Math.max(this.faultAt, this.openUntil);

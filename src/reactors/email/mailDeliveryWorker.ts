@@ -16,13 +16,12 @@ import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { type ReadRows, rowReader } from "../worker/tryReadRows.ts";
 import { type BreakerFault, type BreakerPermit, CircuitBreaker } from "./circuitBreaker.ts";
-import { type ContentPermit, probeContentStore } from "./contentAccess.ts";
+import type { ContentPermit } from "./contentAccess.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import type { DeliveryDependencies } from "./deliveryDependencies.ts";
 import { CONTENT_STORE, FairMailQueue, ownersOf } from "./fairMailQueue.ts";
 import { idleProbe } from "./idleProbe.ts";
 import { mailExpiryWorker } from "./mailExpiryWorker.ts";
-import type { OutageReports } from "./outageReports.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
@@ -50,8 +49,8 @@ interface MailDeliveryWorkerOptions
   readonly returnPathDomain?: string | null;
   /** Told of every failure and success of the relay. */
   readonly relayOutageReports: RelayOutageReports;
-  /** Told of every failure and success of the content store. */
-  readonly contentOutageReports: OutageReports<BreakerFault>;
+  /** Permits reads of the content store, and learns from those of deliveries. */
+  readonly contentBreaker: CircuitBreaker<BreakerFault>;
   /** Told of mail that the relay permanently refuses because of our setup. */
   readonly refusalReports: RelayRefusalReports;
   /** Told of each message that the relay has accepted: how long after it was due. */
@@ -79,9 +78,8 @@ export class MailDeliveryWorker {
   private readonly readDue: ReadRows;
   private readonly deliver: ReturnType<typeof emailDelivery>;
   private readonly breaker: CircuitBreaker<RelayFault>;
-  private readonly contentBreaker: CircuitBreaker<BreakerFault>;
   private readonly expiry: PeriodicWorker;
-  private readonly probes: readonly PeriodicWorker[];
+  private readonly probe: PeriodicWorker;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
@@ -107,8 +105,7 @@ export class MailDeliveryWorker {
     };
     this.deliver = emailDelivery(this.context);
     this.breaker = new CircuitBreaker(clock, options.relayOutageReports);
-    this.contentBreaker = new CircuitBreaker(clock, options.contentOutageReports);
-    this.probes = this.idleProbes();
+    this.probe = this.relayProbe();
     this.expiry = mailExpiryWorker({
       context: this.context,
       workspaces: deps.workspaces,
@@ -133,10 +130,9 @@ export class MailDeliveryWorker {
     });
   }
 
-  /** They ask the relay and the content store, after trouble, when no message does. */
-  private idleProbes(): readonly PeriodicWorker[] {
-    const { onTrouble, deps } = this.options;
-    const relay = idleProbe({
+  /** It asks the relay, after trouble, when no message does. */
+  private relayProbe(): PeriodicWorker {
+    return idleProbe({
       breaker: this.breaker,
       canEnd: isOverWithSession,
       probe: async (permit) => {
@@ -144,15 +140,8 @@ export class MailDeliveryWorker {
         session?.release();
         if (session !== null) permit.success();
       },
-      onTrouble,
+      onTrouble: this.options.onTrouble,
     });
-    const content = idleProbe({
-      breaker: this.contentBreaker,
-      canEnd: () => true,
-      probe: (permit) => probeContentStore(deps.content, permit),
-      onTrouble,
-    });
-    return [relay, content];
   }
 
   /** The options both schedulers share. */
@@ -189,7 +178,7 @@ export class MailDeliveryWorker {
         return trouble && { trouble: trouble.trouble, nextTryAt: deps.clock.now() + restMs };
       },
       contentStore: () => {
-        const { trouble, restMs } = this.contentBreaker;
+        const { trouble, restMs } = this.options.contentBreaker;
         return trouble && { nextTryAt: deps.clock.now() + restMs };
       },
     });
@@ -198,11 +187,6 @@ export class MailDeliveryWorker {
   /** Why the relay takes no mail; null while it does. */
   get relayFault(): RelayFault | null {
     return this.breaker.trouble;
-  }
-
-  /** Why the content store gives out no files; null while it does. */
-  get contentFault(): BreakerFault | null {
-    return this.contentBreaker.trouble;
   }
 
   /** The last message that the relay refused because of our setup; null if there was none lately. */
@@ -218,7 +202,7 @@ export class MailDeliveryWorker {
   start(): void {
     this.running = Promise.all([this.scheduler.run(), this.simulator.run()]);
     this.expiry.start();
-    for (const probe of this.probes) probe.start();
+    this.probe.start();
   }
 
   /** The read model has moved. */
@@ -231,11 +215,7 @@ export class MailDeliveryWorker {
   /** Claims nothing more, and waits up to `graceMs` for what is claimed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const ended = Promise.all([
-      this.running,
-      this.expiry.stop(),
-      ...this.probes.map((probe) => probe.stop()),
-    ]);
+    const ended = Promise.all([this.running, this.expiry.stop(), this.probe.stop()]);
     await settleWithin<unknown>(graceMs, ended, () => this.abandoned.abort());
     await this.options.transport.close();
   }
@@ -271,7 +251,7 @@ export class MailDeliveryWorker {
     const workspace = await this.mayGo(due, scheduler);
     if (workspace === null) return null;
     if (!due.needsContentStore) return work(workspace, null);
-    const permit = this.contentBreaker.acquire();
+    const permit = this.options.contentBreaker.acquire();
     if (permit === null) {
       scheduler.coolDown(CONTENT_STORE, COOL_DOWN_MS);
       return null;

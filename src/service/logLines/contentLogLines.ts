@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { SECOND_MS } from "../../kernel/time.ts";
+import type { ContentSide } from "../../reactors/content/contentStoreHealth.ts";
 import type { BreakerFault } from "../../reactors/email/circuitBreaker.ts";
 import type { OutageReport } from "../../reactors/email/outageReports.ts";
 import type { Config } from "../config/config.ts";
@@ -25,19 +26,26 @@ export function lostContentLog(logger: Logger): (emailId: string) => void {
   return (emailId) => tell("content_unavailable", emailId);
 }
 
-/** Logs what an operator should know about the content store, as deliveries find it. */
+const DOES: Readonly<Record<ContentSide, string>> = { reads: "gives out", writes: "takes" };
+const CONSEQUENCES: Readonly<Record<ContentSide, string>> = {
+  reads: "Messages with files or long content wait and are retried",
+  writes: "Uploads, and sends with files or long content, get 503",
+};
+
+/** Logs what an operator should know about the content store, as calls find it. */
 export function contentLog(
   { content }: Config,
   logger: Logger,
-): (report: OutageReport<BreakerFault>) => void {
-  const text = `the content store gives out no files: check ${contentSettings(content)}. Messages with files or long content wait and are retried`;
-  return (report) => {
+): (side: ContentSide, report: OutageReport<BreakerFault>) => void {
+  return (side, report) => {
+    const does = DOES[side];
+    const text = `the content store ${does} no files: check ${contentSettings(content)}. ${CONSEQUENCES[side]}`;
     if (report.kind === "began") {
       logger.warn({ reason: report.fault.reason }, text);
       return;
     }
     const facts = { forSeconds: Math.round(report.forMs / SECOND_MS), attempts: report.attempts };
-    if (report.kind === "ended") logger.info(facts, "the content store gives out files again");
+    if (report.kind === "ended") logger.info(facts, `the content store ${does} files again`);
     else logger.warn({ ...facts, reason: report.fault.reason }, `still: ${text}`);
   };
 }

@@ -7,6 +7,7 @@ import { settleWithin } from "../../kernel/sleep.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
+import type { ContentStoreHealth } from "../../reactors/content/contentStoreHealth.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
@@ -26,14 +27,15 @@ interface ReadinessOptions {
   readonly deps: Dependencies;
   readonly damage: Pick<LogDamage, "reason">;
   readonly readers: Readers;
-  readonly delivery: MailDeliveryWorker;
+  readonly delivery: Pick<MailDeliveryWorker, "relayFault">;
+  readonly contentHealth: Pick<ContentStoreHealth, "reads" | "writes">;
   readonly freezeWatch: FreezeWatch;
   readonly readModelBuild: DashboardOptions["readModelBuild"];
 }
 
 /**
  * What `/health/ready` checks. Trouble with the relay or the content store is shown but does not make the service
- * unready: mail waits.
+ * unready: other mail goes on.
  */
 export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<Record<string, Check>>> {
   const { config, deps, delivery } = options;
@@ -54,7 +56,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
       disk: diskReadiness(free, config),
       ...instance,
       relay: { ok: fault === null, required: false, detail: relay },
-      content: contentReadiness(delivery),
+      content: contentReadiness(options),
     };
   };
   let underWay: ReturnType<typeof look> | null = null;
@@ -73,10 +75,15 @@ function diskReadiness(free: number, { diskFreeBytesMin }: Pick<Config, "diskFre
   return { ok, required: true, detail: `${bytesText(free)} free${missing}` };
 }
 
-/** As the deliveries found it: it is not asked for this. The store's own words stay in the log. */
-function contentReadiness({ contentFault }: MailDeliveryWorker): Check {
-  if (contentFault === null) return { ok: true, required: false, detail: "answering" };
-  return { ok: false, required: false, detail: "not answering: messages with files or long content wait" };
+/** As deliveries, sends and uploads found it: it is not asked for this. The store's own words stay in the log. */
+function contentReadiness({ contentHealth: { reads, writes } }: ReadinessOptions): Check {
+  const troubles = [
+    ...(reads.trouble === null ? [] : ["not answering: messages with files or long content wait"]),
+    ...(writes.trouble === null
+      ? []
+      : ["taking nothing: uploads, and sends with files or long content, get 503"]),
+  ];
+  return { ok: troubles.length === 0, required: false, detail: troubles.join("; ") || "answering" };
 }
 
 function takingDetail(config: Config): string {

@@ -46,6 +46,21 @@ describe("a fault of the content store", () => {
     expect(instance.contentLost).toEqual([id]);
   });
 
+  test("that sends meet when they put files there holds up no delivery: reading may work", async () => {
+    const id = await world.accept("order-1001", { file: "Thank you" });
+    world.content.put = async () => {
+      throw contentStoreError(new Error("no room"));
+    };
+    const { contentHealth } = await world.start();
+    const folder = { workspaceId: world.workspaceId, ownerId: id, folderId: id };
+    for (let refused = 0; refused < 10; refused += 1)
+      await contentHealth.observed.put(folder, Buffer.from("a")).catch(() => {});
+    expect(contentHealth.writes.trouble).toEqual({ reason: "no room" });
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    expect(contentHealth.reads.trouble).toBeNull();
+    expect(contentHealth.writes.trouble).toEqual({ reason: "no room" });
+  });
+
   describe("that lasts", () => {
     const waiting = async (ids: readonly string[]) => {
       const states = await Promise.all(ids.map(world.state));
@@ -60,7 +75,7 @@ describe("a fault of the content store", () => {
       };
       const ids = await acceptWithFiles(20);
       const instance = await world.start({ sessionsMax: 2 });
-      await until(() => instance.delivery.contentFault !== null, "the fault to be known");
+      await until(() => instance.contentHealth.reads.trouble !== null, "the fault to be known");
       await world.settle();
       const gets = world.content.gets;
       expect(await waiting(ids)).toHaveLength(20 - gets);
@@ -76,7 +91,7 @@ describe("a fault of the content store", () => {
         world.pass(30 * SECOND_MS);
         return world.relay.sent.length === ids.length;
       }, "all to be sent");
-      expect(instance.delivery.contentFault).toBeNull();
+      expect(instance.contentHealth.reads.trouble).toBeNull();
       expect(instance.contentReports.map(({ kind }) => kind)).toEqual(["began", "ended"]);
     });
 
@@ -86,7 +101,7 @@ describe("a fault of the content store", () => {
       };
       const ids = await acceptWithFiles(20);
       const instance = await world.start({ sessionsMax: 2 });
-      await until(() => instance.delivery.contentFault !== null, "the fault to be known");
+      await until(() => instance.contentHealth.reads.trouble !== null, "the fault to be known");
       await world.settle();
       const hung = Promise.withResolvers<void>();
       world.content.beforeGet = () => hung.promise;
@@ -115,7 +130,7 @@ describe("a fault of the content store", () => {
       const ids = await acceptWithFiles(10);
       const plain = await world.accept("plain", { scheduledAt: world.clock.now() + HOUR_MS });
       const instance = await world.start();
-      await until(() => instance.delivery.contentFault !== null, "the fault to be known");
+      await until(() => instance.contentHealth.reads.trouble !== null, "the fault to be known");
       await world.settle();
       const waitingOf = async (id = "") => {
         const view = await readEmail(world.deps, { workspaceId: world.workspaceId, isTest: false }, id);
@@ -132,13 +147,13 @@ describe("a fault of the content store", () => {
       };
       const ids = await acceptWithFiles(6);
       const instance = await world.start();
-      await until(() => instance.delivery.contentFault !== null, "the fault to be known");
+      await until(() => instance.contentHealth.reads.trouble !== null, "the fault to be known");
       await world.settle();
       for (const id of ids) await appendForeign(world, id, { type: "EmailCanceled", data: {} });
       await instance.caughtUp();
       await until(() => {
         world.pass(SECOND_MS);
-        return instance.delivery.contentFault === null;
+        return instance.contentHealth.reads.trouble === null;
       }, "a look at the store");
     });
   });

@@ -26,9 +26,14 @@ import type {
   SendDeadlines,
   SessionResult,
 } from "../../../src/ports/mail/mailTransport.ts";
+import {
+  type ContentSide,
+  type ContentStoreHealth,
+  contentStoreHealth,
+} from "../../../src/reactors/content/contentStoreHealth.ts";
 import type { BreakerFault } from "../../../src/reactors/email/circuitBreaker.ts";
 import { MailDeliveryWorker } from "../../../src/reactors/email/mailDeliveryWorker.ts";
-import { type OutageReport, OutageReports } from "../../../src/reactors/email/outageReports.ts";
+import type { OutageReport } from "../../../src/reactors/email/outageReports.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../../../src/reactors/email/relayRefusalReports.ts";
 import { addressOf } from "../../support/addressOf.ts";
@@ -222,7 +227,9 @@ export interface Instance extends Pick<TestInstance, "storage"> {
   readonly deps: Dependencies;
   /** The reports about the relay. */
   readonly reports: readonly RelayReport[];
-  /** The reports about the content store. */
+  /** What it knows about the content store by its deliveries. */
+  readonly contentHealth: ContentStoreHealth;
+  /** The reports about what the content store gives out. */
   readonly contentReports: readonly OutageReport<BreakerFault>[];
   /** How long after it was due the relay accepted each message. */
   readonly sentAfterMs: readonly number[];
@@ -431,13 +438,19 @@ async function startInstance(
   const contentReports: OutageReport<BreakerFault>[] = [];
   const sentAfterMs: number[] = [];
   const deliveries: MailDeliveryWorker[] = [];
+  const contentHealth = contentStoreHealth({
+    content: deps.content,
+    clock: deps.clock,
+    tell: (side: ContentSide, report) => void (side === "reads" && contentReports.push(report)),
+    onTrouble: (error) => failures.push({ error, id: "" }),
+  });
   const instance = await startTestInstance({
     store: deps.store,
     projections: [emails],
     workersOf(readers) {
       const delivery = new MailDeliveryWorker({
         relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
-        contentOutageReports: new OutageReports(deps.clock, (report) => contentReports.push(report)),
+        contentBreaker: contentHealth.reads,
         refusalReports: new RelayRefusalReports(deps.clock, () => {}),
         onSent: (afterMs) => sentAfterMs.push(afterMs),
         isCaughtUp: () => true,
@@ -454,12 +467,13 @@ async function startInstance(
         onContentLost: (id) => contentLost.push(id),
       });
       deliveries.push(delivery);
-      return [delivery];
+      return [delivery, ...contentHealth.probes];
     },
   });
   const [delivery] = deliveries;
   if (delivery === undefined) throw new Error("the instance has no delivery");
-  return { ...instance, delivery, deps, failures, contentLost, reports, contentReports, sentAfterMs };
+  const reported = { failures, contentLost, reports, contentReports, sentAfterMs };
+  return { ...instance, ...reported, delivery, deps, contentHealth };
 }
 
 /** Appends an event to a message's stream as if another instance had. */
