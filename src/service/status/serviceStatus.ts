@@ -24,7 +24,7 @@ import { allChecks } from "./checks/allChecks.ts";
 import { apiKeyChecks } from "./checks/apiKeyChecks.ts";
 import { bootstrapKeyChecks } from "./checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "./checks/check.ts";
-import { clockChecks } from "./checks/clockChecks.ts";
+import { clockChecks, latestDated } from "./checks/clockChecks.ts";
 import { descriptorChecks } from "./checks/descriptorCheck.ts";
 import { erasureChecks } from "./checks/erasureChecks.ts";
 import { logChecks, unreadableLog } from "./checks/logChecks.ts";
@@ -75,7 +75,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         serviceCheck(options, startedAt),
         configurationCheck(config),
         ...descriptorChecks(descriptorLimit()),
-        ...clockChecks(clockWatch.latestSeen(), deps.clock.now()),
+        ...clockChecks(Math.max(clockWatch.latestSeen(), latestDated(readers)), deps.clock.now()),
         ...submissionChecks(options),
         ...returnedMailChecks(options),
       ],
