@@ -2,20 +2,26 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { askRunningService } from "../../src/cli/service/askRunningService.ts";
+import { counted } from "../../src/kernel/text/readableNumbers.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { eventAndRequestCounts } from "../../src/service/metrics/eventAndRequestCounts.ts";
 import { createHistogram } from "../../src/service/metrics/histogram.ts";
 import { openMetricsListener } from "../../src/service/metrics/metricsListener.ts";
 import { histogram, prometheusText } from "../../src/service/metrics/prometheusText.ts";
+import type { Check } from "../../src/service/status/checks/check.ts";
 import { newEvent } from "../contract/eventStore.ts";
 import { acceptedId } from "../support/mail/sentEmail.ts";
 import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
+import { freePort } from "../support/stores/eventstoredb.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { type TestStore, testStores } from "../support/stores/stores.ts";
 import { message, newKey, SENDER, startService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
+
+const DOCTOR_MS_MAX = 20_000;
 
 let app: TestApp;
 beforeAll(async () => {
@@ -128,15 +134,25 @@ test("metrics count the webhook deliveries that are due and in flight", async ()
   }
 });
 
-test("mail that a pause or a disabled sender holds is not due", async () => {
+test("mail that a pause or a disabled sender holds is not due, in metrics as in doctor", async () => {
   const [store] = await testStores();
-  const service = await startService(store as TestStore, { METRICS_PORT: "0" });
+  const service = await startService(store as TestStore, {
+    METRICS_PORT: "0",
+    DELIVERY: "on",
+    // Nobody listens, so what is due waits.
+    SMTP_URL: `smtp://127.0.0.1:${await freePort()}`,
+  });
+  const doctorsWorkers = async () => {
+    const asked = await askRunningService(service.app.dataDir, "/status", DOCTOR_MS_MAX);
+    const checks = asked.kind === "answered" ? (asked.body as readonly Check[]) : [];
+    return checks.find(({ name }) => name === "delivery workers")?.detail;
+  };
   try {
     const untilDue = (count: number) =>
       until(
         async () => (await metricValue("postledger_messages_due", service.app)) === count,
         `${count} messages to be due`,
-      );
+      ).then(async () => expect(await doctorsWorkers()).toContain(`, ${counted(count, "message")} due`));
     const [paused, other] = [await service.tenant(), await service.tenant()];
     const disabled = (type: "SenderDisabled" | "SenderEnabled") =>
       service.addSenderEvent(other.workspaceId, SENDER, { type, data: {} });

@@ -79,7 +79,7 @@ function checksWithoutService(config: Config, service: Check): Promise<readonly 
     content,
     service: [service],
     log: () => logFindings(config),
-    workers: () => [],
+    workers: async () => [],
   });
 }
 

@@ -5,13 +5,13 @@ import type { Check } from "../../http/health/healthController.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type Position, requireStoreError } from "../../ports/eventStore.ts";
-import { type ReadDatabase, ReadDatabaseError, unlessUnavailable } from "../../ports/readDatabase.ts";
+import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
 import { countPausedWorkspaces } from "../status/checks/pauseChecks.ts";
-import { countDeliverable } from "./countDeliverable.ts";
+import { MESSAGES_DUE_MAX, messagesDue } from "../status/messagesDue.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
 import type { Histogram } from "./histogram.ts";
 import { processMetrics } from "./processMetrics.ts";
@@ -49,7 +49,7 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
     const [checks, head, due] = await Promise.all([
       options.readiness(),
       headOf(options.deps),
-      messagesDue(options),
+      messagesDue(options.deps, options.readers),
     ]);
     return prometheusText([
       ...ofProcess(),
@@ -57,8 +57,8 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
       ...stateMetrics(options, checks),
       gauge(
         "postledger_messages_due",
-        `Messages that should be delivered by now, without those that a pause or their sender holds; ${COUNTED_MAX} at most.`,
-        due,
+        `Messages that should be delivered by now, without those that a pause or their sender holds; ${MESSAGES_DUE_MAX} at most.`,
+        due === null ? [] : [{ value: due }],
       ),
       behindMetric(options, head),
       ...countMetrics(options.counts),
@@ -119,17 +119,6 @@ type CountRows = (db: ReadDatabase, now: EpochMs, max: number) => number;
 function countIn(db: ReadDatabase, countRows: CountRows, clock: Clock): Metric["samples"] {
   const value = unlessUnavailable(() => countRows(db, clock.now(), COUNTED_MAX));
   return value === null ? [] : [{ value }];
-}
-
-/** None while the read model is unavailable or the store does not answer. */
-async function messagesDue({ deps, readers }: MetricsOptions): Promise<Metric["samples"]> {
-  const counting = { deps, emails: readers.reader("emails"), now: deps.clock.now() };
-  try {
-    return [{ value: await countDeliverable(counting, COUNTED_MAX) }];
-  } catch (error) {
-    if (!(error instanceof ReadDatabaseError)) requireStoreError(error);
-    return [];
-  }
 }
 
 /** Null while the store does not answer. */

@@ -8,11 +8,15 @@ import {
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { requireStoreError } from "../../ports/eventStore.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { unavailableSender } from "../../reactors/email/unavailableSender.ts";
+import type { Readers } from "../../readModels/readModelReaders.ts";
 
 /** Workspaces, and senders, with waiting mail to look at. Each is one row and one cached state. */
 const LOOKED_AT_MAX = 1_000;
+/** Counting stops here; more are shown as this many. */
+export const MESSAGES_DUE_MAX = 10_000;
 
 interface Counting {
   readonly deps: Pick<Dependencies, "workspaces" | "senders">;
@@ -21,18 +25,31 @@ interface Counting {
 }
 
 /**
- * How many messages for the relay are due and may leave, counted up to `max` and over the first {@link LOOKED_AT_MAX}
- * workspaces and senders that have some waiting. Leaves out what waits for the end of a pause, or for a sender to be
- * verified or enabled again. Throws `StoreError` and `ReadDatabaseError`.
+ * How many messages for the relay are due and may leave, counted up to {@link MESSAGES_DUE_MAX} and over the first {@link
+ * LOOKED_AT_MAX} workspaces and senders that have some waiting. Leaves out what is held: since the log was restored, by a
+ * pause, or until a sender is verified or enabled again. Null while the read model is unavailable or the store does not
+ * answer.
  */
-export async function countDeliverable(counting: Counting, max: number): Promise<number> {
+export async function messagesDue(
+  deps: Dependencies,
+  readers: Pick<Readers, "reader">,
+): Promise<number | null> {
+  try {
+    return await countDue({ deps, emails: readers.reader("emails"), now: deps.clock.now() });
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) requireStoreError(error);
+    return null;
+  }
+}
+
+async function countDue(counting: Counting): Promise<number> {
   let count = 0;
   let looked = 0;
   for await (const queue of queuesOfActiveWorkspaces(counting)) {
-    if (looked === LOOKED_AT_MAX || count >= max) break;
+    if (looked === LOOKED_AT_MAX || count >= MESSAGES_DUE_MAX) break;
     looked += 1;
     if ((await unavailableSender(queue, counting.deps.senders.get)) === null)
-      count += countReadyOf(counting.emails, queue, counting.now, max - count);
+      count += countReadyOf(counting.emails, queue, counting.now, MESSAGES_DUE_MAX - count);
   }
   return count;
 }

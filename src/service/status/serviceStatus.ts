@@ -1,5 +1,4 @@
 import { version } from "../../../package.json";
-import { countReady } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
 import { descriptorLimit } from "../../adapters/system/descriptorLimit.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
@@ -7,7 +6,6 @@ import { instanceStatusCache } from "../../commands/instance/instanceStatusCache
 import { invariant } from "../../kernel/assert.ts";
 import { hostInUrl } from "../../kernel/network/isLoopback.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
-import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
@@ -33,6 +31,7 @@ import { readModelLag, stoppedReadModel } from "./checks/readModelChecks.ts";
 import { webhookEndpointChecks } from "./checks/webhookEndpointChecks.ts";
 import type { ClockWatch } from "./clockWatch.ts";
 import { DAMAGED_LOG_REMEDY, type LogDamage } from "./logDamage.ts";
+import { messagesDue } from "./messagesDue.ts";
 
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;
@@ -45,8 +44,6 @@ const RETURNED: Readonly<Record<string, string>> = {
   autoReply: "automatic replies",
   unknown: "something else",
 };
-/** Counting of due messages stops here; more are shown as this many. */
-const WAITING_MAX = 10_000;
 
 interface StatusOptions {
   readonly config: Config;
@@ -88,8 +85,8 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         ]);
         return { log, readModels, firstKey };
       },
-      workers: () => [
-        workersCheck(options),
+      workers: async () => [
+        await workersCheck(options),
         ...apiKeyChecks(readers.reader("api-keys"), deps.clock.now()),
         ...pauseChecks(readers.reader("audit-log")),
         ...erasureChecks(readers.reader("erasures"), deps.clock.now()),
@@ -176,16 +173,13 @@ async function readModelChecks({ config, readers, deps }: StatusOptions): Promis
   return Promise.all(checks);
 }
 
-function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptions): Check {
+async function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptions): Promise<Check> {
   const name = "delivery workers";
   if (!config.deliveryEnabled) {
     return warning(name, "off: mail is accepted and not delivered here", "set DELIVERY=on where it is to be");
   }
-  const waiting = unlessUnavailable(() =>
-    countReady(readers.reader("emails"), deps.clock.now(), WAITING_MAX),
-  );
-  const due =
-    waiting === null ? "messages due unknown, without a read model" : `${counted(waiting, "message")} due`;
+  const waiting = await messagesDue(deps, readers);
+  const due = waiting === null ? "messages due unknown" : `${counted(waiting, "message")} due`;
   const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${due}`;
   const fault = delivery.relayFault;
   const refusal = delivery.recentRefusal;

@@ -20,7 +20,7 @@ interface CheckSource {
   /** Whether a service runs, and how. */
   readonly service: readonly Check[];
   log(): Promise<LogFindings>;
-  workers(): readonly Check[];
+  workers(): Promise<readonly Check[]>;
 }
 
 /** All checks, in the order in which they are shown. Throws what `log` throws. */
@@ -32,10 +32,11 @@ export async function allChecks({
   workers,
 }: CheckSource): Promise<readonly Check[]> {
   const found = await log();
-  const [content, scanner, relays] = await Promise.all([
+  const [content, scanner, relays, workersFound] = await Promise.all([
     contentCheck(config, contentStore),
     scannerChecks(config),
     relayChecks(config),
+    workers(),
   ]);
   return [
     ...service,
@@ -48,7 +49,7 @@ export async function allChecks({
     ...scanner,
     ...relays,
     ...certificateChecks(config),
-    ...workers(),
+    ...workersFound,
     ...webhookChecks(config),
     ...found.firstKey,
   ];
