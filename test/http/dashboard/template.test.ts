@@ -1,4 +1,5 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { OutputTagParser } from "../../../src/adapters/liquidjs/outputTagParser.ts";
 import { templateStream } from "../../../src/domain/template/events.ts";
 import { lineDiff, ROWS_SHOWN_MAX } from "../../../src/http/dashboard/template/lineDiff.ts";
 import { logIn } from "../../support/dashboard.ts";
@@ -216,6 +217,26 @@ describe("templates in the dashboard", () => {
     // While somebody types, the rows stay as they are.
     expect(rowsIn((await preview({}, live)).html)).toEqual([]);
     expect(rowsIn((await preview({ rows: "another", ...row(2, "") })).html)).toEqual(["name", "", "", ""]);
+  });
+
+  test("are compiled once by a request, even if it also looks for undeclared names", async () => {
+    const id = await create();
+    const fields = { subject: "{{ one }}", html: "{{ two }}", text: "{{ three }}" };
+    const parse = spyOn(OutputTagParser.prototype, "parse");
+    try {
+      for (const page of ["draft", "draft/preview"]) {
+        parse.mockClear();
+        const { html } = await fixture.visitor.post(`/templates/${id}/${page}`, {
+          ...fields,
+          rows: "undeclared",
+        });
+        expect(html).toContain('value="three"');
+        const sources = parse.mock.calls.map(([source]) => source).filter((source) => source !== "");
+        expect(sources).toEqual(Object.values(fields));
+      }
+    } finally {
+      parse.mockRestore();
+    }
   });
 
   test("are previewed with samples, in a frame that loads nothing and runs nothing", async () => {

@@ -5,6 +5,7 @@ import { draftOrRefuse, existingVersion } from "../../template/templateHandlers.
 import { sandboxedHtmlResponse } from "../components/sandboxedHtmlResponse.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
+import { compilingOnce } from "./compilingOnce.ts";
 import { type DraftFields, draftFields, fieldsOfSource, withAnotherRow, withRowsFor } from "./draftForm.ts";
 import { ANOTHER_ROW, DraftEditor, LivePreview, ROWS_FIELD } from "./draftPage.tsx";
 import { checkedDraft, type DraftPreview, faultsOf, previewDraft, undeclaredNames } from "./draftPreview.ts";
@@ -27,12 +28,13 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
       const preview = isEmpty ? null : await previewDraft(deps, fields, context.commandContext());
       return editorPage(deps, context, { fields, preview });
     }),
-    postDraft("/templates/:id/draft", (context) => saveDraft(deps, context)),
+    postDraft("/templates/:id/draft", (context) => saveDraft(forOneRequest(deps), context)),
     postDraft("/templates/:id/draft/preview", async (context) => {
+      const once = forOneRequest(deps);
       const given = draftFields(context.form);
-      const preview = await previewDraft(deps, given, context.commandContext());
+      const preview = await previewDraft(once, given, context.commandContext());
       const asked = context.form.get(ROWS_FIELD);
-      const fields = await withRowsAsked(deps, context, { fields: given, asked });
+      const fields = await withRowsAsked(once, context, { fields: given, asked });
       const editing = { fields, preview, hasNewRow: asked === ANOTHER_ROW };
       if (!context.request.headers.has("hx-request")) return editorPage(deps, context, editing);
       const before = context.form.get("samples_of") ?? "";
@@ -46,6 +48,10 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
       return sandboxedHtmlResponse(output?.html ?? "");
     }),
   ];
+}
+
+function forOneRequest(deps: Dependencies): Dependencies {
+  return { ...deps, templateEngine: compilingOnce(deps.templateEngine) };
 }
 
 /** The fields with the rows that a button has asked for; while somebody types, no button has. */
