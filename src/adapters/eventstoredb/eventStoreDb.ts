@@ -50,7 +50,7 @@ interface EventStoreDbOptions {
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
   const connection = openConnection(options.url);
   const pipelined = options.inOrder === true ? new PipelinedAppends(connection) : null;
-  return new EventStoreDb({ timeoutMs: TIMEOUT_MS, isOwn: () => true, ...options }, connection, pipelined);
+  return new EventStoreDb({ timeoutMs: TIMEOUT_MS, ...options }, connection, pipelined);
 }
 
 class EventStoreDb implements EventStore {
@@ -59,7 +59,7 @@ class EventStoreDb implements EventStore {
   private readonly conflicts = new ConflictRevisions();
 
   constructor(
-    private readonly options: Required<Pick<EventStoreDbOptions, "url" | "timeoutMs" | "isOwn">>,
+    private readonly options: EventStoreDbOptions & { readonly timeoutMs: number },
     private readonly connection: Connection,
     private readonly pipelined: PipelinedAppends | null,
   ) {}

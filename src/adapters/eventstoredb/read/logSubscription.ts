@@ -33,7 +33,7 @@ export interface LogReading {
   readonly from: Position;
   readonly filter: LogFilter;
   /** Absent: every event is. */
-  readonly isOwn?: IsOwnEvent;
+  readonly isOwn?: IsOwnEvent | undefined;
   readonly signal: AbortSignal;
 }
 
