@@ -1,11 +1,11 @@
 import { type ExpiringKey, expiringApiKeys } from "../../../projections/apiKeys.ts";
 import { EXPIRY_RULE } from "../../domain/apiKey/expiryRule.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
-import { counted, listedUpTo } from "../../kernel/text/readableNumbers.ts";
+import { counted, firstOf, listedUpTo } from "../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
 
-/** Keys that a warning names; it counts as many more. */
+/** Keys that a warning names; the others are counted. */
 const NAMED_MAX = 20;
 const COUNTED_MAX = 1_000;
 
@@ -20,6 +20,11 @@ export function keysToWarnOf(
 ): readonly ExpiringKey[] | null {
   const query = { now, rule: EXPIRY_RULE, workspaceId, max: COUNTED_MAX };
   return unlessUnavailable(() => expiringApiKeys(apiKeys, query));
+}
+
+/** The keys that a warning names, and what it says of the others. */
+export function namedKeys(keys: readonly ExpiringKey[]) {
+  return firstOf(NAMED_MAX, keys);
 }
 
 /** "expires" for a key that still works at `now`, else "expired". */

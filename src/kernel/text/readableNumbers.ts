@@ -22,8 +22,14 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
+/** The first `max` of a list, and what to say of the others: "3 more"; null if there are none. */
+export function firstOf<Item>(max: number, items: readonly Item[]) {
+  const others = items.length - max;
+  return { shown: items.slice(0, max), others: others > 0 ? `${grouped(others)} more` : null };
+}
+
 /** A list for people of at most `max` texts: "a, b, 3 more". */
 export function listedUpTo(max: number, texts: readonly string[]): string {
-  const others = texts.length > max ? [`${texts.length - max} more`] : [];
-  return [...texts.slice(0, max), ...others].join(", ");
+  const { shown, others } = firstOf(max, texts);
+  return [...shown, ...(others === null ? [] : [others])].join(", ");
 }

@@ -7,7 +7,7 @@ import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { issuedKey } from "../../apiKey/apiKeyHandlers.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
-import { expiryVerb } from "../../apiKey/expiryWarning.ts";
+import { expiryVerb, namedKeys } from "../../apiKey/expiryWarning.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Refusal } from "../components/form.tsx";
@@ -98,30 +98,30 @@ export function apiKeyListPage(context: PageContext, { page, ending, now }: ApiK
   };
 }
 
-/** Keys that a warning lists; it counts as many more. */
-const ENDING_MAX = 20;
-
 const Ending: FC<{
   readonly context: PageContext;
   readonly keys: readonly ExpiringKey[];
   readonly now: EpochMs;
-}> = ({ context, keys, now }) => (
-  <div class="notice">
-    <p>What uses these keys fails once they have expired. Give it other keys:</p>
-    <ul>
-      {keys.slice(0, ENDING_MAX).map((key) => (
-        <li>
-          <a href={context.to(`/api-keys/${key.id}`)}>{key.name}</a> {expiryVerb(key, now)} at{" "}
-          <Time at={key.expiresAt} />
-        </li>
-      ))}
-      {keys.length > ENDING_MAX ? <li>{keys.length - ENDING_MAX} more</li> : null}
-    </ul>
-    <p>
-      For one that lasts: <LastingCommand context={context} />
-    </p>
-  </div>
-);
+}> = ({ context, keys, now }) => {
+  const { shown, others } = namedKeys(keys);
+  return (
+    <div class="notice">
+      <p>What uses these keys fails once they have expired. Give it other keys:</p>
+      <ul>
+        {shown.map((key) => (
+          <li>
+            <a href={context.to(`/api-keys/${key.id}`)}>{key.name}</a> {expiryVerb(key, now)} at{" "}
+            <Time at={key.expiresAt} />
+          </li>
+        ))}
+        {others === null ? null : <li>{others}</li>}
+      </ul>
+      <p>
+        For one that lasts: <LastingCommand context={context} />
+      </p>
+    </div>
+  );
+};
 
 /** The command that makes a key without an expiry. */
 export const LastingCommand: FC<{ readonly context: PageContext }> = ({ context }) => (
