@@ -34,6 +34,11 @@ describeInBrowser("API keys and the workspace", (browser) => {
       const row = page.locator("tr", { hasText: "Shop" });
       for (const word of ["used", "expires"]) await row.getByText(word, { exact: true }).waitFor();
       expect(await row.count()).toBe(1);
+      const sizes = (await page.evaluate(
+        `[...document.querySelectorAll(".rows td:has(.narrow), .rows td time")].map((one) => getComputedStyle(one).fontSize)`,
+      )) as readonly string[];
+      expect(sizes.length).toBeGreaterThanOrEqual(5);
+      expect(new Set(sizes).size).toBe(1);
       await row.getByRole("link").click();
       await page.getByRole("link", { name: "Revoke" }).click();
       await page.getByText("Revoke Shop?").waitFor();
