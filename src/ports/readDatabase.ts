@@ -113,10 +113,10 @@ export interface ReadDatabases {
   /** When the build at `path` was last saved; null if it never was. */
   savedAt(path: string): EpochMs | null;
   /**
-   * Checkpoints the write-ahead log and truncates it to nothing. False if another connection is in the way; that does
+   * Checkpoints the write-ahead log and empties it. False if another connection is in the way; that does
    * no harm. Never waits.
    */
-  truncateWriteAheadLog(path: string): boolean;
+  emptyWriteAheadLog(path: string): boolean;
   /** Removes a database with all its files; false while any connection of any process has it open. */
   remove(path: string): boolean;
 }

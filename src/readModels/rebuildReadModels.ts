@@ -10,10 +10,10 @@ import {
   openOwnedCatalog,
 } from "./generations/generationCatalog.ts";
 import {
-  clearAway,
   createGeneration,
   discardBuilds,
   type ReadModelStorage,
+  removeLeftBehind,
   resumeGeneration,
 } from "./generations/generationFiles.ts";
 import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
@@ -177,7 +177,7 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<readon
   const catalog = owner ? openOwnedCatalog(databases, directory).catalog : openCatalog(databases, directory);
   const builds: Build[] = [];
   try {
-    if (owner) clearAway(options, catalog);
+    if (owner) removeLeftBehind(options, catalog);
     await startBuilds(options, catalog, builds);
     const appliers = builds.map(({ applier }) => applier);
     await feedWithProgress(options, appliers, saving(options, builds));

@@ -25,7 +25,7 @@ import { domainRecheckWorker } from "../reactors/sender/domainRecheckWorker.ts";
 import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
 import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { WebhookDeliveryWorker } from "../reactors/webhookDelivery/webhookDeliveryWorker.ts";
-import { truncateWriteAheadLogs } from "../readModels/generations/truncateWriteAheadLogs.ts";
+import { emptyWriteAheadLogs } from "../readModels/generations/emptyWriteAheadLogs.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
@@ -307,7 +307,7 @@ function workOnErasures(
       attachmentUse: readers.reader("attachment-use"),
       areCaughtUp: async () =>
         (await waitUntilCaughtUp("emails")) && (await waitUntilCaughtUp("attachment-use")),
-      truncateWriteAheadLogs: () => truncateWriteAheadLogs(sqliteReadDatabases, directory),
+      emptyWriteAheadLogs: () => emptyWriteAheadLogs(sqliteReadDatabases, directory),
     }),
   ];
 }

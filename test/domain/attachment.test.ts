@@ -9,7 +9,7 @@ import {
 } from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isRejectedOrExpired } from "../../src/domain/attachment/state.ts";
-import { expireAttachments } from "../../src/domain/email/contentRemoval.ts";
+import { expireAttachments } from "../../src/domain/email/contentErasure.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { base64Bytes, decodeBase64 } from "../../src/kernel/text/base64.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../src/commands/aggregateDefinitions.ts";
 import { eraseUpload } from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
-import { expireContent } from "../../src/domain/email/contentRemoval.ts";
+import { expireContent } from "../../src/domain/email/contentErasure.ts";
 import { releaseLease } from "../../src/domain/email/decisions.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";

@@ -5,7 +5,7 @@ import { attachmentUse, messagesWithOldFiles } from "../../projections/attachmen
 import type { Projection } from "../../projections/projection.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isRejectedOrExpired } from "../../src/domain/attachment/state.ts";
-import { canLoseAttachments, expireAttachments } from "../../src/domain/email/contentRemoval.ts";
+import { canLoseAttachments, expireAttachments } from "../../src/domain/email/contentErasure.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import { ACCEPTANCE_REVISION, type EmailEvent } from "../../src/domain/email/events.ts";
 import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";

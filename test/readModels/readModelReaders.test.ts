@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { Position } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases } from "../../src/ports/readDatabase.ts";
-import { truncateWriteAheadLogs } from "../../src/readModels/generations/truncateWriteAheadLogs.ts";
+import { emptyWriteAheadLogs } from "../../src/readModels/generations/emptyWriteAheadLogs.ts";
 import { openReaders } from "../../src/readModels/readModelReaders.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "readers-"));
@@ -76,21 +76,21 @@ test("queries of one turn share a snapshot, which ends when the follower has com
   expect(count()).toBe(1);
   add();
   expect(count()).toBe(1);
-  expect(sqliteReadDatabases.truncateWriteAheadLog(join(directory, "shared", "snapshot.db"))).toBe(false);
+  expect(sqliteReadDatabases.emptyWriteAheadLog(join(directory, "shared", "snapshot.db"))).toBe(false);
   await new Promise((resolve) => setImmediate(resolve));
   expect(count()).toBe(2);
   let attempts = 0;
   const databases: ReadDatabases = {
     ...sqliteReadDatabases,
-    truncateWriteAheadLog(path) {
+    emptyWriteAheadLog(path) {
       attempts += 1;
-      return sqliteReadDatabases.truncateWriteAheadLog(path);
+      return sqliteReadDatabases.emptyWriteAheadLog(path);
     },
   };
   add();
   expect(count()).toBe(2);
   // It is in the way of nobody who waits for the next turn.
-  expect(await truncateWriteAheadLogs(databases, join(directory, "shared"))).toEqual([]);
+  expect(await emptyWriteAheadLogs(databases, join(directory, "shared"))).toEqual([]);
   expect(attempts).toBe(1);
   readers.close();
   writer.close();

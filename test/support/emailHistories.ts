@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { eraseContent } from "../../src/domain/email/contentRemoval.ts";
+import { eraseContent } from "../../src/domain/email/contentErasure.ts";
 import {
   cancel,
   expire,

@@ -14,8 +14,8 @@ export function checkpointWriteAheadLog(db: DatabaseSync, path: string): void {
   if (moveCommitted(db) >= RESTART_PAGES) restartWriteAheadLog(db, path);
 }
 
-/** Copies all committed pages into the file and truncates the write-ahead log; false while somebody needs it. */
-export function cutWriteAheadLog(db: DatabaseSync): boolean {
+/** Copies all committed pages into the file and empties the write-ahead log; false while somebody needs it. */
+export function emptyWriteAheadLog(db: DatabaseSync): boolean {
   return Number(db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy) === 0;
 }
 

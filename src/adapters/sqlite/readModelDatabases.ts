@@ -199,7 +199,7 @@ function removeFiles(path: string, endings: readonly string[]): void {
 
 const DATABASE_ENDINGS = ["", "-wal", "-shm", "-journal"];
 
-function truncateWriteAheadLog(path: string): boolean {
+function emptyWriteAheadLog(path: string): boolean {
   return guarded(() => {
     using db = new DatabaseSync(path, { timeout: 0 });
     try {
@@ -236,4 +236,4 @@ function savedAt(path: string): EpochMs | null {
 }
 
 /** Read databases as SQLite files with a write-ahead log, flushed at checkpoints: a crash may lose the last rows. */
-export const sqliteReadDatabases: ReadDatabases = { open, truncateWriteAheadLog, resume, savedAt, remove };
+export const sqliteReadDatabases: ReadDatabases = { open, emptyWriteAheadLog, resume, savedAt, remove };

@@ -23,8 +23,8 @@ import type { PreparedEvent } from "./append/appendTransaction.ts";
 import { GroupCommit, type LogWriter } from "./append/groupCommit.ts";
 import { openLogWriter, type WritingThreads } from "./append/openLogWriter.ts";
 import { WriteAheadLogFlush } from "./append/writeAheadLogFlush.ts";
-import { blankErasedRows } from "./blankErasedRows.ts";
-import { checkpointWriteAheadLog, cutWriteAheadLog } from "./checkpointWriteAheadLog.ts";
+import { blankTruncatedRows } from "./blankTruncatedRows.ts";
+import { checkpointWriteAheadLog, emptyWriteAheadLog } from "./checkpointWriteAheadLog.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
@@ -210,13 +210,13 @@ class SqliteEventStore implements EventStore {
   }
 
   async truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void> {
-    await this.whenFree(() => blankErasedRows(this.db, stream, revision), options);
+    await this.whenFree(() => blankTruncatedRows(this.db, stream, revision), options);
   }
 
   async purge(options?: CallOptions): Promise<PurgeReport> {
     const deadline = performance.now() + (options?.timeoutMs ?? PURGE_TIMEOUT_MS);
     // The log's file no longer holds truncated events, but older pages may still be in its write-ahead log.
-    while (!(await this.whenFree(() => cutWriteAheadLog(this.db), options))) {
+    while (!(await this.whenFree(() => emptyWriteAheadLog(this.db), options))) {
       if (performance.now() >= deadline) return { remains: [WRITE_AHEAD_LOG_REMAINS] };
       await Bun.sleep(PURGE_RETRY_MS);
     }

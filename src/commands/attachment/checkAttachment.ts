@@ -6,7 +6,7 @@ import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
-import { deleteUploadFiles } from "./deleteAttachment.ts";
+import { removeUploadFiles } from "./deleteAttachment.ts";
 import { fileFaultOf } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
@@ -24,7 +24,7 @@ export async function checkAttachment(
   if (state?.status !== "pending") return;
   const result = await look(deps, id, state);
   await transact(deps.store, aggregate, (now) => settleCheck(now, result), context);
-  if (result.kind === "rejected") await deleteUploadFiles(deps, id, context);
+  if (result.kind === "rejected") await removeUploadFiles(deps, id, context);
 }
 
 async function look(deps: Dependencies, id: string, attachment: Attachment): Promise<CheckResult> {

@@ -10,7 +10,7 @@ import { load, transact } from "../transact.ts";
  * Removes the bytes of a rejected or expired upload, releases its storage quota, and records that last: until then the
  * read model lists it as work to do. Repeatable. Throws `StoreError`.
  */
-export async function deleteUploadFiles(
+export async function removeUploadFiles(
   deps: Dependencies,
   id: string,
   context: CommandContext,
@@ -35,6 +35,6 @@ export async function deleteAttachment(
   const outcome = await transact(deps.store, aggregate, decide, context);
   if (outcome === "notFound") return outcome;
   // Done before we answer, so the caller has room again by then. If it fails, the retention worker does it later.
-  await deleteUploadFiles(deps, id, context).catch(requireStoreError);
+  await removeUploadFiles(deps, id, context).catch(requireStoreError);
   return "deleted";
 }

@@ -1,5 +1,5 @@
 import { expire } from "../../domain/attachment/decisions.ts";
-import { canLoseAttachments, expireAttachments } from "../../domain/email/contentRemoval.ts";
+import { canLoseAttachments, expireAttachments } from "../../domain/email/contentErasure.ts";
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
@@ -9,13 +9,13 @@ import type { Dependencies } from "../dependencies.ts";
 import { type EmailHistory, readEmailHistory } from "../email/emailHistory.ts";
 import { contentOf, folderOf } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
-import { deleteUploadFiles } from "./deleteAttachment.ts";
+import { removeUploadFiles } from "./deleteAttachment.ts";
 
-/** Expires an upload whose retention is over. Then deletes its bytes, as for any rejected or expired upload. */
+/** Expires an upload whose retention is over. Then removes its bytes, as for any rejected or expired upload. */
 export async function expireUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
   const aggregate = attachmentAggregate.of(id);
   await transact(deps.store, aggregate, (state) => expire(state, context.at), context);
-  await deleteUploadFiles(deps, id, context);
+  await removeUploadFiles(deps, id, context);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { eraseContent, expireContent } from "../../domain/email/contentRemoval.ts";
+import { eraseContent, expireContent } from "../../domain/email/contentErasure.ts";
 import { ACCEPTANCE_REVISION, type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { EmailState, ErasureReason } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
@@ -13,7 +13,7 @@ import { transact } from "../transact.ts";
 
 /**
  * Erases the content of a message in the context's workspace. From the append on nothing shows it. Then every copy is
- * deleted; if that fails, a reactor does it later. `afterClaim`: a worker has claimed the message.
+ * cleared; if that fails, a reactor does it later. `afterClaim`: a worker has claimed the message.
  */
 export async function eraseEmail(
   deps: Dependencies,
@@ -47,7 +47,7 @@ async function eraseAndClear<Outcome>(
 }
 
 /**
- * Deletes an erased message's content everywhere: this instance's memory and outbox, the content store and the log. Also
+ * Clears an erased message's content: from this instance's memory and outbox, the content store and the log. Also
  * releases its storage quota. Repeatable. Throws `StoreError`.
  */
 export async function clearErasedEmail(
@@ -59,7 +59,7 @@ export async function clearErasedEmail(
   if (email === null || !email.contentErased) return;
   const { workspaceId } = email;
   deps.recent?.take(id);
-  // Each whatever becomes of the others: what cannot be deleted in one place must not stay in all.
+  // Each whatever becomes of the others: what cannot be removed in one place must not stay in all.
   await runEach([
     () => deps.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION),
     () => deps.content.removeOwner({ workspaceId, ownerId: id }),

@@ -3,7 +3,7 @@ import { type AttachmentEvent, attachmentCodec, attachmentStream } from "../../d
 import { type AttachmentState, attachmentDecider } from "../../domain/attachment/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { toErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
-import { deleteAttachment, deleteUploadFiles } from "../attachment/deleteAttachment.ts";
+import { deleteAttachment, removeUploadFiles } from "../attachment/deleteAttachment.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { toNewEvents } from "../transact.ts";
 import { truncateInBatches } from "./truncateInBatches.ts";
@@ -21,7 +21,7 @@ export async function erasePersonsUpload(
   const { store } = deps;
   const stream = attachmentStream(id);
   if ((await deleteAttachment(deps, id, context)) === "notFound") return false;
-  await deleteUploadFiles(deps, id, context);
+  await removeUploadFiles(deps, id, context);
   return truncateInBatches(store, stream, async (events) => {
     const state = events.reduce<AttachmentState>(
       (known, event) => attachmentDecider.evolve(known, attachmentCodec.decode(event)),

@@ -1,6 +1,6 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
-import { withErasure } from "./contentRemoval.ts";
+import { withErasure } from "./contentErasure.ts";
 import { expiresAt } from "./delivery/deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./delivery/deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "./delivery/encryptRelayReply.ts";

@@ -34,7 +34,7 @@ interface PersonErasureOptions extends Pick<PollingWork, "worker" | "random" | "
   /** Waits briefly for both to catch up with the log; false when they do not. */
   readonly areCaughtUp: () => Promise<boolean>;
   /** Truncates the read models' WAL files. Returns a sentence for each thing that remains. */
-  readonly truncateWriteAheadLogs: () => Promise<readonly string[]>;
+  readonly emptyWriteAheadLogs: () => Promise<readonly string[]>;
 }
 
 /** Too early to go on. The request is retried after a rest, and no trouble is reported. */
@@ -78,7 +78,7 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
     if (since < cleanSince) return [];
     const startedAt = clock.monotonicMs();
     const { remains } = await store.purge();
-    const all = [...remains, ...(await options.truncateWriteAheadLogs())];
+    const all = [...remains, ...(await options.emptyWriteAheadLogs())];
     if (all.length === 0) cleanSince = startedAt;
     else if (clock.now() - epochMs(appliedAt ?? requestedAt) < PURGE_RETRY_MS_MAX)
       throw new NotYetError(all.join("; "));

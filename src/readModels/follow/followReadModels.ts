@@ -6,11 +6,11 @@ import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { commit, moveTo, stop, TRANSACTION_EVENTS_MAX } from "../applyEvents.ts";
 import { type Catalog, type GenerationEntry, openOwnedCatalog } from "../generations/generationCatalog.ts";
 import {
-  clearAway,
-  clearBuilds,
   openCurrent,
   openGeneration,
   type ReadModelStorage,
+  removeAbandonedBuilds,
+  removeLeftBehind,
   retireOutdated,
 } from "../generations/generationFiles.ts";
 import { giveUpGenerations, isLogCutShort } from "../generations/logCutShort.ts";
@@ -21,7 +21,7 @@ import { FollowNotifier } from "./followNotifier.ts";
 import { SharedSubscription } from "./sharedSubscription.ts";
 
 /** How often the follower removes interrupted builds that are too old to resume. */
-const CLEAR_BUILDS_MS = HOUR_MS;
+const REMOVE_BUILDS_MS = HOUR_MS;
 /** How often the follower looks for generations built by others, and commits what is not committed yet. */
 const TICK_MS = 200;
 /** The default wait before retrying a projection whose database failed, or a reading that the store refused. */
@@ -88,7 +88,7 @@ class Follower {
   private mustLookForReady = true;
   /** Generations that every reader has closed. They are removed once no other process has them open. */
   private readonly released = new Set<GenerationEntry>();
-  private clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
+  private removeBuildsAt = performance.now() + REMOVE_BUILDS_MS;
 
   constructor(
     private readonly options: FollowOptions,
@@ -119,7 +119,7 @@ class Follower {
       if (generation) opened.push(generation);
     }
     retireOutdated(this.catalog, this.options.projections);
-    clearAway(this.options, this.catalog);
+    removeLeftBehind(this.options, this.catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
     this.live = this.subscriptionAt(positions.at(-1) ?? head);
     for (const generation of opened) {
@@ -187,7 +187,7 @@ class Follower {
       this.commitLive(this.live.uncommittedEvents === 0 && this.announced?.caughtUp === true);
       try {
         this.removeReleased();
-        this.clearBuilds();
+        this.removeAbandonedBuilds();
         await this.openAndCatchUp();
       } catch (error) {
         // The subscription recovers from an unavailable store by itself; our own readings are retried later.
@@ -379,10 +379,10 @@ class Follower {
     for (const entry of this.released) if (this.catalog.remove(entry)) this.released.delete(entry);
   }
 
-  private clearBuilds(): void {
-    if (performance.now() < this.clearBuildsAt) return;
-    this.clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
-    clearBuilds(this.options, this.catalog);
+  private removeAbandonedBuilds(): void {
+    if (performance.now() < this.removeBuildsAt) return;
+    this.removeBuildsAt = performance.now() + REMOVE_BUILDS_MS;
+    removeAbandonedBuilds(this.options, this.catalog);
   }
 }
 

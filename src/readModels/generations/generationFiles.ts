@@ -196,7 +196,7 @@ function resumable(storage: ReadModelStorage, catalog: Catalog): ReadonlySet<num
 }
 
 /** Removes abandoned builds that will not be resumed. Only for the owner of the directory. */
-export function clearBuilds(storage: ReadModelStorage, catalog: Catalog): void {
+export function removeAbandonedBuilds(storage: ReadModelStorage, catalog: Catalog): void {
   const kept = resumable(storage, catalog);
   for (const entry of catalog.generations()) {
     if (entry.status === "building" && !kept.has(entry.number)) catalog.remove(entry);
@@ -207,8 +207,8 @@ export function clearBuilds(storage: ReadModelStorage, catalog: Catalog): void {
  * Removes what dead processes and earlier switches left behind: abandoned builds, retired generations, and files that
  * the catalog doesn't list. Open files stay. Only for the owner of the directory.
  */
-export function clearAway(storage: ReadModelStorage, catalog: Catalog): void {
-  clearBuilds(storage, catalog);
+export function removeLeftBehind(storage: ReadModelStorage, catalog: Catalog): void {
+  removeAbandonedBuilds(storage, catalog);
   for (const entry of catalog.generations()) if (entry.status === "retired") catalog.remove(entry);
   const known = new Set(catalog.generations().map(({ file }) => file));
   for (const file of readdirSync(storage.directory)) {

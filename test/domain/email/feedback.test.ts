@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { eraseContent } from "../../../src/domain/email/contentRemoval.ts";
+import { eraseContent } from "../../../src/domain/email/contentErasure.ts";
 import { expireLease, recordOutcome } from "../../../src/domain/email/decisions.ts";
 import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import { nextDeliveryAction } from "../../../src/domain/email/delivery/nextDeliveryAction.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { eraseContent, expireContent } from "../../../src/domain/email/contentRemoval.ts";
+import { eraseContent, expireContent } from "../../../src/domain/email/contentErasure.ts";
 import { expire, expireLease, recordOutcome, startDelivery } from "../../../src/domain/email/decisions.ts";
 import { classifyMailOutcome } from "../../../src/domain/email/delivery/classifyMailOutcome.ts";
 import { expiresAt } from "../../../src/domain/email/delivery/deliveryLifetime.ts";

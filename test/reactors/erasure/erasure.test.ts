@@ -152,7 +152,7 @@ function worker(world: World, deps: Dependencies, failures: unknown[] = []): Pol
     emails: world.readers.reader("emails"),
     attachmentUse: world.readers.reader("attachment-use"),
     areCaughtUp: world.areCaughtUp,
-    truncateWriteAheadLogs: async () => [],
+    emptyWriteAheadLogs: async () => [],
     worker: "test",
     random: () => 0,
     onTrouble: (error) => failures.push(error),

@@ -1,5 +1,5 @@
 import { type Decision, decided } from "../../../kernel/event/decider.ts";
-import { withErasure } from "../contentRemoval.ts";
+import { withErasure } from "../contentErasure.ts";
 import type { RecordedReply } from "../delivery/encryptRelayReply.ts";
 import type { EmailEvent } from "../events.ts";
 import { type Email, type EmailState, isNews } from "../state.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { blankErasedRows } from "../../../src/adapters/sqlite/blankErasedRows.ts";
+import { blankTruncatedRows } from "../../../src/adapters/sqlite/blankTruncatedRows.ts";
 import { openLogDatabase } from "../../../src/adapters/sqlite/openLogDatabase.ts";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { newEvent } from "../../contract/eventStore.ts";
@@ -69,7 +69,7 @@ describe("truncated content in a log file", () => {
 
   test("cannot be read in any page, wherever its neighbours moved", () => {
     const blanked = SEEDS.map((seed) =>
-      countReadable(seed, (db, id) => blankErasedRows(db, `email-${id}`, 1)),
+      countReadable(seed, (db, id) => blankTruncatedRows(db, `email-${id}`, 1)),
     );
     expect(blanked).toEqual(SEEDS.map(() => 0));
   }, 60_000);

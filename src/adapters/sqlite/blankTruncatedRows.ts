@@ -7,7 +7,7 @@ import { writeTransaction } from "./writeTransaction.ts";
  * reach. A neighbour erased later could still be read there (about one in eight thousand, measured). Shrinking a row
  * moves nothing.
  */
-export function blankErasedRows(db: DatabaseSync, stream: string, revision: number): void {
+export function blankTruncatedRows(db: DatabaseSync, stream: string, revision: number): void {
   writeTransaction(db, () => {
     const row = db.prepare("SELECT id, revision, truncate_before FROM streams WHERE name = ?").get(stream);
     const before = row === undefined ? 0 : Math.min(revision, Number(row.revision) + 1);

@@ -8,33 +8,30 @@ const ATTEMPTS_MAX = 200;
 const RETRY_MS = 25;
 
 /**
- * Truncates the write-ahead logs of all read models of a directory. No row holds data that a person can have erased,
- * but rows of older versions may have. Returns the logs that could not be truncated, one sentence each.
+ * Empties the write-ahead logs of all read models of a directory. No row holds data that a person can have erased,
+ * but rows of older versions may have. Returns the logs that could not be emptied, one sentence each.
  */
-export async function truncateWriteAheadLogs(
+export async function emptyWriteAheadLogs(
   databases: ReadDatabases,
   directory: string,
 ): Promise<readonly string[]> {
   if (!existsSync(directory)) return [];
   const remains: string[] = [];
   for (const file of readdirSync(directory).filter((name) => name.endsWith(".db"))) {
-    if (!(await truncateLogOf(databases, directory, file))) {
+    if (!(await emptyLogOf(databases, directory, file))) {
       remains.push(`the write-ahead log of the read model ${file}, which another process keeps open`);
     }
   }
   return remains;
 }
 
-async function truncateLogOf(databases: ReadDatabases, directory: string, file: string): Promise<boolean> {
+async function emptyLogOf(databases: ReadDatabases, directory: string, file: string): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     // The snapshot that this turn's queries share is in the way until the turn ends.
     await nextTurn();
     try {
       // A file that is being built, or was removed meanwhile, has no write-ahead log.
-      if (
-        !existsSync(join(directory, `${file}-wal`)) ||
-        databases.truncateWriteAheadLog(join(directory, file))
-      )
+      if (!existsSync(join(directory, `${file}-wal`)) || databases.emptyWriteAheadLog(join(directory, file)))
         return true;
     } catch (error) {
       if (!(error instanceof ReadDatabaseError) || error.failure === "statement") throw error;
