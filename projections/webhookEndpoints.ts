@@ -11,19 +11,21 @@ import { atOf, idOf, type Projection } from "./projection.ts";
 import { listIn, listText } from "./sqlHelpers.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
-  (id, workspace_id, url, description, event_types, status, disabled_reason, created_at, updated_at)
-  VALUES (?, ?, ?, ?, ?, 'active', NULL, ?, ?)`;
+  (id, workspace_id, url, description, event_types, include, status, disabled_reason, created_at, updated_at)
+  VALUES (?, ?, ?, ?, ?, ?, 'active', NULL, ?, ?)`;
 const STATUS = "UPDATE webhook_endpoints SET status = ?, disabled_reason = ?, updated_at = ? WHERE id = ?";
 const NOTE_REVISION = `INSERT INTO webhook_streams (workspace_id, revision) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET revision = excluded.revision`;
 
 function update(data: Extract<WebhookEvent, { type: "WebhookEndpointUpdated" }>["data"], db: ReadDatabase) {
-  const { endpointId, url, description, eventTypes } = data;
+  const { endpointId, url, description, eventTypes, include } = data;
   if (url !== undefined) db.run("UPDATE webhook_endpoints SET url = ? WHERE id = ?", url, endpointId);
   if (description !== undefined)
     db.run("UPDATE webhook_endpoints SET description = ? WHERE id = ?", description, endpointId);
   if (eventTypes !== undefined)
     db.run("UPDATE webhook_endpoints SET event_types = ? WHERE id = ?", listText(eventTypes), endpointId);
+  if (include !== undefined)
+    db.run("UPDATE webhook_endpoints SET include = ? WHERE id = ?", listText(include), endpointId);
 }
 
 function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
@@ -31,8 +33,9 @@ function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
   const touch = () => db.run("UPDATE webhook_endpoints SET updated_at = ? WHERE id = ?", at, data.endpointId);
   switch (type) {
     case "WebhookEndpointRegistered": {
-      const { endpointId, workspaceId, url, description, eventTypes } = data;
-      db.run(INSERT, endpointId, workspaceId, url, description, listText(eventTypes), at, at);
+      const { endpointId, workspaceId, url, description, eventTypes, include = [] } = data;
+      const lists = [listText(eventTypes), listText(include)];
+      db.run(INSERT, endpointId, workspaceId, url, description, ...lists, at, at);
       break;
     }
     case "WebhookEndpointUpdated":
@@ -66,14 +69,14 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The webhook endpoints of each workspace, without their secrets. */
 export const webhookEndpoints: Projection = {
   name: "webhook-endpoints",
-  version: 3,
+  version: 4,
   events: webhookCodec.types,
   tables: [
     {
       name: "webhook_endpoints",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, url TEXT NOT NULL, description TEXT,
-        event_types TEXT, status TEXT NOT NULL, disabled_reason TEXT, created_at TEXT NOT NULL,
-        updated_at TEXT NOT NULL`,
+        event_types TEXT, include TEXT NOT NULL, status TEXT NOT NULL, disabled_reason TEXT,
+        created_at TEXT NOT NULL, updated_at TEXT NOT NULL`,
       key: ["id"],
       indexes: ["CREATE INDEX endpoints_by_time ON webhook_endpoints (workspace_id, created_at)"],
     },
@@ -91,20 +94,25 @@ export interface WebhookEndpointRow {
   readonly url: string;
   readonly description: string | null;
   readonly eventTypes: readonly string[] | null;
+  /** Which of `INCLUDABLE_MEMBERS` it is sent. */
+  readonly include: readonly string[];
   readonly status: "active" | "disabled";
   readonly disabledReason: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
 
-/** A row as stored, with the event types as JSON. */
-type StoredEndpoint = WebhookEndpointRow & { readonly eventTypes: SqlValue };
+/** A row as stored, with its lists as JSON. */
+type StoredEndpoint = Omit<WebhookEndpointRow, "eventTypes" | "include"> & {
+  readonly eventTypes: SqlValue;
+  readonly include: SqlValue;
+};
 
-const COLUMNS = `${CURSOR_COLUMNS}, url, description, event_types AS eventTypes, status,
+const COLUMNS = `${CURSOR_COLUMNS}, url, description, event_types AS eventTypes, include, status,
   disabled_reason AS disabledReason, updated_at AS updatedAt`;
 
 function endpointRow(row: StoredEndpoint): WebhookEndpointRow {
-  return { ...row, eventTypes: listIn(row.eventTypes) };
+  return { ...row, eventTypes: listIn(row.eventTypes), include: listIn(row.include) ?? [] };
 }
 
 /** Endpoints of one workspace, newest first, active and disabled. */

@@ -357,6 +357,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
         url: destination(context),
         ...(random.chance(0.5) ? { description: workspace.canary() } : {}),
         ...(random.chance(0.3) ? { event_types: ["email.sent", "email.bounced"] } : {}),
+        ...(random.chance(0.3) ? { include: ["to", "subject"] } : {}),
       };
     },
   },
@@ -370,6 +371,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
         { description: workspace.canary() },
         { description: null, event_types: ["email.queued", "webhook.test"] },
         { event_types: null },
+        { include: random.pick<string[]>([[], ["from", "to", "subject"]]) },
       ]);
     },
   },

@@ -5,7 +5,11 @@ import { redactResponse } from "../../src/domain/webhookDelivery/redactResponse.
 import { withoutAddresses, withoutTexts } from "../../src/kernel/text/redaction.ts";
 
 const METADATA = { customer: "Zoë O'Brien & sons", number: 4915112345678, vip: true, ref: "A7" };
-const PAYLOAD = { type: "email.sent", data: { address: "ana.b+c@example.org", metadata: METADATA } };
+const INCLUDED = { from: "shop@example.com", to: "ana.o'neill+c@example.org", subject: "Order 4711 & more" };
+const PAYLOAD = {
+  type: "email.sent",
+  data: { address: "ana.b+c@example.org", metadata: METADATA, ...INCLUDED },
+};
 
 describe("an endpoint's answer", () => {
   const json = JSON.stringify(PAYLOAD);
@@ -22,20 +26,23 @@ describe("an endpoint's answer", () => {
     ["in Base64", `ok ${Buffer.from(json).toString("base64")}`],
     ["in upper case", json.toUpperCase()],
   ])("that repeats the payload %s keeps nothing of it", (_, body) => {
-    const redacted = redactResponse(body, METADATA).toLowerCase();
-    for (const text of ["ana.b", "example.org", "brien", "4915112345678", "a7"]) {
+    const redacted = redactResponse(body, {
+      metadata: METADATA,
+      included: Object.values(INCLUDED),
+    }).toLowerCase();
+    for (const text of ["ana.", "example.org", "brien", "4915112345678", "a7", "shop", "neill", "4711"]) {
       expect(redacted).not.toContain(text);
     }
   });
 
   test("without request content stays unchanged", () => {
     const body = '{"ok":true,"id":"9f86d081-884c-7d65-9a2f-eaa0c55ad015","took":"A71 ms"}';
-    expect(redactResponse(body, METADATA)).toBe(body);
-    expect(redactResponse(body, null)).toBe(body);
+    expect(redactResponse(body, { metadata: METADATA, included: [] })).toBe(body);
+    expect(redactResponse(body, { metadata: null, included: [] })).toBe(body);
   });
 
   test("is kept up to 1,000 characters", () => {
-    expect(redactResponse("x ".repeat(2_000), null)).toHaveLength(1_000);
+    expect(redactResponse("x ".repeat(2_000), { metadata: null, included: [] })).toHaveLength(1_000);
   });
 
   test("that is one long word is redacted quickly", () => {

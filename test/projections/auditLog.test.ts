@@ -170,11 +170,13 @@ describe("an entry's target", () => {
         data: { endpointId: "p", workspaceId: "w", url, ...facts },
       },
       { type: "WebhookEndpointUpdated", stream: "webhooks-w", data: { endpointId: "p", eventTypes: [] } },
+      { type: "WebhookEndpointUpdated", stream: "webhooks-w", data: { endpointId: "p", include: ["to"] } },
     ];
     withRows(events, (db) => {
       expect(entries(db).map(({ target: { label }, details }) => ({ label, details }))).toEqual([
         { label: "hooks.example.com", details: {} },
         { label: "hooks.example.com", details: { changed: ["event_types"] } },
+        { label: "hooks.example.com", details: { changed: ["include"] } },
       ]);
     });
   });

@@ -18,7 +18,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   suppressions: { since: 4, digest: "abbbcba9b20a03bb" },
   templates: { since: 3, digest: "24cb4d84c14bdf53" },
   "webhook-deliveries": { since: 6, digest: "22e78ea1fda99ff1" },
-  "webhook-endpoints": { since: 3, digest: "fb8fa99cc3c7a1dd" },
+  "webhook-endpoints": { since: 4, digest: "6ced688a68255ced" },
 };
 
 test.each(projections.map((projection) => [projection.name, projection] as const))(

@@ -21,6 +21,7 @@ export interface EndpointChange {
   readonly url?: string;
   readonly description?: string | null;
   readonly eventTypes?: string[] | null;
+  readonly include?: string[];
 }
 
 /** Changes an endpoint. This applies to events from now on; deliveries already owed go to the new address. */

@@ -16,7 +16,9 @@ type RegisterOutcome =
   | { readonly kind: "alreadyExists" | "repeated" | "limitReached" };
 
 /** An endpoint that somebody asks for. */
-interface WantedEndpoint extends Pick<WebhookEndpoint, "url" | "description" | "eventTypes"> {
+interface WantedEndpoint
+  extends Pick<WebhookEndpoint, "url" | "description" | "eventTypes">,
+    Partial<Pick<WebhookEndpoint, "include">> {
   /** By default a fresh one. A request that may be repeated gives its own, so that a repeat is known. */
   readonly id?: string;
 }
@@ -27,7 +29,7 @@ interface WantedEndpoint extends Pick<WebhookEndpoint, "url" | "description" | "
  */
 export async function registerWebhookEndpoint(
   deps: EndpointDependencies & Pick<Dependencies, "keys">,
-  { url, description, eventTypes, id = newId() }: WantedEndpoint,
+  { url, description, eventTypes, include = [], id = newId() }: WantedEndpoint,
   context: WorkspaceCommandContext,
 ): Promise<RegisterOutcome> {
   const { workspaceId } = context;
@@ -38,6 +40,7 @@ export async function registerWebhookEndpoint(
     url,
     description,
     eventTypes: eventTypes === null ? null : [...eventTypes],
+    ...(include.length === 0 ? {} : { include: [...include] }),
     sealedSecret: deps.keys.encryptSecret(secret, { workspaceId, endpointId: id }),
   };
   const outcome = await transactEndpoints(deps, (state) => registerEndpoint(state, endpoint), context);

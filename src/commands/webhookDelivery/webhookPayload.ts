@@ -2,9 +2,11 @@ import type { EmailContent, EmailEvent } from "../../domain/email/events.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { suppressionCodec } from "../../domain/suppression/events.ts";
 import { webhookCodec } from "../../domain/webhook/events.ts";
+import { INCLUDABLE_MEMBERS, type IncludableMember } from "../../domain/webhook/includableMembers.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { isPublished, type PublishedEvent } from "../../domain/webhookEventTypes.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
+import { jsonBytes, jsonExcerpt } from "../../kernel/text/textLength.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -19,6 +21,8 @@ import { contentOf } from "../email/readEmail.ts";
 
 /** The version of all payloads. `http/webhook/webhookEventSchemas` describes them. */
 const VERSION = 1;
+/** Every payload is shorter, in bytes. */
+export const PAYLOAD_BYTES_MAX = 24_000;
 
 /** The body of a webhook call (Standard Webhooks): the type, the event's own time, and its data. */
 export interface WebhookPayload {
@@ -28,10 +32,21 @@ export interface WebhookPayload {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The payload for an endpoint, and how to keep its answer, which may repeat the payload in any spelling. */
+/** What a message's event may tell besides; null where the content is gone. */
+type Includable = Readonly<Record<IncludableMember, string | null>>;
+
+/** An event for all its endpoints. */
 export interface MappedEvent {
   readonly payload: WebhookPayload;
+  /** Null for an event that is about no message. */
+  readonly includable: Includable | null;
   readonly answer: AnswerKeeping;
+}
+
+/** The payload for one endpoint, and how to keep its answer, which may repeat the payload in any spelling. */
+export interface EndpointEvent extends Pick<MappedEvent, "payload" | "answer"> {
+  /** The addresses and the subject in the payload. */
+  readonly included: readonly string[];
 }
 
 export type AnswerKeeping =
@@ -50,6 +65,29 @@ export function mapToWebhookEvent(deps: Reader, origin: DeliveryOrigin): Promise
   return origin.eventStream.startsWith("suppression-")
     ? mapSuppressionEvent(deps, origin)
     : mapEndpointEvent(deps, origin);
+}
+
+/** The event as an endpoint is sent it, with those of `INCLUDABLE_MEMBERS` that it asks for. */
+export function withIncluded(
+  { payload, includable, answer }: MappedEvent,
+  include: readonly string[],
+): EndpointEvent {
+  const asked = INCLUDABLE_MEMBERS.filter((name) => include.includes(name));
+  if (includable === null || asked.length === 0) return { payload, answer, included: [] };
+  const membersOf = (known: Includable) => Object.fromEntries(asked.map((name) => [name, known[name]]));
+  const payloadWith = (members: Partial<Includable>) => ({
+    ...payload,
+    data: { ...payload.data, ...members },
+  });
+  const excess = jsonBytes(payloadWith(membersOf(includable))) - (PAYLOAD_BYTES_MAX - 1);
+  const members = membersOf({ ...includable, subject: withoutExcess(includable.subject, excess) });
+  const included = Object.values(members).filter((text) => text !== null);
+  return { payload: payloadWith(members), answer, included };
+}
+
+/** The subject cut by so many bytes of JSON. Only beside large metadata is there too little room for a whole one. */
+function withoutExcess(subject: string | null, bytes: number): string | null {
+  return subject === null || bytes <= 0 ? subject : jsonExcerpt(subject, jsonBytes(subject) - bytes);
 }
 
 function keepingBy(salt: string | null): AnswerKeeping {
@@ -103,6 +141,7 @@ async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<Mapp
   if (published === undefined || state === null)
     throw new Error(`the event ${origin.eventId} is not readable`);
   const content: EmailContent | null = await contentOf(deps, id, history);
+  const { from = null, to = null, subject = null } = content ?? {};
   const salt = contentSaltOf(history);
   const payload: WebhookPayload = {
     type: origin.eventType,
@@ -122,7 +161,7 @@ async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<Mapp
       ...withReplyTexts(deps.keys, salt, [published]).map(ownMembers)[0],
     },
   };
-  return { payload, answer: keepingBy(salt) };
+  return { payload, includable: { from, to, subject }, answer: keepingBy(salt) };
 }
 
 async function readEvent({ store }: Reader, stream: string, revision: number): Promise<RecordedEvent | null> {
@@ -165,7 +204,7 @@ async function mapSuppressionEvent({ store }: Reader, origin: DeliveryOrigin): P
       ...(created ? { reason: created.reason, email_id: created.emailId ?? null } : {}),
     },
   };
-  return { payload, answer: keepingBy(salt) };
+  return { payload, includable: null, answer: keepingBy(salt) };
 }
 
 async function mapEndpointEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
@@ -186,5 +225,5 @@ async function mapEndpointEvent(deps: Reader, origin: DeliveryOrigin): Promise<M
       ...details,
     },
   };
-  return { payload, answer: { kind: "plain" } };
+  return { payload, includable: null, answer: { kind: "plain" } };
 }

@@ -4,6 +4,8 @@ import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec
 const Description = orNull(Type.String());
 /** Null: all. */
 const EventTypes = orNull(Type.Array(Type.String()));
+/** Some of `INCLUDABLE_MEMBERS`. */
+const Include = Type.Array(Type.String());
 
 const schemas = {
   WebhookEndpointRegistered: Type.Object({
@@ -13,6 +15,8 @@ const schemas = {
     url: Type.String(),
     description: Description,
     eventTypes: EventTypes,
+    /** Absent: none. */
+    include: Type.Optional(Include),
     /** AES-256-GCM under the instance's key; bound to the endpoint if it begins with `v2.`. */
     sealedSecret: Type.String(),
   }),
@@ -22,6 +26,7 @@ const schemas = {
     url: Type.Optional(Type.String()),
     description: Type.Optional(Description),
     eventTypes: Type.Optional(EventTypes),
+    include: Type.Optional(Include),
   }),
   WebhookEndpointDisabled: Type.Object({
     endpointId: Type.String(),

@@ -24,6 +24,8 @@ export interface WebhookEndpoint {
   readonly description: string | null;
   /** Null: all. */
   readonly eventTypes: readonly string[] | null;
+  /** Which of `INCLUDABLE_MEMBERS` it is sent. */
+  readonly include: readonly string[];
   /** Null while it is active. */
   readonly disabledReason: DisabledReason | null;
   readonly sealedSecret: string;
@@ -47,8 +49,8 @@ type Change = Exclude<WebhookEvent, { type: "WebhookEndpointRegistered" | "Webho
 function changed(endpoint: WebhookEndpoint, event: Change): WebhookEndpoint {
   switch (event.type) {
     case "WebhookEndpointUpdated": {
-      const { url, description, eventTypes } = event.data;
-      return { ...endpoint, ...omitUndefined({ url, description, eventTypes }) };
+      const { url, description, eventTypes, include } = event.data;
+      return { ...endpoint, ...omitUndefined({ url, description, eventTypes, include }) };
     }
     case "WebhookEndpointDisabled":
       return { ...endpoint, disabledReason: event.data.reason };
@@ -78,8 +80,9 @@ function requestOf({ type, data }: WebhookEvent): string | undefined {
 function evolve({ endpoints, lastRequests }: WebhooksState, event: WebhookEvent): WebhooksState {
   const next = new Map(endpoints);
   if (event.type === "WebhookEndpointRegistered") {
-    const { endpointId: id, url, description, eventTypes, sealedSecret } = event.data;
-    next.set(id, { id, url, description, eventTypes, sealedSecret, disabledReason: null, previous: [] });
+    const { endpointId: id, url, description, eventTypes, include = [], sealedSecret } = event.data;
+    const settings = { id, url, description, eventTypes, include, sealedSecret };
+    next.set(id, { ...settings, disabledReason: null, previous: [] });
   } else if (event.type === "WebhookEndpointDeleted") {
     next.delete(event.data.endpointId);
   } else {

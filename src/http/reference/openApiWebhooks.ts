@@ -1,4 +1,6 @@
+import { PAYLOAD_BYTES_MAX } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { WEBHOOK_POLICY } from "../../domain/webhookDelivery/retrySchedule.ts";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { webhookEvents } from "../webhook/webhookEventSchemas.ts";
 import type { OpenApiParameter, OpenApiWebhook } from "./openApiTypes.ts";
@@ -46,7 +48,7 @@ function duration(ms: number): string {
 /** The text about all events, for the reference page and the document. */
 export function webhookEventsText(): string {
   const [, ...waits] = WEBHOOK_POLICY.scheduleMs;
-  return `Each event is one POST of a JSON body under 24,000 bytes to every endpoint that is active and subscribes to its type when it happens. Answer with any 2xx within 15 seconds, and do the work afterwards.
+  return `Each event is one POST of a JSON body under ${grouped(PAYLOAD_BYTES_MAX)} bytes to every endpoint that is active and subscribes to its type when it happens. Answer with any 2xx within 15 seconds, and do the work afterwards.
 
 **Delivered at least once, in no order.** An event can arrive twice: drop what has a \`webhook-id\` that you have seen. A later event can arrive before an earlier one: of two with the same \`object\` and \`id\`, the one with the larger \`sequence\` is the later, and its \`status\` counts.
 

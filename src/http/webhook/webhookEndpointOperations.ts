@@ -1,10 +1,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisions.ts";
+import { INCLUDABLE_MEMBERS } from "../../domain/webhook/includableMembers.ts";
 import { URL_CHARACTERS_MAX } from "../../domain/webhook/webhookUrl.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { displayNameFaults, memberRules, NO_FAULTS } from "../body/commonFaults.ts";
-import { Closed, FreeText, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
+import {
+  Closed,
+  FreeText,
+  Nullable,
+  OneOf,
+  SHOWN_NAME_RULE,
+  Text,
+  WholeNumberText,
+} from "../body/commonSchemas.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { wholeListQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
@@ -37,6 +46,11 @@ const Description = Nullable(Text({ maxLength: DESCRIPTION_CHARACTERS_MAX, descr
 const EventTypes = Nullable(Type.Array(Type.String(), { minItems: 1, uniqueItems: true }), {
   description: `Null or absent: all. Else some of ${WEBHOOK_EVENT_TYPES.join(", ")}.`,
 });
+const Include = Type.Array(OneOf(INCLUDABLE_MEMBERS), {
+  uniqueItems: true,
+  description:
+    "Personal data that the `data` of `email.*` events shall have: the bare addresses `from` and `to`, and the `subject`. By default nothing. What your program has received is not erased with the message.",
+});
 
 /** Members of other services' endpoints that ours do not have. */
 const ENDPOINT_ADVICE = { endpoint: "did you mean url?", events: "did you mean event_types?" };
@@ -45,7 +59,12 @@ const RegisterWebhookBody = withRules(
   withAdvice(
     ENDPOINT_ADVICE,
     Closed(
-      { url: Destination, description: Type.Optional(Description), event_types: Type.Optional(EventTypes) },
+      {
+        url: Destination,
+        description: Type.Optional(Description),
+        event_types: Type.Optional(EventTypes),
+        include: Type.Optional(Include),
+      },
       {
         examples: [
           {
@@ -61,11 +80,14 @@ const RegisterWebhookBody = withRules(
 );
 
 const UpdateWebhookBody = withRules(
-  Type.Partial(Type.Object({ url: Destination, description: Description, event_types: EventTypes }), {
-    additionalProperties: false,
-    minProperties: 1,
-    examples: [{ event_types: null }],
-  }),
+  Type.Partial(
+    Type.Object({ url: Destination, description: Description, event_types: EventTypes, include: Include }),
+    {
+      additionalProperties: false,
+      minProperties: 1,
+      examples: [{ event_types: null }],
+    },
+  ),
   endpointRules,
 );
 
@@ -122,7 +144,8 @@ export const webhookEndpointOperations = operationsOf("Webhooks", {
   },
   updateWebhook: {
     summary: "Change a webhook endpoint",
-    description: "Omitted members stay as they are. Pending deliveries go to the new destination too.",
+    description:
+      "Omitted members stay as they are. Pending deliveries go by the new destination and `include` too.",
     body: UpdateWebhookBody,
     ...answersOk(WebhookEndpoint, "INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_NOT_FOUND"),
   },

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { INCLUDABLE_MEMBERS } from "../../domain/webhook/includableMembers.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
@@ -19,6 +20,9 @@ const endpointFields = {
   url: Type.String(),
   description: Nullable(Type.String()),
   event_types: Nullable(Type.Array(WebhookEventName), { description: "Null: all." }),
+  include: Type.Array(OneOf(INCLUDABLE_MEMBERS), {
+    description: "What the `data` of its `email.*` events has as well; empty by default.",
+  }),
   status: OneOf(["active", "disabled"]),
   disabled_reason: Nullable(DisabledReason),
   created_at: DateTime,

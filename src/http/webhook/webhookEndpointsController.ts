@@ -52,12 +52,13 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
       const url = await destinationOf(body.url, rules);
       const description = body.description ?? null;
       const eventTypes = body.event_types ?? null;
-      const endpoint = { url, description, eventTypes };
+      const include = body.include ?? [];
+      const endpoint = { url, description, eventTypes, include };
       const outcome = await registerWebhookEndpoint(deps, endpoint, commandContextOf(request, deps));
       if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
       const { id, createdAt, secret } = outcome;
       set.headers.location = `${basePath}/webhooks/${id}`;
-      const row = { id, url, description, eventTypes, createdAt, updatedAt: createdAt };
+      const row = { id, ...endpoint, createdAt, updatedAt: createdAt };
       return { ...endpointJson({ ...row, status: "active", disabledReason: null }), secret };
     },
     listWebhooks: async ({ query, request }) => {
@@ -131,9 +132,9 @@ function overlapSeconds(inQuery: string | undefined, inBody: number | undefined)
 
 /** The change that a body asks for, checked. */
 async function endpointChange(
-  { url: text, description, event_types: types }: UpdateWebhookBody,
+  { url: text, description, event_types: types, include }: UpdateWebhookBody,
   rules: DestinationRules,
 ): Promise<EndpointChange> {
   const url = text === undefined ? undefined : await destinationOf(text, rules);
-  return omitUndefined({ url, description, eventTypes: types });
+  return omitUndefined({ url, description, eventTypes: types, include });
 }

@@ -27,6 +27,12 @@ const attempt = Type.Integer({ minimum: 0, description: "Which attempt it was; 0
 const sequence = (of: string) =>
   Type.Integer({ minimum: 0, description: `Grows with every event of ${of}: the later one has the larger.` });
 
+const Included = Nullable(Type.String(), {
+  $id: "IncludedText",
+  description:
+    "Present only if the endpoint's `include` names it; null once it was erased. A subject ends with an ellipsis where the payload had no room for the rest.",
+});
+
 const email = {
   id: Uuid,
   object: Type.Literal("email"),
@@ -42,6 +48,9 @@ const email = {
     }),
   ),
   tags: Type.Array(Type.String(), { description: "Of the send; none once they were erased." }),
+  from: Type.Optional(Included),
+  to: Type.Optional(Included),
+  subject: Type.Optional(Included),
 };
 
 const refusal = {

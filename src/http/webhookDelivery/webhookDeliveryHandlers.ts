@@ -6,6 +6,7 @@ import {
   type WebhookDeliveryRow,
   webhookDelivery,
 } from "../../../projections/webhookDeliveries/queries.ts";
+import type { WebhookEndpointRow } from "../../../projections/webhookEndpoints.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { readWebhookHistory } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
@@ -13,7 +14,7 @@ import {
   recoverFailedDeliveries,
   redeliverWebhook,
 } from "../../commands/webhookDelivery/redeliverWebhook.ts";
-import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { mapToWebhookEvent, withIncluded } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -79,10 +80,14 @@ export async function recoverSince(
   return { requested, hasMore: rows.length > RECOVERED_MAX };
 }
 
-/** A delivery with its attempts and its payload. Throws `StoreError`. */
-export async function deliveryWithAttempts(deps: Dependencies, row: WebhookDeliveryRow) {
+/** A delivery to an endpoint, with its attempts and the payload that it would be sent now. Throws `StoreError`. */
+export async function deliveryWithAttempts(
+  deps: Dependencies,
+  { include }: Pick<WebhookEndpointRow, "include">,
+  row: WebhookDeliveryRow,
+) {
   const history = await readWebhookHistory(deps.store, row.id);
-  const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));
+  const { payload, answer } = withIncluded(await mapToWebhookEvent(deps, originOf(row)), include);
   const told = webhookHistoryJson(history, isMissed(row), answerOpener(deps.keys, answer));
   return { ...deliveryJson(row), ...told, payload };
 }

@@ -24,10 +24,15 @@ export function addressForms(address: string): readonly string[] {
   return unicode === address || unicode.endsWith("@") ? [address] : [address, unicode];
 }
 
+/** The text with every escaped @ as the character itself. */
+export function withPlainAt(text: string): string {
+  return text.replace(ESCAPED_AT, "@");
+}
+
 /** Replaces all addresses with `name`. */
 export function withoutAddresses(text: string, name: string): string {
   // Word by word, because an expression for a whole address would scan a long word once for each of its characters.
-  return text.replace(ESCAPED_AT, "@").replace(WORD, (word) => (AT.test(word) ? name : word));
+  return withPlainAt(text).replace(WORD, (word) => (AT.test(word) ? name : word));
 }
 
 function asciiJson(text: string): string {

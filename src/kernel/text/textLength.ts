@@ -19,3 +19,23 @@ export function codePoints(value: string): number {
 export function excerpt(value: string, unitsMax: number): string {
   return value.length <= unitsMax ? value : value.slice(0, unitsMax).replace(/[\uD800-\uDBFF]$/, "");
 }
+
+const QUOTES_BYTES = 2;
+const CUT = "…";
+
+/** The length of a value as JSON, in bytes. */
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** The beginning of a text whose JSON is longer than `bytesMax` bytes, with an ellipsis; its JSON is not. */
+export function jsonExcerpt(text: string, bytesMax: number): string {
+  let bytes = jsonBytes(CUT);
+  let kept = "";
+  for (const character of text) {
+    bytes += jsonBytes(character) - QUOTES_BYTES;
+    if (bytes > bytesMax) break;
+    kept += character;
+  }
+  return kept + CUT;
+}

@@ -13,7 +13,12 @@ import {
   skipWebhook,
   type WebhookRecording,
 } from "../../commands/webhookDelivery/webhookAttempts.ts";
-import type { MappedEvent, WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
+import {
+  type EndpointEvent,
+  type MappedEvent,
+  type WebhookPayload,
+  withIncluded,
+} from "../../commands/webhookDelivery/webhookPayload.ts";
 import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
 import {
   classifyWebhookOutcome,
@@ -86,7 +91,7 @@ export async function deliverWebhook(
     await skipWebhook(store, at, { origin, reason }, commandContextOf(context, row.workspaceId));
     return { revision: row.revision, gotThrough: null };
   }
-  const event = await context.mappedOf(origin);
+  const event = withIncluded(await context.mappedOf(origin), endpoint.include);
   if (!(await context.deliveryGate.ask()) || context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
@@ -158,11 +163,11 @@ function signedCall(
   };
 }
 
-function factsOf({ deps }: WebhookContext, outcome: WebhookOutcome, event: MappedEvent): AttemptFacts {
-  const { payload, answer } = event;
+function factsOf({ deps }: WebhookContext, outcome: WebhookOutcome, event: EndpointEvent): AttemptFacts {
+  const { payload, included, answer } = event;
   const durationMs = Math.round(outcome.durationMs);
   if (outcome.kind !== "answered") return { durationMs };
-  const body = redactResponse(outcome.body, payload.data.metadata);
+  const body = redactResponse(outcome.body, { metadata: payload.data.metadata, included });
   const facts = { durationMs, statusCode: outcome.statusCode };
   if (body === "" || answer.kind === "dropped") return facts;
   if (answer.kind === "plain") return { ...facts, excerpt: body };
@@ -177,7 +182,7 @@ function gotThrough(result: WebhookAttemptResult): boolean | null {
 interface SentEvent {
   readonly row: WebhookDeliveryRow;
   readonly url: string;
-  readonly event: MappedEvent;
+  readonly event: EndpointEvent;
 }
 
 async function conclude(

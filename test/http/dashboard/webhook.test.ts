@@ -59,6 +59,7 @@ describe("the pages of webhooks", () => {
       url,
       description: HOSTILE,
       event_types: "email.sent",
+      include: "subject",
     };
     const added = await visitor.post("/webhooks/new", form);
     expect(added.status).toBe(200);
@@ -75,6 +76,13 @@ describe("the pages of webhooks", () => {
       expect(html).not.toMatch(SECRET);
       expect(html).not.toContain("<script>alert");
     }
+    const isChosen = (html: string) => /value="subject" checked/.test(html);
+    expect((await visitor.get(`/webhooks/${id}`)).html).toContain("<dd>subject</dd>");
+    expect(isChosen((await visitor.get(`/webhooks/${id}/edit`)).html)).toBeTrue();
+    expect((await visitor.post(`/webhooks/${id}/edit`, { url })).status).toBe(303);
+    expect((await tenant.call("GET", `/webhooks/${id}`)).json.include).toEqual([]);
+    expect((await visitor.get(`/webhooks/${id}`)).html).toContain("neither addresses nor subjects");
+    expect(isChosen((await visitor.get(`/webhooks/${id}/edit`)).html)).toBeFalse();
   });
 
   test("a form with faults comes back with what was written and what is wrong", async () => {
@@ -96,6 +104,9 @@ describe("the pages of webhooks", () => {
       event_types: "email.opened",
     });
     expect(unknownType.status).toBe(422);
+    const unknownMember = await visitor.post("/webhooks/new", { url: world.urlOf("two"), include: "html" });
+    expect(unknownMember.status).toBe(422);
+    expect(unknownMember.html).toContain("It must be one of from, to, subject.");
   });
 
   test("an address that another endpoint has leads to that endpoint", async () => {

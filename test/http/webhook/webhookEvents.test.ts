@@ -3,7 +3,7 @@ import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { webhookFault } from "../../gate/documentedAnswers.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
-import { message, newKey, type Tenant } from "../../support/tenants.ts";
+import { message, newKey, SENDER, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
 
@@ -14,6 +14,11 @@ const REPLY_CHARACTERS_MAX = 500;
 const LONGEST_TAGS = Array.from({ length: 10 }, (_, index) =>
   String.fromCodePoint(0x1f600 + index).repeat(64),
 );
+/** Of four bytes a character. */
+const LONGEST_SUBJECT = "😀".repeat(998);
+const LONGEST_DOMAIN = `${`${"d".repeat(63)}.`.repeat(3)}${"e".repeat(60)}.eu`;
+const LONGEST_FROM = `${"f".repeat(64)}@${LONGEST_DOMAIN}`;
+const LONGEST_TO = `${"t".repeat(64)}@${LONGEST_DOMAIN}`;
 const TEST_MS_MAX = 60_000;
 
 interface WebhookEvent {
@@ -24,9 +29,13 @@ interface WebhookEvent {
 }
 
 /** A tenant with an endpoint for every type, and what it is told. */
-async function subscriber(world: WebhookWorld, name: string) {
-  const tenant = await world.service.tenant();
-  const { json } = await tenant.call("POST", "/webhooks", { body: { url: world.urlOf(name) } });
+async function subscriber(
+  world: WebhookWorld,
+  name: string,
+  { sender = SENDER, include = [] }: { readonly sender?: string; readonly include?: readonly string[] } = {},
+) {
+  const tenant = await world.service.tenant({ sender });
+  const { json } = await tenant.call("POST", "/webhooks", { body: { url: world.urlOf(name), include } });
   const calls = () => world.receiver.calls.filter(({ path }) => path === `/${name}`);
   const receivedEvents = () => calls().map(({ body }) => JSON.parse(body) as WebhookEvent);
   const receivedEvent = async (type: string, id?: string): Promise<WebhookEvent> => {
@@ -42,17 +51,17 @@ function accept(tenant: Tenant, parts: Readonly<Record<string, unknown>> = {}): 
 }
 
 /** The ids of a new template and its published version, as sends and payloads name them. */
-async function publishedTemplate(tenant: Tenant) {
+async function publishedTemplate(tenant: Tenant, subject = "Hi") {
   const { json } = await tenant.call("POST", "/api/v1/templates", { body: { name: "Welcome" } });
   const versions = `/api/v1/templates/${json.id}/versions`;
-  const drafted = await tenant.call("POST", versions, { body: { subject: "Hi", text: "Hello" } });
+  const drafted = await tenant.call("POST", versions, { body: { subject, text: "Hello" } });
   await tenant.call("POST", `${versions}/${drafted.json.id}/publish`);
   return { template_id: json.id as string, template_version_id: drafted.json.id as string };
 }
 
 async function startWorld(store: TestStore, relayPort: number, env: Readonly<Record<string, string>> = {}) {
   const relay = { SMTP_URL: `smtp://127.0.0.1:${relayPort}`, DELIVERY_RETRY_BASE_MS: "50" };
-  return startWebhookWorld(store, ["all", "other", "size", "template", "life", "by-message"], {
+  return startWebhookWorld(store, ["all", "other", "size", "plain-size", "template", "life", "by-message"], {
     env: { ...relay, ...env },
   });
 }
@@ -259,7 +268,13 @@ describe.each(await testStores())("webhook events on $name", (store) => {
   test(
     "is under 24,000 bytes at its largest",
     async () => {
-      const { tenant, calls, receivedEvent } = await subscriber(world, "size");
+      const include = ["from", "to", "subject"];
+      const { tenant, calls, receivedEvent } = await subscriber(world, "size", {
+        sender: LONGEST_FROM,
+        include,
+      });
+      const plain = { url: world.urlOf("plain-size") };
+      expect((await tenant.call("POST", "/webhooks", { body: plain })).status).toBe(201);
       const text = "x".repeat(500);
       const entries = Array.from({ length: 31 }, (_, index) => [
         `name ${String(index).padStart(2, "0")}`,
@@ -268,30 +283,31 @@ describe.each(await testStores())("webhook events on $name", (store) => {
       const rest = METADATA_BYTES_MAX - JSON.stringify(Object.fromEntries(entries)).length;
       const metadata = Object.fromEntries([...entries, ["l", "x".repeat(rest - ',"l":""'.length)]]);
       expect(JSON.stringify(metadata).length).toBe(METADATA_BYTES_MAX);
-      rcpt = { code: 450, text: "4.2.1 later" };
-      const { from, to } = message({});
-      const template = await publishedTemplate(tenant);
+      const template = await publishedTemplate(tenant, LONGEST_SUBJECT);
+      const addresses = { from: LONGEST_FROM, to: LONGEST_TO };
       const { json: sent } = await tenant.send(newKey(), {
-        from,
-        to,
+        ...addresses,
+        // The relay of this test takes no address as long as this.
+        scheduled_at: new Date(Date.now() + 3_600_000).toISOString(),
         ...template,
         metadata,
         tags: LONGEST_TAGS,
       });
       const id = sent.id as string;
-      await receivedEvent("email.delivery_delayed", id);
+      await receivedEvent("email.scheduled", id);
       const reply = "\u0001".repeat(REPLY_CHARACTERS_MAX);
       await world.service.addEmailEvents(id, {
         type: "EmailBounced",
         data: { attempt: 1, reason: "recipient_address_rejected", code: 550, enhancedCode: "5.1.1", reply },
       });
-      expect((await receivedEvent("email.bounced", id)).data).toMatchObject({
-        ...template,
-        reply,
-        metadata,
-        tags: LONGEST_TAGS,
-      });
-      const sizes = calls().map(({ body }) => Buffer.byteLength(body));
+      const { data } = await receivedEvent("email.bounced", id);
+      expect(data).toMatchObject({ ...template, ...addresses, reply, metadata, tags: LONGEST_TAGS });
+      // Only where the whole subject does not fit is it cut.
+      expect(data.subject).toMatch(/^😀{100,997}…$/u);
+      expect((await receivedEvent("email.scheduled", id)).data.subject).toBe(LONGEST_SUBJECT);
+      const plainCalls = () => world.receiver.calls.filter(({ path }) => path === "/plain-size");
+      await until(() => plainCalls().length === calls().length, "the same at the other endpoint");
+      const sizes = [...calls(), ...plainCalls()].map(({ body }) => Buffer.byteLength(body));
       expect(Math.max(...sizes)).toBeGreaterThan(
         METADATA_BYTES_MAX + Buffer.byteLength(JSON.stringify(LONGEST_TAGS)) + 6 * REPLY_CHARACTERS_MAX,
       );

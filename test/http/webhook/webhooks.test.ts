@@ -17,6 +17,7 @@ const FIELDS = [
   "disabled_reason",
   "event_types",
   "id",
+  "include",
   "object",
   "status",
   "updated_at",

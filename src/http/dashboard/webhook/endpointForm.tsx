@@ -2,6 +2,7 @@
 import type { Child, FC } from "hono/jsx";
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { ENDPOINTS_MAX } from "../../../domain/webhook/decisions.ts";
+import { INCLUDABLE_MEMBERS } from "../../../domain/webhook/includableMembers.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
 import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
@@ -17,6 +18,7 @@ interface EndpointInput {
   readonly description: string | null;
   /** Null: all. */
   readonly eventTypes: string[] | null;
+  readonly include: string[];
 }
 
 const { body: EndpointBody } = webhookEndpointOperations.registerWebhook;
@@ -28,10 +30,11 @@ export function checkedInput(form: URLSearchParams): EndpointInput {
   const eventTypes = chosen.length === 0 ? null : chosen;
   const url = fieldOf(form, "url");
   const description = fieldOf(form, "description") || null;
-  const body = { url, description, event_types: eventTypes };
+  const include = [...new Set(form.getAll("include"))];
+  const body = { url, description, event_types: eventTypes, include };
   checkBody(body);
   checkRules(EndpointBody, body);
-  return { url, description, eventTypes };
+  return { url, description, eventTypes, include };
 }
 
 /** Faults by field; `""` is for the form as a whole. */
@@ -80,11 +83,35 @@ interface EndpointFormProps {
   readonly cancelTo: string;
 }
 
+interface ChoicesProps {
+  readonly name: string;
+  readonly legend: string;
+  readonly hint: string;
+  readonly fault: Child;
+  readonly values: readonly string[];
+  readonly chosen: readonly string[];
+}
+
+/** Any number of the values that the API knows. */
+const Choices: FC<ChoicesProps> = ({ name, legend, hint, fault, values, chosen }) => (
+  <fieldset class="choices" aria-describedby={`${name}-hint`}>
+    <legend>{legend}</legend>
+    <p class="hint" id={`${name}-hint`}>
+      {hint}
+    </p>
+    {fault === undefined ? null : <p class="fault">{fault}</p>}
+    {values.map((value) => (
+      <CheckBox name={name} value={value} label={<code>{value}</code>} isChecked={chosen.includes(value)} />
+    ))}
+  </fieldset>
+);
+
 /** The form that adds or changes an endpoint. */
 export const EndpointForm: FC<EndpointFormProps> = (props) => {
   const { context, endpoint, faults } = props;
   const field = formFields(context.form, faults ?? {});
-  const eventTypes = faults === null ? (endpoint?.eventTypes ?? []) : context.form.getAll("event_types");
+  const chosen = (name: string, current: readonly string[] | null | undefined) =>
+    faults === null ? (current ?? []) : context.form.getAll(name);
   return (
     <EntryForm
       context={context}
@@ -106,21 +133,22 @@ export const EndpointForm: FC<EndpointFormProps> = (props) => {
         label="Description"
         hint="What listens there, for people. Up to 500 characters."
       />
-      <fieldset class="choices" aria-describedby="event_types-hint">
-        <legend>Events</legend>
-        <p class="hint" id="event_types-hint">
-          Choose none to get all events, including those of later versions.
-        </p>
-        {faults?.event_types === undefined ? null : <p class="fault">{faults.event_types}</p>}
-        {WEBHOOK_EVENT_TYPES.map((type) => (
-          <CheckBox
-            name="event_types"
-            value={type}
-            label={<code>{type}</code>}
-            isChecked={eventTypes.includes(type)}
-          />
-        ))}
-      </fieldset>
+      <Choices
+        name="event_types"
+        legend="Events"
+        hint="Choose none to get all events, including those of later versions."
+        fault={faults?.event_types}
+        values={WEBHOOK_EVENT_TYPES}
+        chosen={chosen("event_types", endpoint?.eventTypes)}
+      />
+      <Choices
+        name="include"
+        legend="Personal data in events of messages"
+        hint="Choose none unless your program needs it: what it has received is not erased with the message."
+        fault={faults?.include}
+        values={INCLUDABLE_MEMBERS}
+        chosen={chosen("include", endpoint?.include)}
+      />
     </EntryForm>
   );
 };

@@ -121,13 +121,17 @@ const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: Epoch
   endpoint,
   now,
 }) => {
-  const { url, id, description, eventTypes, deliveredAt, failing, gaveUpAt } = endpoint;
+  const { url, id, description, eventTypes, include, deliveredAt, failing, gaveUpAt } = endpoint;
   return (
     <Facts
       facts={[
         ["Description", description],
         ["Address", <Copyable text={url} label="the address" />],
         ["Events", eventTypes === null ? "all" : eventTypes.join(", ")],
+        [
+          "Includes",
+          include.length === 0 ? "neither addresses nor subjects of messages" : include.join(", "),
+        ],
         ["Last delivered", deliveredAt === null ? "not recently" : <Time at={deliveredAt} />],
         [
           failing === null ? "Last given up" : "Failing",

@@ -61,7 +61,7 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
   const failing = endpoint.status === "active" ? standing.failing : null;
   return endpointPage(context, {
     endpoint: { ...endpoint, ...standing },
-    lastFailure: failing && (await lastFailureOf(options, endpoint.id, failing)),
+    lastFailure: failing && (await lastFailureOf(options, endpoint, failing)),
     blockedReason: failing && (await blockedReason(endpoint.url, options.webhooks.rules)),
     filters,
     page,
@@ -72,14 +72,14 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
 /** The last failed call; null if its event has left the log since. */
 async function lastFailureOf(
   { deps, readModel }: DashboardOptions,
-  endpointId: string,
+  endpoint: WebhookEndpointRow,
   failing: FailuresInARow,
 ) {
-  const deliveryId = webhookDeliveryId(failing.eventId, endpointId);
+  const deliveryId = webhookDeliveryId(failing.eventId, endpoint.id);
   const model = readModel("webhook-deliveries");
-  const row = await scheduledRead(model, (db) => webhookDelivery(db, endpointId, deliveryId));
+  const row = await scheduledRead(model, (db) => webhookDelivery(db, endpoint.id, deliveryId));
   if (row === null) return null;
-  const { attempt_log: attempts } = await deliveryWithAttempts(deps, row);
+  const { attempt_log: attempts } = await deliveryWithAttempts(deps, endpoint, row);
   const failed = attempts.findLast(({ outcome }) => outcome === "failed");
   return failed === undefined ? null : { deliveryId, why: failureText(failed) };
 }
