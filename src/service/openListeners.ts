@@ -4,7 +4,6 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
 import { createRateLimits } from "../http/limits/rateLimits.ts";
 import { type OpenPort, openPort } from "../http/server/openPort.ts";
-import { LOG_FROZEN } from "../http/server/problem.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
 import { requestLog } from "../http/server/requestLog.ts";
 import { afterInBackground } from "../kernel/logRateLimit.ts";
@@ -35,8 +34,8 @@ export interface Listeners {
   answer(answering: Answering): void;
   /** Requests and mails without a complete answer yet. */
   inFlightCount(): number;
-  /** Ends the requests and mails that are still arriving: the log was frozen, and they may take long. */
-  refuseArriving(): void;
+  /** Refuses the requests and mails that are still arriving, which may take long, and says why. */
+  refuseArriving(reason: string): void;
   /** Lets what is in flight finish and refuses what is new. */
   stop(): Promise<void>;
   kill(): Promise<void>;
@@ -83,7 +82,7 @@ export async function openListeners(
       inbound?.answer(deps, isClosed);
     },
     inFlightCount: () => port.pending() + (submission?.port.taking() ?? 0),
-    refuseArriving: () => bodies.refuseAll(LOG_FROZEN),
+    refuseArriving: (reason) => bodies.refuseAll(reason),
     async stop() {
       await Promise.all([port.stop(), submission?.stop(), inbound?.stop(config.drainTimeoutMs)]);
       await metrics?.stop();

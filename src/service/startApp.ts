@@ -21,6 +21,7 @@ import {
 } from "../commands/instance/registerService.ts";
 import type { NearDailyLimit } from "../commands/quota/dailyQuota.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
+import { LOG_FROZEN } from "../http/server/problem.ts";
 import { lazy } from "../kernel/lazy.ts";
 import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
@@ -212,7 +213,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   // Once: after a freeze a second stop could append what the first could not return.
   const stopQuota = lazy(() => deps.quota.stop());
   const stopWork = () => {
-    listeners.refuseArriving();
+    listeners.refuseArriving(LOG_FROZEN);
     return Promise.all([stopWorkers(), requests.whenIdle()]).then(stopQuota);
   };
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });

@@ -1,5 +1,6 @@
 import type { DirectoryLock } from "../adapters/sqlite/directoryLock.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
+import { SERVICE_STOPPING } from "../http/server/problem.ts";
 import { settleWithin } from "../kernel/sleep.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { Listeners } from "./openListeners.ts";
@@ -30,6 +31,8 @@ interface ServiceParts {
   leave(): Promise<void>;
 }
 
+/** The share of the drain time in which bodies may still arrive; the rest is left for their answers. */
+const SHARE_OF_ARRIVING = 1 / 2;
 /** When each step is abandoned, in ms after the drain time. They fit into Kubernetes' 30 s with the default of 25 s. */
 const DRAIN_ENDS_MS = 500;
 const JOBS_END_MS = 2_000;
@@ -51,7 +54,11 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
   let isDrained = false;
   let areJobsStopped = false;
   const drain = async () => {
-    const timer = setTimeout(() => listeners.kill(), drainTimeoutMs);
+    const refuseSlow = () => listeners.refuseArriving(SERVICE_STOPPING);
+    const timers = [
+      setTimeout(refuseSlow, drainTimeoutMs * SHARE_OF_ARRIVING),
+      setTimeout(() => listeners.kill(), drainTimeoutMs),
+    ];
     const { dashboard, freezeWatch } = parts;
     await runAll([
       () => dashboard.stop(),
@@ -59,7 +66,7 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
       () => parts.stopWorkers(),
       () => freezeWatch.stop(),
     ]);
-    clearTimeout(timer);
+    timers.forEach(clearTimeout);
     isDrained = true;
   };
   const stopJobs = async () => {

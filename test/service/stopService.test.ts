@@ -14,7 +14,7 @@ async function stopped(hanging: readonly string[] = [], failing: readonly string
   };
   const stopping = (name: string) => ({ stop: () => note(name) });
   const parts = {
-    listeners: { ...stopping("listeners"), kill: () => note("kill") },
+    listeners: { ...stopping("listeners"), refuseArriving: () => {}, kill: () => note("kill") },
     deps: { htmlToText: { close: () => note("htmlToText") } },
     store: { close: () => note("store") },
     lock: { release: () => void note("lock") },

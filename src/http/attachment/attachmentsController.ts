@@ -28,6 +28,7 @@ import { routes } from "../server/routes.ts";
 import { pageOfUploads } from "./attachmentHandlers.ts";
 import { attachmentOperations } from "./attachmentOperations.ts";
 import { attachmentJson } from "./attachmentResource.ts";
+import { thenChecked } from "./thenChecked.ts";
 
 /** Uploading files for sends, looking them up, and deleting them. */
 export function attachmentsController(options: ControllerOptions) {
@@ -68,15 +69,6 @@ export function attachmentsController(options: ControllerOptions) {
     },
     { parse: readUpload(deps), query: NoQuery },
   );
-}
-
-/** The bytes of a file; its end counts only once `check` has passed. */
-async function* thenChecked(
-  chunks: UploadAttachment["chunks"],
-  check: () => Promise<void>,
-): AsyncGenerator<Uint8Array, void, void> {
-  yield* chunks;
-  await check();
 }
 
 function isForm(headers: Headers): boolean {

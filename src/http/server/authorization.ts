@@ -121,9 +121,14 @@ export function authorizeThenRead(
 /** A key that is revoked works for this long at most. */
 const REVOKED_KEY_MS_MAX = SECOND_MS;
 
-/** Checks the key again if the body was long on its way: it may have been revoked meanwhile. Throws UNAUTHORIZED. */
+/** Whether the body of a request was so long on its way that its key may have been revoked meanwhile. */
+export function wasLongOnItsWay(request: Request): boolean {
+  return bodyOf(request).waitedMs(performance.now()) >= REVOKED_KEY_MS_MAX;
+}
+
+/** Checks the key again if the body was long on its way. Throws UNAUTHORIZED. */
 export async function requireUsableKey(deps: Dependencies, request: Request): Promise<void> {
-  if (bodyOf(request).waitedMs(performance.now()) < REVOKED_KEY_MS_MAX) return;
+  if (!wasLongOnItsWay(request)) return;
   if ((await principalOfKey(deps, principalOf(request).keyId)) !== null) return;
   const message = "holds an API key that was revoked or has expired while the body was on its way";
   throw refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message }]);

@@ -72,6 +72,8 @@ export function unavailable(
 
 /** Why nothing is answered that needs the log. */
 export const LOG_FROZEN = "the log is frozen: the service continues elsewhere";
+/** Why a body is refused that takes too long while the service stops. */
+export const SERVICE_STOPPING = "the service is stopping: try again";
 
 /** The refusal of a request beyond a rate: 429. */
 export function tooManyRequests(retryAfterSeconds: number, detail?: string): Problem {

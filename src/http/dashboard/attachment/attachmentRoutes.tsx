@@ -8,6 +8,7 @@ import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
 import { pageOfUploads } from "../../attachment/attachmentHandlers.ts";
 import { attachmentJson } from "../../attachment/attachmentResource.ts";
+import { thenChecked } from "../../attachment/thenChecked.ts";
 import { requireIdentity } from "../../body/bodyBytes.ts";
 import { openFilePart } from "../../body/multipartFile.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
@@ -58,7 +59,8 @@ async function upload({ deps, readModel }: Options, context: PageContext): Promi
   requireIdentity(request.headers);
   const file = await openFilePart(request, bodyOf(request));
   try {
-    const { filename, chunks } = file;
+    const { filename } = file;
+    const chunks = thenChecked(file.chunks, context.requireSession);
     const outcome = await uploadAttachment(deps, {
       ...{ workspaceId, filename, contentType: null, chunks },
       context: context.commandContext(),

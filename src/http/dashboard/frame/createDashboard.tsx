@@ -5,7 +5,7 @@ import { pausedSince } from "../../../domain/workspace/state.ts";
 import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
 import { derivedId } from "../../../kernel/ids.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import { requireClient } from "../../server/authorization.ts";
+import { requireClient, wasLongOnItsWay } from "../../server/authorization.ts";
 import { found, LOG_FROZEN, Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
 import { beginRead, bodyOf, commandContextOf, requestContextOf } from "../../server/requestContext.ts";
 import { urlOf } from "../../server/requestTarget.ts";
@@ -112,7 +112,9 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   const params = "route" in found ? found.params : {};
   const asked = { ...loggedIn, path, params, query: url.searchParams };
   const context = await pageContextOf(frame, request, asked);
-  requestContext.problemPage = (problem) => problemPage(frame, request, problem, context);
+  // Once the session has ended, there is no user to show a navigation to.
+  requestContext.problemPage = (problem) =>
+    problemPage(frame, request, problem, problem.code === "UNAUTHORIZED" ? null : context);
   const refused = refusedScript(context);
   if (refused !== null) return refused;
   if (!("route" in found)) throw noSuchPage(request, found.methods);
@@ -154,12 +156,7 @@ function fromElsewhere(): Problem {
  * page first reloads itself from here; a reload without a cookie means there is no session.
  */
 function toLogIn(frame: Frame, request: Request, url: URL): Response {
-  if (request.method !== "GET") {
-    const problem = new Problem("UNAUTHORIZED", {
-      detail: "your session has ended, and nothing was changed: log in, then do it again",
-    });
-    return problemPage(frame, request, problem, null);
-  }
+  if (request.method !== "GET") return problemPage(frame, request, sessionEnded(), null);
   // A script cannot show the log-in page inside a part of another page, so it reloads the whole page.
   if (request.headers.has("hx-request")) return new Response(null, { status: 401 });
   if (request.headers.get("sec-fetch-site") === "cross-site") {
@@ -173,6 +170,11 @@ function toLogIn(frame: Frame, request: Request, url: URL): Response {
     ...(frame.sessions.isShown(request) ? { ended: "" } : {}),
   });
   return seeOther(`${frame.home}/log-in${query.size === 0 ? "" : `?${query}`}`);
+}
+
+function sessionEnded(): Problem {
+  const detail = "your session has ended, and nothing was changed: log in, then do it again";
+  return new Problem("UNAUTHORIZED", { detail });
 }
 
 async function pageContextOf(
@@ -206,6 +208,9 @@ async function pageContextOf(
     outside: (below) => basePath + below,
     seeOther: (below, notice) => seeOther(to(below), notice),
     commandContext: () => commandContextOf(request, deps),
+    requireSession: async () => {
+      if (wasLongOnItsWay(request) && !(await sessions.isAlive(session))) throw sessionEnded();
+    },
   };
 }
 
@@ -236,6 +241,7 @@ async function provenForm(frame: Frame, context: PageContext, route: DashboardRo
   const form = route.takesFile
     ? new URLSearchParams()
     : await readForm(request, bodyOf(request), route.formBytesMax ?? SMALL_BODY_BYTES_MAX);
+  await context.requireSession();
   const token = (route.takesFile ? query : form).get(TOKEN_FIELD) ?? "";
   const shownId = frame.sessions.formOf(session, token);
   // The forms of one page share a token.

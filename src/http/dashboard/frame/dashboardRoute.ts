@@ -49,6 +49,8 @@ export interface PageContext {
   outside(path: string): string;
   /** Redirects to a dashboard page; after a form, with a notice there of what happened. */
   seeOther(path: string, notice?: string): Response;
+  /** Checks the session again if the body was long on its way. Throws UNAUTHORIZED. */
+  requireSession(): Promise<void>;
   /** The command context of this request: its actor is the session's key. */
   commandContext(): WorkspaceCommandContext;
 }
@@ -79,8 +81,9 @@ export interface DashboardRoute {
   /** The longest form, in bytes; by default a small body's limit. */
   readonly formBytesMax?: number;
   /**
-   * Its form holds a file (`multipart/form-data`), which the route reads as it arrives. `form` is empty, and the
-   * token is in the address, to be known before the file is read: see `UploadForm`.
+   * Its form holds a file (`multipart/form-data`), which the route reads as it arrives; after that it calls
+   * `requireSession`. `form` is empty, and the token is in the address, to be known before the file is read: see
+   * `UploadForm`.
    */
   readonly takesFile?: true;
   /** Requested by a script, not by a person, so it does not keep a session alive. */
