@@ -25,6 +25,7 @@ import { domainRecheckWorker } from "../reactors/sender/domainRecheckWorker.ts";
 import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
 import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { WebhookDeliveryWorker } from "../reactors/webhookDelivery/webhookDeliveryWorker.ts";
+import type { ClaimWorkerDependencies } from "../reactors/worker/claimWorkerDependencies.ts";
 import { emptyWriteAheadLogs } from "../readModels/generations/emptyWriteAheadLogs.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { openMailTransport } from "./adapters/openMailTransport.ts";
@@ -84,10 +85,7 @@ interface ServiceJobParts extends LogJobParts {
 }
 
 /** The worker that claims mail and calls, and its predecessor, which is known to have ended. */
-interface Claiming {
-  readonly worker: string;
-  readonly endedWorker: string | null;
-}
+type Claiming = Pick<ClaimWorkerDependencies, "worker" | "endedWorker" | "isLogShared">;
 
 /** Everything in a service that acts by itself. Mail and webhooks only go out where delivery is on. */
 export function createBackgroundJobs(
@@ -105,7 +103,11 @@ export function createBackgroundJobs(
     deps.clock,
     relayLog(config, logger, readers.reader("emails")),
   );
-  const claiming = { worker: membership.serviceId, endedWorker: membership.predecessor };
+  const claiming = {
+    worker: membership.serviceId,
+    endedWorker: membership.predecessor,
+    isLogShared: !isEmbedded(config),
+  };
   const mailing = { deps, readers, transport, relayOutageReports, ...claiming };
   const delivery = mailDelivery(config, logger, {
     ...mailing,

@@ -35,6 +35,7 @@ interface MailDeliveryWorkerOptions
     | "readSpacingMs"
     | "worker"
     | "endedWorker"
+    | "isLogShared"
     | "random"
     | "onTrouble"
     | "onContentLost"
@@ -146,10 +147,11 @@ export class MailDeliveryWorker {
 
   /** The options both schedulers share. */
   private laneOptions(lane: MailLane) {
-    const { random, onTrouble, deps } = this.options;
+    const { isLogShared, random, onTrouble, deps } = this.options;
     const queue = new FairMailQueue(lane);
     return {
       clock: deps.clock,
+      isLogShared,
       random,
       stopping: this.stopping.signal,
       onTrouble,

@@ -66,6 +66,7 @@ export class WebhookDeliveryWorker {
     });
     this.scheduler = new ClaimScheduler({
       clock,
+      isLogShared: options.isLogShared,
       random: options.random,
       stopping,
       onTrouble: options.onTrouble,

@@ -3,6 +3,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { type AbortableSleep, abortableSleep } from "./abortableSleep.ts";
+import { OwnerTurns } from "./ownerTurns.ts";
 
 /** Something that is due according to a read model. `revision` is the event that made it due. */
 interface ClaimableItem {
@@ -31,18 +32,20 @@ export interface ReadyItems<Item> {
 
 interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extends WorkPermit> {
   readonly clock: Clock;
+  /** Whether other instances may pick from the same items. */
+  readonly isLogShared: boolean;
   /** In [0, 1). */
   readonly random: () => number;
   readonly inFlightMax: number;
   /** Aborts when no more work may begin. */
   readonly stopping: AbortSignal;
-  /** What is due, without the given items and the items of the given owners. */
+  /** What is due, the longest due first, without the given items and the items of the given owners. */
   readonly ready: (now: EpochMs, without: ReadonlySet<string>, limit: number) => ReadyItems<Item>;
   /** When the next item that is not yet due at `now` becomes due; null when none waits. */
   readonly nextReadyAt: (now: EpochMs) => EpochMs | null;
   /** Null when nothing can be worked on now. */
   readonly acquire: () => Permit | null;
-  /** The owners of an item. While one of them cools down, its items are left alone. */
+  /** The owners of an item, the widest first. They take turns; while one of them cools down, its items are left alone. */
   readonly ownersOf: (item: Item) => readonly string[];
   /** Whether an owner's items may be worked on, where each item has one owner with limits of its own. */
   readonly admits?: (owner: string) => AdmissionDecision;
@@ -55,7 +58,7 @@ interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extends WorkP
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
-/** Due items read in one look and picked from at random, so instances seldom collide. */
+/** Due items read in one look. */
 const CANDIDATES_MAX = 512;
 /** The longest sleep. Also how long candidates in hand delay the look that news asks for. */
 const POLL_INTERVAL_MS = 250;
@@ -90,6 +93,8 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   private readonly blocked = new Map<string, Item[]>();
   private readonly working = new Set<Promise<void>>();
   private readonly sleep: AbortableSleep;
+  private readonly turns: OwnerTurns<Item>;
+  /** The next one last. */
   private candidates: Item[] = [];
   /** What is due although the read model, which goes by times, does not show it: see {@link offer}. */
   private offered: readonly Item[] = [];
@@ -105,6 +110,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
 
   constructor(private readonly options: ClaimSchedulerOptions<Item, Permit>) {
     this.sleep = abortableSleep(options.stopping);
+    this.turns = new OwnerTurns(options.ownersOf);
   }
 
   /** Works until stopped, then waits for what is in flight. */
@@ -232,7 +238,10 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
       if (item === undefined) return null;
       if (this.isActedOn(item) || this.isCoolingDown(item)) continue;
       if (this.inFlight.has(item.id)) this.requeued.add(item.id);
-      else if (this.admits(item)) return item;
+      else if (this.admits(item)) {
+        this.turns.record(item);
+        return item;
+      }
     }
   }
 
@@ -263,7 +272,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   }
 
   private refill(): void {
-    const { clock, ready, nextReadyAt, random, admits, ownersOf } = this.options;
+    const { clock, ready, nextReadyAt, admits, ownersOf } = this.options;
     // The remaining candidates are still due and are read again; so are their owners' blocked items.
     if (admits) for (const owner of this.candidates.flatMap(ownersOf)) this.blocked.delete(owner);
     const now = clock.now();
@@ -280,7 +289,12 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     this.isStale = more !== "none" && (hasNews || more === "next");
     this.isLookUnfinished = more === "next" && !hasNews;
     this.refilledAt = clock.monotonicMs();
-    this.candidates = shuffled(items, random);
+    this.candidates = this.turns.inTurns(this.mixed(items)).reverse();
+  }
+
+  /** In another order on each instance, so that they seldom collide. An instance that is alone keeps the order. */
+  private mixed(items: readonly Item[]): readonly Item[] {
+    return this.options.isLogShared ? shuffled(items, this.options.random) : items;
   }
 
   /** Removes cool-downs that are over. */

@@ -7,6 +7,8 @@ export interface ClaimWorkerDependencies {
   readonly worker: string;
   /** See {@link ExpiredLeases}. */
   readonly endedWorker: string | null;
+  /** Whether other instances may work on the same log. */
+  readonly isLogShared: boolean;
   /** In [0, 1). */
   readonly random: () => number;
   /** Aborts when the worker must claim nothing more. */

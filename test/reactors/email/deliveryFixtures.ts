@@ -462,6 +462,7 @@ async function startInstance(
         readSpacingMs: 0,
         worker,
         endedWorker,
+        isLogShared: true,
         random: () => 0,
         onTrouble: (error, id) => failures.push({ error, id }),
         onContentLost: (id) => contentLost.push(id),

@@ -307,6 +307,7 @@ async function startInstance(
         worker,
         endedWorker,
         userAgent: "Postledger-Webhooks",
+        isLogShared: true,
         random: () => 0,
         onTrouble: (error, id) => failures.push({ error, id }),
         onDisabled: (endpoint) => disabled.push(endpoint),

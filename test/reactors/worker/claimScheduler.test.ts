@@ -31,6 +31,7 @@ test("a failing query or permit is reported and does not stop the scheduler", as
   });
   const scheduler = new ClaimScheduler({
     clock: systemClock,
+    isLogShared: false,
     random: () => 0,
     inFlightMax: 1,
     stopping: stopping.signal,
