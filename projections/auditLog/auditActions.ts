@@ -259,7 +259,8 @@ export const AUDIT_ACTIONS: AuditActions = {
   MasterKeyRotated: () => ofInstance("master_key.rotated"),
   InstanceSealed: () => ofInstance("log.sealed"),
   InstanceUnsealed: () => ofInstance("log.unsealed"),
-  InstanceRestored: ({ from, takenAt }) => ofInstance("log.restored", { from, taken_at: takenAt }),
+  InstanceRestored: ({ from, lost, takenAt }) =>
+    ofInstance("log.restored", { from: lost ? "loss" : from, taken_at: takenAt }),
   InstanceCopied: ({ kind, place }) =>
     ofInstance(kind === "backup" ? "backup.created" : "export.created", { place }),
   InstanceResumed: () => ofInstance("delivery.resumed"),

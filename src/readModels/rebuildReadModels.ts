@@ -16,6 +16,7 @@ import {
   removeLeftBehind,
   resumeGeneration,
 } from "./generations/generationFiles.ts";
+import { isLogCutShort } from "./generations/logCutShort.ts";
 import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */
@@ -165,11 +166,16 @@ function switchNow(catalog: Catalog, ready: readonly Build[]): void {
   }
 }
 
+/** Why nothing is rebuilt from a log that lacks events: the read models are all that shows it. */
+export const LOG_CUT_SHORT_REFUSAL =
+  "the read models hold events that the log lacks: start the service (again): it then holds unfinished mail, and rebuilds them";
+
 /**
  * Rebuilds the read models from one reading of the log, into files that readers do not see yet, and then switches to
  * them. The owner switches itself; otherwise the running service catches them up and switches, and we wait for that.
  * One that fails does not hold up the others. Rejects when the store does, or with the signal's reason; progress is
  * saved, and the next call resumes there. A killed process or a power failure loses what was built since the last save.
+ * Also rejects, and changes nothing, when the log lacks events that read models hold.
  */
 export async function rebuildReadModels(options: RebuildOptions): Promise<readonly RebuildResult[]> {
   const { databases, directory, owner, signal } = options;
@@ -177,6 +183,7 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<readon
   const catalog = owner ? openOwnedCatalog(databases, directory).catalog : openCatalog(databases, directory);
   const builds: Build[] = [];
   try {
+    if (await isLogCutShort(options.store, options, catalog)) throw new Error(LOG_CUT_SHORT_REFUSAL);
     if (owner) removeLeftBehind(options, catalog);
     await startBuilds(options, catalog, builds);
     const appliers = builds.map(({ applier }) => applier);

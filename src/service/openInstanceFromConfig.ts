@@ -1,9 +1,12 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Logger } from "pino";
 import { readOrCreate } from "../adapters/directory/durableFile.ts";
+import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { instanceAggregate } from "../commands/aggregateDefinitions.ts";
 import { bindContentStore, requireUnboundContentStore } from "../commands/instance/bindContentStore.ts";
+import { holdAfterLoss } from "../commands/instance/holdAfterLoss.ts";
 import { type OpenInstance, openInstance } from "../commands/instance/openInstance.ts";
 import { requireLogFormat } from "../commands/instance/requireLogFormat.ts";
 import { load } from "../commands/transact.ts";
@@ -12,12 +15,15 @@ import { invariant } from "../kernel/assert.ts";
 import { FOLDER_MODE } from "../kernel/fileModes.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { areReadModelsAhead } from "../readModels/generations/logCutShort.ts";
 import { logPath } from "./adapters/openStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { parseMasterKey } from "./config/masterKeyConfig.ts";
+import { readModelDirectory } from "./config/storeConfig.ts";
 import { contentError, fileError, lostContentError, storeError } from "./startupErrors.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
+import { LOG_CUT_SHORT } from "./threads/readModelLogLines.ts";
 
 /** What a log is opened for. */
 export interface OpenLogOptions {
@@ -52,6 +58,25 @@ export async function openInstanceFromConfig(
   await bindContentStore(content, opened.logId);
   if (!readOnly) await requireLogFormat(store, opened.format, systemCommandContext("system"));
   return opened;
+}
+
+/**
+ * Opens the instance for a service. A log that lacks events which the read models of DATA_DIR hold is held first, and is
+ * another incarnation from then on. Until that is on disk the read models stay as they are, so a start that is killed
+ * before is repeated. Throws as {@link openInstanceFromConfig}.
+ */
+export async function openInstanceOfService(
+  config: Config,
+  store: EventStore,
+  content: ContentStore,
+  logger: Logger,
+): Promise<OpenInstance> {
+  const opened = await openInstanceFromConfig(config, store, content);
+  const files = { databases: sqliteReadDatabases, directory: readModelDirectory(config) };
+  if (!(await areReadModelsAhead(store, files, opened.incarnations))) return opened;
+  const outcome = await holdAfterLoss(store, opened.incarnation, systemCommandContext("system"));
+  if (outcome === "held") logger.error(LOG_CUT_SHORT);
+  return openInstanceFromConfig(config, store, content);
 }
 
 async function lostContent({ content }: Config, store: EventStore): Promise<Error> {

@@ -52,7 +52,7 @@ import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { createHistogram } from "./metrics/histogram.ts";
 import { DELIVERY_SECONDS_BOUNDS, serviceMetrics } from "./metrics/serviceMetrics.ts";
-import { openInstanceFromConfig, requireUnboundBeforeCreation } from "./openInstanceFromConfig.ts";
+import { openInstanceOfService, requireUnboundBeforeCreation } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
 import { type LogDamage, logDamage } from "./status/logDamage.ts";
 import { heldDetail } from "./status/readiness.ts";
@@ -121,7 +121,7 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   // A call of the store that is under way may take its whole time.
   undo.defer(() => (stop.aborted ? undefined : log.close()));
   const store = counts?.counted(log) ?? log;
-  const opened = await unlessStopped(stop, openInstanceFromConfig(config, store, content));
+  const opened = await unlessStopped(stop, openInstanceOfService(config, store, content, logger));
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);
   // Report why the service cannot start, and ignore a failure to leave the register.

@@ -19,6 +19,23 @@ test("one message is counted as one", () => {
   ]);
 });
 
+test("what may repeat is told by when the copy was taken, or a loss was found", () => {
+  const [takenAt, at] = [Date.parse("2026-01-01T00:00:00Z"), Date.parse("2026-01-02T00:00:00Z")];
+  const linesOf = (from: "backup" | "loss") => {
+    const restored = { copyId: "copy", from, takenAt, sealed: false, at };
+    const released = { restored, emails: 2, webhookDeliveries: 0, verificationMails: 1, mayRepeat: 3 };
+    return resumedLines({ resumed: 0, mayRepeat: 0, released });
+  };
+  expect(linesOf("backup").slice(0, 2)).toEqual([
+    "held since the log was restored, and resumed now: 2 messages, 0 webhook deliveries and 1 verification mail",
+    "3 of them may be repeats of what was delivered after 2026-01-01T00:00:00.000Z, when the copy was taken",
+  ]);
+  expect(linesOf("loss").slice(0, 2)).toEqual([
+    "held since the log was found to lack its newest events, and resumed now: 2 messages, 0 webhook deliveries and 1 verification mail",
+    "3 of them may be repeats of what was delivered before 2026-01-02T00:00:00.000Z, when that was found",
+  ]);
+});
+
 test("what a running service defers anew while mail is resumed is not resumed again", async () => {
   world.relay.answer = () => refused("rcpt", "450 4.2.0 busy");
   const id = await world.accept("order-1");

@@ -2,14 +2,15 @@ import { describe, expect, test } from "bun:test";
 import {
   copyInstance,
   freezeInstance,
+  loseEvents,
   restoreInstance,
   resumeInstance,
   unfreezeInstance,
 } from "../../src/domain/instance/decisions.ts";
 import { type InstanceEvent, instanceCodec } from "../../src/domain/instance/events.ts";
-import { instanceDecider, type Restoration } from "../../src/domain/instance/state.ts";
+import { incarnationsOf, instanceDecider, type Restoration } from "../../src/domain/instance/state.ts";
 import { coveredMs, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
-import { foldOf } from "../support/givenWhenThen.ts";
+import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const fold = (...events: InstanceEvent[]) =>
   foldOf({ decider: instanceDecider, codec: instanceCodec }, events);
@@ -36,14 +37,9 @@ const unfrozen = (seconds: number): InstanceEvent => ({
   data: { at: at(seconds) },
 });
 const resumed = (seconds: number): InstanceEvent => ({ type: "InstanceResumed", data: { at: at(seconds) } });
-const restoration = (copyId: string, seconds: number): Restoration => {
-  return {
-    copyId,
-    from: "backup",
-    takenAt: (seconds - 5) * SECOND_MS,
-    sealed: false,
-    at: seconds * SECOND_MS,
-  };
+const restoration = (copyId: string, seconds: number) => {
+  const times = { takenAt: (seconds - 5) * SECOND_MS, at: seconds * SECOND_MS };
+  return { copyId, from: "backup", sealed: false, ...times } as const satisfies Restoration;
 };
 const restored = (copyId: string, seconds: number): InstanceEvent => {
   const { takenAt, at: _, ...data } = restoration(copyId, seconds);
@@ -102,6 +98,54 @@ describe("a restoration", () => {
   test("still holds when a freeze that came after it ends", () => {
     const state = fold(created, restored("a", 20), frozen(22), unfrozen(24));
     expect(state).toMatchObject({ isHeld: true, frozenAt: null, downtimes: spans([15, null]) });
+  });
+});
+
+describe("a log that lost its newest events", () => {
+  const given = givenWhenThen({ decider: instanceDecider, codec: instanceCodec });
+  const loss = { copyId: "b", incarnation: "log", takenAt: 15_000, at: 20_000 };
+  const lost: InstanceEvent = {
+    type: "InstanceRestored",
+    data: { copyId: "b", from: "backup", lost: true, sealed: false, takenAt: at(15), at: at(20) },
+  };
+
+  test("is held once, by the first instance that finds it", () => {
+    given(created)
+      .when((state) => loseEvents(state, loss))
+      .then("held", lost)
+      .again("notHeld");
+    const other = { ...loss, copyId: "c" };
+    given(created, lost)
+      .when((state) => loseEvents(state, other))
+      .then("notHeld");
+    given(created, lost, resumed(30))
+      .when((state) => loseEvents(state, other))
+      .then("notHeld");
+  });
+
+  test("is held again if it loses events again, also while it is held or after it was restored", () => {
+    const again: InstanceEvent = { ...lost, data: { ...lost.data, copyId: "c" } as typeof lost.data };
+    for (const before of [lost, restored("b", 20)])
+      given(created, before)
+        .when((state) => loseEvents(state, { ...loss, copyId: "c", incarnation: "log/b" }))
+        .then("held", again);
+  });
+
+  test("sends nothing while it is frozen, and needs no hold", () => {
+    given(created, frozen(3))
+      .when((state) => loseEvents(state, loss))
+      .then("notHeld");
+    given()
+      .when((state) => loseEvents(state, loss))
+      .then("notHeld");
+  });
+
+  test("is another copy of the log, whose downtime began with its newest event", () => {
+    const held = fold(created, lost);
+    expect(held).toMatchObject({ isHeld: true, restored: { from: "loss" }, downtimes: spans([15, null]) });
+    expect(held && incarnationsOf(held)).toEqual(["log", "log/b"]);
+    expect(held?.copies).toEqual([]);
+    expect(resumeInstance(held, 30_000)).toMatchObject({ outcome: { from: "loss" }, events: [resumed(30)] });
   });
 });
 

@@ -125,12 +125,12 @@ export interface Following {
 
 /** Follows with the given projections until stopped. */
 export function follow(
-  storage: ReadModelStorage,
+  storage: ReadModelStorage & { readonly onLogCutShort?: () => Promise<void> },
   store: EventStore,
   projections: Projection[],
   watchedTypes: readonly string[] = [],
 ): Following {
-  const { databases, directory, logId } = storage;
+  const { databases, directory, logId, onLogCutShort = async () => {} } = storage;
   const damagedFiles = new Set<string>();
   const onDamage = (file: string) => void damagedFiles.add(file);
   const readers = openReaders({ databases, directory, projections, onDamage });
@@ -144,6 +144,7 @@ export function follow(
     projections,
     damagedFiles,
     watchedTypes,
+    onLogCutShort,
     retryMs: 1,
     signal: stopping.signal,
     onEvent(event) {

@@ -55,6 +55,16 @@ describe("as the owner of the directory", () => {
     expect(databaseFiles(storage)).toEqual(["counter.1.4.db", "tally.1.3.db"]);
   });
 
+  test("nothing is rebuilt from a log that lacks events of the read models, which alone show that", async () => {
+    const [whole, older] = [memoryEventStore(), memoryEventStore()];
+    await appendMany(whole, 12);
+    await appendMany(older, 7);
+    await followOnce(storage, whole, [tally, counter]);
+    for (const owner of [true, false])
+      await expect(rebuild(older, [tally], { owner })).rejects.toThrow("hold events that the log lacks");
+    expect(databaseFiles(storage)).toEqual(["counter.1.2.db", "tally.1.1.db"]);
+  });
+
   test("the first generations can be built before anything follows the log", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);

@@ -22,13 +22,13 @@ import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts"
 /** Messages to read from the read model at once. */
 const PAGE_EMAILS = 1_000;
 
-/** What was held since the log was restored, and now continues. */
+/** What was held since the log was restored or lost its newest events, and now continues. */
 interface Released {
   readonly restored: Restoration;
   readonly emails: number;
   readonly webhookDeliveries: number;
   readonly verificationMails: number;
-  /** How many may have been delivered elsewhere since the copy was taken. */
+  /** How many may have been delivered, which this log does not know. */
   readonly mayRepeat: number;
 }
 
@@ -155,9 +155,15 @@ export function resumedLines({ resumed, mayRepeat, released }: Resumed): readonl
   const repeats = `${mayRepeat} of them may have been sent before`;
   if (released === null) return [`${counted(resumed, "message")} resumed, ${repeats}`];
   const { restored, emails, webhookDeliveries, verificationMails } = released;
+  const { from, takenAt, at } = restored;
+  const isLoss = from === "loss";
+  const since = isLoss ? "the log was found to lack its newest events" : "the log was restored";
+  const repeatsOf = isLoss
+    ? `before ${rfc3339(at)}, when that was found`
+    : `after ${rfc3339(takenAt)}, when the copy was taken`;
   return [
-    `held since the log was restored, and resumed now: ${counted(emails, "message")}, ${counted(webhookDeliveries, "webhook delivery", "webhook deliveries")} and ${counted(verificationMails, "verification mail")}`,
-    `${released.mayRepeat} of them may be repeats of what was delivered after ${rfc3339(restored.takenAt)}, when the copy was taken`,
+    `held since ${since}, and resumed now: ${counted(emails, "message")}, ${counted(webhookDeliveries, "webhook delivery", "webhook deliveries")} and ${counted(verificationMails, "verification mail")}`,
+    `${released.mayRepeat} of them may be repeats of what was delivered ${repeatsOf}`,
     `deferred besides, and resumed now: ${counted(resumed, "message")}, ${repeats}`,
   ];
 }
@@ -169,7 +175,7 @@ export const deliveryResume: Command = {
   name: "delivery resume",
   summary: "Release held mail, and try deferred mail again now",
   description:
-    "Mail is deferred when a relay refuses it temporarily, and held after the log was restored or imported. Prints how many messages go on, and how many of them may have been sent before.",
+    "Mail is deferred when a relay refuses it temporarily, and held after the log was restored or imported, or lost its newest events. Prints how many messages go on, and how many of them may have been sent before.",
   examples: ["postledger delivery resume"],
   async run(invocation) {
     const done = await withLog(invocation.config, resumeAll);

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { createDependencies } from "../../commands/createDependencies.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import type { OpenInstance } from "../../commands/instance/openInstance.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../domain/logImport/events.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
@@ -24,6 +25,8 @@ import { refuseEmptyStore } from "./dataDirectory.ts";
 export interface OpenForCommand {
   readonly deps: Dependencies;
   readonly logId: string;
+  /** As in `OpenInstance`. */
+  readonly incarnations: OpenInstance["incarnations"];
   readonly format: number;
   /** The same as `deps.store`, but writable even when the log is frozen. */
   readonly log: EventStore;
@@ -84,7 +87,7 @@ export async function withLog<Result>(
   const log = await openStore(config, { beforeCreation: requireUnboundBeforeCreation(config, content) });
   try {
     if (!use.begins && (await isUnused(config, log))) refuseEmptyStore();
-    const { keys, logId, incarnation, frozenAt, format } = await openInstanceFromConfig(
+    const { keys, logId, incarnation, incarnations, frozenAt, format } = await openInstanceFromConfig(
       config,
       log,
       content,
@@ -104,6 +107,7 @@ export async function withLog<Result>(
     return await work({
       deps,
       logId,
+      incarnations,
       format,
       log,
       storage: { databases: sqliteReadDatabases, directory, logId: incarnation },

@@ -1,9 +1,16 @@
+import type { ReadModelStorage } from "../../readModels/generations/generationFiles.ts";
+import { areReadModelsAhead } from "../../readModels/generations/logCutShort.ts";
 import type { ReadingProgress } from "../../readModels/logReadProgress.ts";
-import { type RebuildResult, rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
+import {
+  LOG_CUT_SHORT_REFUSAL,
+  type RebuildOptions,
+  type RebuildResult,
+  rebuildReadModels,
+} from "../../readModels/rebuildReadModels.ts";
 import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
-import type { Command, Invocation } from "../program/command.ts";
+import { type Command, type Invocation, refuse } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 import { PROJECTION_NAMES, projectionsNamed } from "./projectionNames.ts";
 import { readingProgressBar } from "./readingProgressBar.ts";
 
@@ -16,11 +23,16 @@ async function rebuildNamed(
   using lock = lockDataDirectory(invocation.config.dataDir);
   const fresh = invocation.option("fresh") !== undefined;
   const wanted = { projections: projectionsNamed(invocation), owner: lock !== null, fresh };
-  return await withLog(
-    invocation.config,
-    ({ deps: { store }, storage }) => rebuildReadModels({ ...storage, ...wanted, store, onProgress, signal }),
-    { readOnly: true },
-  );
+  const options = { ...wanted, onProgress, signal };
+  return await withLog(invocation.config, (open) => rebuildFrom(open, options), { readOnly: true });
+}
+
+async function rebuildFrom(
+  { deps: { store }, storage, incarnations }: OpenForCommand,
+  options: Omit<RebuildOptions, "store" | keyof ReadModelStorage>,
+): Promise<readonly RebuildResult[]> {
+  if (await areReadModelsAhead(store, storage, incarnations)) refuse(LOG_CUT_SHORT_REFUSAL);
+  return rebuildReadModels({ ...storage, ...options, store });
 }
 
 export const projectionRebuild: Command = {

@@ -15,6 +15,7 @@ import { encodeData, UnreadableEventError } from "../../kernel/event/eventCodec.
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
 import { LOG_FORMAT_RAISED } from "../../kernel/event/logFormat.ts";
 import { newRequestId } from "../../kernel/ids.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
   type EventStore,
@@ -226,6 +227,27 @@ export async function countUnsealed(store: EventStore): Promise<number> {
   for await (const { events } of store.readAll(position, {}))
     for (const event of events) if (isToSeal(event) && !named.delete(nameOfSealed(event))) count += 1;
   return count;
+}
+
+/**
+ * The own time of the log's newest event; null if it has none. A log is read only forwards, so this begins at the last
+ * seal, and at the log's start if there is none that can be read. Throws `StoreError`.
+ */
+export async function newestEventAt(store: EventStore): Promise<EpochMs | null> {
+  let newest: RecordedEvent | undefined;
+  for await (const { events } of store.readAll(await sealedUntil(store), {}))
+    newest = events.findLast(isLogEvent) ?? newest;
+  const at = epochMs(String(newest?.metadata.at));
+  return Number.isNaN(at) ? null : at;
+}
+
+async function sealedUntil(store: EventStore): Promise<Position> {
+  try {
+    return (await resumption(store)).position;
+  } catch (error) {
+    if (error instanceof UnreadableEventError) return LOG_START;
+    throw error;
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
-import type { Instance } from "../../domain/instance/state.ts";
+import { type Instance, incarnationsOf } from "../../domain/instance/state.ts";
 import { isInOwnStream, SINGLE_STREAMS } from "../../domain/streamNames.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { decrypt, encrypt } from "../../kernel/crypto/encryption.ts";
@@ -30,11 +30,10 @@ export interface OpenInstance {
   readonly keys: InstanceKeys;
   /** The newest format of the log's events. */
   readonly format: number;
-  /**
-   * Identifies this incarnation of the log. After a restoration, positions may hold different events than in the original
-   * log, so one incarnation cannot use the read models of another.
-   */
+  /** Identifies this incarnation of the log. One incarnation cannot use the read models of another. */
   readonly incarnation: string;
+  /** All incarnations up to this one, the original first. */
+  readonly incarnations: readonly [string, ...string[]];
   /** Null while the log is not frozen. */
   readonly frozenAt: EpochMs | null;
 }
@@ -60,9 +59,10 @@ export async function openInstance(
     );
   }
   const dataKey = await openDataKey(store, state, claims, context);
-  const { logId, frozenAt, restored, format } = state;
-  const incarnation = restored === null ? logId : `${logId}/${restored.copyId}`;
-  return { logId, keys: instanceKeys(dataKey), format, incarnation, frozenAt };
+  const { logId, frozenAt, format } = state;
+  const incarnations = incarnationsOf(state);
+  const incarnation = incarnations.at(-1) ?? logId;
+  return { logId, keys: instanceKeys(dataKey), format, incarnation, incarnations, frozenAt };
 }
 
 /** Refuses a store in which another application has taken a name that we need. */

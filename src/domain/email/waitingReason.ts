@@ -29,7 +29,7 @@ export interface Waiting {
 /** What one instance knows about a message's delivery, beside the message itself. */
 export interface WaitingFacts {
   readonly now: EpochMs;
-  /** Held since the log was restored. */
+  /** Held since the log was restored or lost its newest events. */
   readonly isHeld: boolean;
   readonly isPaused: boolean;
   /** Whether the sender, or its domain, still authorizes the message. */
@@ -81,7 +81,8 @@ export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {
 /** The reasons that do not go away by waiting. */
 function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
   const waits = (reason: Waiting["reason"], detail: string): Waiting => ({ reason, until: null, detail });
-  if (facts.isHeld) return waits("held_after_restore", `The log was restored since; ${RESUME}`);
+  if (facts.isHeld)
+    return waits("held_after_restore", `The log was restored since, or lost its newest events; ${RESUME}`);
   if (facts.isPaused) return waits("sending_paused", "Sending is paused for the workspace.");
   if (!facts.mayLeave)
     return waits("sender_unavailable", "The sender is disabled, or its domain is not verified any more.");

@@ -1,7 +1,7 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
-import type { Copy, InstanceState, Restoration } from "./state.ts";
+import { type Copy, type InstanceState, incarnationsOf, type Restoration } from "./state.ts";
 
 /** Freezes the log: every instance stops. A repeat gives no events. The outcome is the time of the freeze. */
 export function freezeInstance(state: InstanceState, now: EpochMs): Decision<EpochMs | null, InstanceEvent> {
@@ -31,12 +31,33 @@ export function copyInstance(
 /** Records that the log was restored here. A repeat with the same `copyId` gives no events. */
 export function restoreInstance(
   state: InstanceState,
-  { takenAt, at, ...facts }: Restoration,
+  { takenAt, at, ...facts }: Restoration & { readonly from: "import" | "backup" },
 ): Decision<"restored" | "notFound", InstanceEvent> {
   if (state === null) return decided("notFound");
   if (state.restored?.copyId === facts.copyId) return decided("restored");
   const data = { ...facts, takenAt: rfc3339(takenAt), at: rfc3339(at) };
   return decided("restored", { type: "InstanceRestored", data });
+}
+
+/** A log that was found to lack its newest events. */
+interface LogLoss extends Pick<Restoration, "copyId" | "takenAt" | "at"> {
+  /** Which incarnation of the log was found to lack them. */
+  readonly incarnation: string;
+}
+
+/**
+ * Records that the log has lost its newest events, which holds unfinished work as a restoration does. No events if
+ * another instance was first: then the log is another incarnation. A frozen log sends nothing and accepts no events.
+ */
+export function loseEvents(
+  state: InstanceState,
+  { copyId, incarnation, takenAt, at }: LogLoss,
+): Decision<"held" | "notHeld", InstanceEvent> {
+  if (state === null || state.frozenAt !== null) return decided("notHeld");
+  if (incarnationsOf(state).at(-1) !== incarnation) return decided("notHeld");
+  const data = { copyId, from: "backup" as const, lost: true, sealed: false };
+  const times = { takenAt: rfc3339(takenAt), at: rfc3339(at) };
+  return decided("held", { type: "InstanceRestored", data: { ...data, ...times } });
 }
 
 /** Ends the hold that a restoration began. The outcome is that restoration; null if nothing is held. */

@@ -21,7 +21,12 @@ const schemas = {
     /** Identifies this copy of the log. Read models that were made from another copy are rebuilt. */
     copyId: Type.String(),
     from: Type.Union([Type.Literal("import"), Type.Literal("backup")]),
-    /** When the copy was taken. */
+    /**
+     * Nobody restored it: the service found that the log had lost its newest events. `from` is then "backup", because
+     * earlier releases know no other word for it. Absent: false.
+     */
+    lost: Type.Optional(Type.Boolean()),
+    /** When the copy was taken; of a log that lost events, the time of the newest one left. */
     takenAt: Type.String(),
     /** Whether the original log was frozen. If not, it may have delivered since then what is held here. */
     sealed: Type.Boolean(),

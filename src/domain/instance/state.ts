@@ -3,10 +3,12 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs, type TimeSpan } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
 
-/** A restoration of the log from a copy. */
+/** A restoration of the log from a copy, or the like. */
 export interface Restoration {
   readonly copyId: string;
-  readonly from: "import" | "backup";
+  /** `loss`: nobody restored it, but its newest events were found to be gone, as if it were an older copy. */
+  readonly from: "import" | "backup" | "loss";
+  /** When the copy was taken; after a loss, the time of the newest event left. */
   readonly takenAt: EpochMs;
   readonly sealed: boolean;
   readonly at: EpochMs;
@@ -33,6 +35,8 @@ export interface Instance {
   readonly frozenAt: EpochMs | null;
   /** The newest restoration; null for a log that was never restored. */
   readonly restored: Restoration | null;
+  /** The copies of all restorations, the oldest first. */
+  readonly copyIds: readonly string[];
   /** Whether work from before the restoration waits for the operator. */
   readonly isHeld: boolean;
   /** When nothing was delivered because the log was frozen, or held after a restoration. */
@@ -43,6 +47,14 @@ export interface Instance {
 
 /** `null` on a log that was never used. */
 export type InstanceState = Instance | null;
+
+/**
+ * The names of the copies of the log that this one continues, the original first and itself last. After a restoration,
+ * positions may hold different events than before.
+ */
+export function incarnationsOf({ logId, copyIds }: Instance): readonly [string, ...string[]] {
+  return [logId, ...copyIds.map((copyId) => `${logId}/${copyId}`)];
+}
 
 /** Whether the log accepts nothing more here. */
 export function isFrozen(instance: InstanceState): boolean {
@@ -66,10 +78,11 @@ function withCopy(state: Instance, copy: Copy): Instance {
 
 type Restored = Extract<InstanceEvent, { type: "InstanceRestored" }>["data"];
 
-function withRestoration(state: Instance, data: Restored): Instance {
+function withRestoration(state: Instance, { lost = false, ...data }: Restored): Instance {
   const takenAt = epochMs(data.takenAt);
-  const restoration = { ...data, takenAt, at: epochMs(data.at) };
-  const here = { ...state, frozenAt: null, restored: restoration, isHeld: true };
+  const restored = { ...data, from: lost ? ("loss" as const) : data.from, takenAt, at: epochMs(data.at) };
+  const copyIds = [...state.copyIds, data.copyId];
+  const here = { ...state, frozenAt: null, restored, copyIds, isHeld: true };
   // A frozen log cannot record its own export.
   const isNoted = data.from === "backup" || !data.sealed;
   return withDowntime(isNoted ? here : withCopy(here, { kind: "export", at: takenAt, place: null }), takenAt);
@@ -105,7 +118,7 @@ function evolveExisting(
 
 function evolve(state: InstanceState, event: InstanceEvent): InstanceState {
   if (event.type === "InstanceCreated") {
-    const nothing = { frozenAt: null, restored: null, isHeld: false };
+    const nothing = { frozenAt: null, restored: null, copyIds: [], isHeld: false };
     return { ...event.data, ...nothing, format: 1, downtimes: [], copies: [] };
   }
   return state === null ? null : evolveExisting(state, event);

@@ -38,6 +38,8 @@ interface FollowOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
   readonly onEvent: OnFollowEvent;
+  /** Called if the log lacks events that read models hold. They are given up only once this has settled. */
+  readonly onLogCutShort?: () => Promise<unknown>;
   /** Event types of the projections whose appearance listeners want to hear of; none by default. */
   readonly watchedTypes?: readonly string[];
   /** Files that readers have found damaged. The follower empties it and stops the projections of those files. */
@@ -60,6 +62,8 @@ export async function followReadModels(options: FollowOptions): Promise<void> {
   const follower = new Follower(options, catalog);
   try {
     const isCutShort = await isLogCutShort(options.store, options, catalog);
+    // Nothing but these read models shows what is lost, so what has to be done about it comes first.
+    if (isCutShort) await options.onLogCutShort?.();
     follower.open(head, { renewed, isCutShort });
     await follower.run();
   } finally {

@@ -1,6 +1,6 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
-import type { InstanceState } from "../../domain/instance/state.ts";
+import type { InstanceState, Restoration } from "../../domain/instance/state.ts";
 import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthController.ts";
 import { settleWithin } from "../../kernel/sleep.ts";
@@ -104,13 +104,18 @@ async function instanceChecks({
   };
 }
 
-/** What to say about a restored log that holds mail for its operator; null if it holds none. */
+/** What to say about a log that holds mail for its operator; null if it holds none. */
 export function heldDetail(instance: InstanceState): string | null {
   if (!instance?.isHeld || instance.restored === null) return null;
   const { at, from } = instance.restored;
-  const since = `since the log was restored from ${from === "backup" ? "a backup" : "an export"} at ${rfc3339(at)}`;
-  return `unfinished work is held ${since}: \`${POSTLEDGER} delivery resume\` lets it go on`;
+  return `unfinished work is held since ${HELD_SINCE[from]} at ${rfc3339(at)}: \`${POSTLEDGER} delivery resume\` lets it go on`;
 }
+
+const HELD_SINCE: Readonly<Record<Restoration["from"], string>> = {
+  backup: "the log was restored from a backup",
+  import: "the log was restored from an export",
+  loss: "the log was found to lack its newest events",
+};
 
 async function storeCheck({ deps, damage }: ReadinessOptions): Promise<Check> {
   // Most calls of a damaged log still succeed. What is damaged, with its path, is in the service's log.

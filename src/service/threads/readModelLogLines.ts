@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { FollowEvent } from "../../readModels/follow/followerThreadMessages.ts";
 
-const LOG_CUT_SHORT =
-  "the newest events of the log are gone: the read models had already seen later ones. What was accepted last is lost, and mail that was sent last may be sent again. Was the log replaced by an older copy, or the file events.db-wal removed?";
+export const LOG_CUT_SHORT = `the newest events of the log are gone: the read models had already seen later ones. What was accepted last is lost. Earlier mail that is not finished may have been sent, so it is held until \`${POSTLEDGER} delivery resume\`. Was the log replaced by an older copy, or the file events.db-wal removed?`;
 
 const THREAD_FAILED =
   "the read models' thread failed: lists show nothing new, and what is not delivered at once waits. It is restarted until it works";
@@ -49,7 +49,9 @@ export function readModelLog(logger: Logger): (event: FollowEvent) => void {
       case "renewed":
         return logger.warn({ reason: event.reason }, "the read models are being rebuilt");
       case "logCutShort":
-        return logger.error(LOG_CUT_SHORT);
+        return logger.error(
+          `${LOG_CUT_SHORT} Start the service again: what it remembers is of the log as it was`,
+        );
       case "interrupted":
         if (!troubles.begins(THREAD, event.reason)) return;
         return logger.error({ reason: event.reason }, THREAD_FAILED);

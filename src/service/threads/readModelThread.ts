@@ -2,6 +2,7 @@ import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { AuditSealer, SigningKeyMissingError } from "../../commands/audit/auditSealer.ts";
+import { holdAfterLoss } from "../../commands/instance/holdAfterLoss.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { workerActor } from "../../kernel/event/actor.ts";
@@ -19,6 +20,7 @@ import { followReadModels } from "../../readModels/follow/followReadModels.ts";
 import { openStoreOfService } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { readModelDirectory } from "../config/storeConfig.ts";
+import { systemCommandContext } from "../systemCommandContext.ts";
 import { workBehindRequests } from "./threadPriority.ts";
 
 type ThreadSetting = "storeUrl" | "storeTimeoutMs" | "dataDir" | "auditSealIntervalMs" | "auditSigningKey";
@@ -90,6 +92,7 @@ async function follow(start: ThreadStart): Promise<void> {
       store,
       projections,
       onEvent: relay.onEvent,
+      onLogCutShort: () => holdAfterLoss(store, logId, systemCommandContext("system")),
       damagedFiles,
       watchedTypes: ERASING_TYPES,
       signal: stopped.signal,

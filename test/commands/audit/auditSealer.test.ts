@@ -218,6 +218,7 @@ const stopped: Instance = {
   format: 1,
   frozenAt: null,
   restored: null,
+  copyIds: [],
   isHeld: false,
   downtimes: [],
   copies: [],

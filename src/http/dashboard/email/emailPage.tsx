@@ -130,7 +130,7 @@ const WAITING_TITLES: Readonly<Record<Waiting["reason"], string>> = {
   sending_paused: "Waiting: sending is paused",
   sender_unavailable: "Waiting for its sender",
   delivery_unknown: "Waiting for a decision",
-  held_after_restore: "Held since the log was restored",
+  held_after_restore: "Held since the log was restored or lost events",
   delivery_off: "Waiting: delivery is off",
   disk_full: "Waiting for room on the disk",
 };
