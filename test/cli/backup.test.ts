@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { vacuumCopy } from "../../src/adapters/sqlite/vacuumCopy.ts";
 import { ManifestWriter } from "../../src/cli/backup/backupManifest.ts";
 import { requireRoom } from "../../src/cli/backup/restoreDiskSpace.ts";
-import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
+import type { CommandCallResult } from "../support/process/commandProcess.ts";
+import { runCalls } from "../support/process/runCalls.ts";
 
 const TEST_MS_MAX = 90_000;
 /** As people read it: a number of at most two places, and its unit. */

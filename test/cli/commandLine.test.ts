@@ -12,8 +12,13 @@ import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
+import {
+  type CommandCall,
+  type CommandCallResult,
+  sharedCommandProcess,
+} from "../support/process/commandProcess.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
-import { type CommandCall, type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
+import { runCalls } from "../support/process/runCalls.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
@@ -30,22 +35,23 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string>>;
 
-/** Runs a call in a folder, as somebody does who has set nothing but `env`. */
-async function call(words: readonly string[], { cwd = folder, env = {} as Environment } = {}) {
-  const variables = { PATH: process.env.PATH, HOME: process.env.HOME, ...env };
-  const {
-    exitCode: status,
-    out,
-    err,
-  } = await runProcess([...COMMAND_LINE, ...words], { cwd, env: variables });
-  return { status, out, err };
+/** Makes a call in a folder, as somebody does who has set nothing but `env`. */
+function call(words: readonly string[], { cwd = folder, env = {} as Environment } = {}) {
+  return sharedCommandProcess().run({ words, cwd, env });
+}
+
+/** As {@link call}, in a process of its own. */
+async function callProgram(words: readonly string[]): Promise<CommandCallResult> {
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME };
+  const { exitCode, out, err } = await runProcess([...COMMAND_LINE, ...words], { cwd: folder, env });
+  return { status: exitCode, out, err };
 }
 
 const commands = commandGroups.flatMap((group) => group.commands);
 
-/** How calls end that are made one after the other in one process; for use within tests. */
+/** How calls end; for use within tests. */
 function runBeforeAll(calls: () => readonly CommandCall[]): (index: number) => CommandCallResult {
   let ends: readonly CommandCallResult[] = [];
   beforeAll(async () => {
@@ -104,7 +110,7 @@ describe("a mistake", () => {
     [["workspace", "list", "--json"], 1, "no_data"],
     [["backup", "verify", "nowhere", "--json"], 1, "refused"],
   ] as const)("in %p is one JSON object on standard error", async (words, status, code) => {
-    const result = await call(words);
+    const result = await callProgram(words);
     expect({ ...result, err: JSON.parse(result.err) }).toEqual({
       ...{ status, out: "" },
       err: { error: expect.objectContaining({ code, message: expect.any(String) }) },
@@ -206,8 +212,8 @@ describe("help", () => {
   test("of a call in a process of its own is the same", async () => {
     const words = ["workspace", "create"];
     const at = calls.findIndex((one) => one.join(" ") === words.join(" "));
-    expect(await call([...words, "--help"])).toEqual(shownOf(at));
-    expect(await call(["help", ...words])).toEqual(helpOf(at));
+    expect(await callProgram([...words, "--help"])).toEqual(shownOf(at));
+    expect(await callProgram(["help", ...words])).toEqual(helpOf(at));
   });
 
   test.each(calls.map((words, index) => [words.join(" "), words, index] as const))(
@@ -255,7 +261,7 @@ describe("help", () => {
 
   test("is not needed for the version", async () => {
     for (const word of ["--version", "-V", "version"])
-      expect(await call([word])).toEqual({ status: 0, out: `${version}\n`, err: "" });
+      expect(await callProgram([word])).toEqual({ status: 0, out: `${version}\n`, err: "" });
     const asJson = await call(["version", "--json"]);
     expect(asJson).toEqual({ status: 0, out: `${JSON.stringify({ version })}\n`, err: "" });
   });

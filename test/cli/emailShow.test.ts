@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
+import type { CommandCallResult } from "../support/process/commandProcess.ts";
+import { runCalls } from "../support/process/runCalls.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../support/tenants.ts";
 

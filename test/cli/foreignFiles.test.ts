@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CommandCallResult, ORDINARY_USER, runCalls } from "../support/process/runCalls.ts";
+import type { CommandCallResult } from "../support/process/commandProcess.ts";
+import { ORDINARY_USER, runCallsApart } from "../support/process/runCalls.ts";
 import { startTestApp } from "../support/service.ts";
 
 const TEST_MS = 60_000;
@@ -57,7 +58,7 @@ beforeAll(async () => {
   });
   const starts = [readOnlyOf("events.db"), readOnlyOf("lock.db"), join(parent, "empty")];
   const otherCalls = starts.map((dataDir) => ({ words: ["serve"], env: { ...env, DATA_DIR: dataDir } }));
-  const found = await runCalls([...calls, ...otherCalls], { asOrdinaryUser: true });
+  const found = await runCallsApart([...calls, ...otherCalls], { asOrdinaryUser: true });
   const keys = [...pairs.map(({ words, name }) => `${words} ${name}`), ...starts];
   results = new Map(found.map((result, index) => [keys[index] ?? "", result]));
 }, TEST_MS);

@@ -6,9 +6,10 @@ import { dirname, join } from "node:path";
 import { startupWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { directoryError } from "../../src/service/startupErrors.ts";
+import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
-import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
-import { runCommand } from "../support/process/runCommand.ts";
+import { runCalls, runCallsApart } from "../support/process/runCalls.ts";
+import { runCommand, runProgram } from "../support/process/runCommand.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
 import { startTestApp, startTestProcess } from "../support/service.ts";
@@ -184,7 +185,7 @@ describe("a service that cannot start", () => {
   beforeAll(async () => {
     const settings = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: join(directory, "data"), LOG_LEVEL: "silent" };
     const calls = Object.values(cases).map((of) => ({ words: ["serve"], env: { ...settings, ...of().env } }));
-    ends = await runCalls(calls);
+    ends = await runCallsApart(calls);
   }, START_MS);
   test.each(Object.entries(cases).map(([name, of], index) => [name, of, index] as const))(
     "for its %s says so, and what to do, in a line",
@@ -201,7 +202,7 @@ describe("a service that cannot start", () => {
   test(
     "for its settings ends as a process, too",
     async () => {
-      const { exitCode, out, err } = await runCommand(["serve"], join(directory, "data"), { PORT: "http" });
+      const { exitCode, out, err } = await runProgram(["serve"], join(directory, "data"), { PORT: "http" });
       expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
       expect(err).toMatch(/^postledger: PORT must be a whole number[^\n]*\n$/);
     },
@@ -256,7 +257,7 @@ describe("a service that cannot start", () => {
       const content = join(dataDir, "content");
       expect((await runCommand(["workspace", "create", "Acme"], dataDir)).exitCode).toBe(0);
       await rm(content, { recursive: true });
-      const { exitCode, err } = await runCommand(["serve"], dataDir, { PORT: "0", HOST: "127.0.0.1" });
+      const { exitCode, err } = await runProgram(["serve"], dataDir, { PORT: "0", HOST: "127.0.0.1" });
       expect(exitCode).toBe(2);
       expect(err).toContain(`${content} is missing or empty`);
       expect(err).toContain("copy `content` of the newest backup there");
@@ -279,7 +280,7 @@ describe("a service that cannot start", () => {
       const otherApp = await startTestApp();
       try {
         const dataDir = join(directory, "never-made");
-        const { exitCode } = await runCommand(["serve"], dataDir, { PORT: new URL(otherApp.url).port });
+        const { exitCode } = await runProgram(["serve"], dataDir, { PORT: new URL(otherApp.url).port });
         expect(exitCode).toBe(2);
         expect(existsSync(dataDir)).toBe(false);
       } finally {
@@ -294,7 +295,7 @@ describe("a service that cannot start", () => {
     async () => {
       const app = await startTestApp();
       try {
-        const { exitCode, err } = await runCommand(["serve"], app.dataDir, { PORT: new URL(app.url).port });
+        const { exitCode, err } = await runProgram(["serve"], app.dataDir, { PORT: new URL(app.url).port });
         expect(exitCode).toBe(2);
         expect(err).toMatch(/^postledger: DATA_DIR \S+ is in use by another running service/);
         expect(err).toMatch(/^postledger: PORT \d+ on 127\.0\.0\.1 is in use by another program/m);
@@ -319,7 +320,7 @@ describe("a service that cannot start", () => {
           text: "Hello",
         });
         await before.app.stop();
-        const { exitCode, err } = await runCommand(["serve"], dataDir, { PORT: new URL(otherApp.url).port });
+        const { exitCode, err } = await runProgram(["serve"], dataDir, { PORT: new URL(otherApp.url).port });
         expect(exitCode).toBe(2);
         expect(err).toMatch(/^postledger: PORT \d+ on 127\.0\.0\.1 is in use by another program: .*set PORT/);
         const after = await startTestApp({ dataDir, env: { DELIVERY: "off" } });

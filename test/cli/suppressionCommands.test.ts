@@ -3,8 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importedAddresses } from "../../src/cli/suppression/importedAddresses.ts";
+import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
-import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
+import { runCalls } from "../support/process/runCalls.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 
 const TEST_MS_MAX = 120_000;

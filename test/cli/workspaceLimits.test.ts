@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
+import type { CommandCallResult } from "../support/process/commandProcess.ts";
+import { runCalls } from "../support/process/runCalls.ts";
 
 const TEST_MS_MAX = 120_000;
 

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { lastAcceptedMs } from "../support/lastAcceptedMs.ts";
-import { runCommand } from "../support/process/runCommand.ts";
+import { runProgram } from "../support/process/runCommand.ts";
 import { callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { Load } from "./crash/load.ts";
@@ -44,7 +44,7 @@ afterAll(async () => {
 
 /** Runs one command of the command line on the service's own data directory. */
 function run(...words: string[]) {
-  return runCommand([...words, "--json"], service.dataDir);
+  return runProgram([...words, "--json"], service.dataDir);
 }
 
 /** Does the work under load, and checks that no request failed because of it. */

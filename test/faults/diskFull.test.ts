@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCommand } from "../support/process/runCommand.ts";
+import { runProgram } from "../support/process/runCommand.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -69,11 +69,11 @@ describe.skipIf(!isMounted)("on a disk that fills up", () => {
     async () => {
       const env = { DISK_FREE_BYTES_MIN: String(8 * MIB) };
       leave(0);
-      const started = await runCommand(["serve"], dataDir, { ...env, PORT: "0", LOG_LEVEL: "warn" });
+      const started = await runProgram(["serve"], dataDir, { ...env, PORT: "0", LOG_LEVEL: "warn" });
       expect([started.exitCode, started.err]).toEqual([1, expect.stringMatching(/disk is full.*make room/)]);
       expect(started.err).not.toContain("Set DATA_DIR");
 
-      const alone = await runCommand(["doctor", "--json"], dataDir, env);
+      const alone = await runProgram(["doctor", "--json"], dataDir, env);
       const checks = alone.json as readonly Record<string, string | null>[];
       expect(checks[1]).toMatchObject({ name: "disk", status: "failed" });
       expect(JSON.stringify(checks)).not.toMatch(/Set STORE_URL|check STORE_URL/);
@@ -90,7 +90,7 @@ describe.skipIf(!isMounted)("on a disk that fills up", () => {
       mount(projections, "100k");
       const service = await startTestProcess({ dataDir: data, env: { STORE_TIMEOUT_MS: "500" } });
       const readModels = async () => {
-        const { json } = await runCommand(["doctor", "--json"], data);
+        const { json } = await runProgram(["doctor", "--json"], data);
         return (json as readonly Record<string, string>[]).filter(({ name }) =>
           name?.startsWith("read model "),
         );

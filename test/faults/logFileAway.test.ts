@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCommand } from "../support/process/runCommand.ts";
+import { runProgram } from "../support/process/runCommand.ts";
 import { startTestApp, startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -24,7 +24,7 @@ test(
     await first.kill("SIGKILL");
     const written = await readFile(`${log}-wal`);
     await rename(log, `${log}.away`);
-    const { exitCode, err } = await runCommand(["serve"], dataDir, { PORT: "0" });
+    const { exitCode, err } = await runProgram(["serve"], dataDir, { PORT: "0" });
     expect(exitCode).toBe(1);
     expect(err).toContain(`${log} is missing or empty, but ${log}-wal holds what was written to it last`);
     expect(existsSync(log)).toBe(false);
@@ -50,7 +50,7 @@ test(
     try {
       await rename(join(dataDir, "events.db"), join(dataDir, "events.db.away"));
       for (const words of [["serve"], ["workspace", "create", "Acme"]]) {
-        const { exitCode, err } = await runCommand(words, dataDir, { PORT: "0" });
+        const { exitCode, err } = await runProgram(words, dataDir, { PORT: "0" });
         expect(exitCode).toBe(2);
         expect(err).toContain("the content store holds the content of another log");
         expect(existsSync(join(dataDir, "events.db"))).toBe(false);
@@ -78,7 +78,7 @@ test.each(["removed", "replaced by a copy"])(
       expect((await ready()).status).toBe(503);
       const refused = await service.send("while-away-01", MAIL);
       expect(refused.json).toMatchObject({ status: 503, retryable: true });
-      const { json } = await runCommand(["doctor", "--json"], service.dataDir, {
+      const { json } = await runProgram(["doctor", "--json"], service.dataDir, {
         STORE_URL: `file:${store}`,
       });
       expect(json).toContainEqual({

@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:tls";
 import { EventStoreDBClient } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
-import { runCommand } from "../support/process/runCommand.ts";
+import { runCommand, runProgram } from "../support/process/runCommand.ts";
 import { startTestApp } from "../support/service.ts";
 import { certificateAuthority } from "../support/stores/certificates.ts";
 import {
@@ -133,7 +133,7 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
       async (_name, testCase) => {
         const { url, patterns, status = 2 } = testCase();
         const env = { PORT: "0", STORE_URL: url, MASTER_KEY, STORE_TIMEOUT_MS: "1500" };
-        const { exitCode, out, err } = await runCommand(["serve"], await mkdtemp(join(folder, "data-")), env);
+        const { exitCode, out, err } = await runProgram(["serve"], await mkdtemp(join(folder, "data-")), env);
         expect({ err, exitCode, out }).toEqual({ err, exitCode: status, out: "" });
         expect(err.trim().split("\n")).toHaveLength(1);
         expect(err).not.toMatch(/guess|gu.e.ss/);

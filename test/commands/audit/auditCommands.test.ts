@@ -9,7 +9,7 @@ import { parsePublicKeys } from "../../../src/kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { withLogAt } from "../../support/auditedLog.ts";
 import { runCalls } from "../../support/process/runCalls.ts";
-import { runCommand } from "../../support/process/runCommand.ts";
+import { runCommand, runProgram } from "../../support/process/runCommand.ts";
 import { startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
@@ -207,7 +207,7 @@ describe("on the command line", () => {
   test(
     "a signing key that is none stops the start",
     async () => {
-      const { exitCode, err } = await runCommand(["serve"], dataDir, { AUDIT_SIGNING_KEY: "none" });
+      const { exitCode, err } = await runProgram(["serve"], dataDir, { AUDIT_SIGNING_KEY: "none" });
       expect([exitCode, err]).toEqual([2, expect.stringContaining("AUDIT_SIGNING_KEY must be")]);
     },
     TEST_MS_MAX,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DiskSearch, Markers } from "../../support/files/diskSearch.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
-import { runCommand } from "../../support/process/runCommand.ts";
+import { runProgram } from "../../support/process/runCommand.ts";
 import type { NameServer } from "../../support/servers/nameServer.ts";
 import { startTestProcess, type TestProcess } from "../../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
@@ -287,7 +287,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
 
   /** The operator's way, beside the running service. */
   async function requestErasureByCommand(address: string): Promise<string> {
-    const run = (...words: string[]) => runCommand(["erasure", ...words, "--json"], dataDir);
+    const run = (...words: string[]) => runProgram(["erasure", ...words, "--json"], dataDir);
     const { exitCode, json } = await run("request", address, "--reference", "SUP-4711");
     expect(exitCode).toBe(0);
     expect(json).toHaveLength(1);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
-import { runCommand } from "../../support/process/runCommand.ts";
+import { runProgram } from "../../support/process/runCommand.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import {
   canStartEventStoreDb,
@@ -97,14 +97,14 @@ describe.skipIf(!canStartEventStoreDb)("an EventStoreDB that other applications 
   test(
     "shows nothing of theirs in lists, exports and seals",
     async () => {
-      const list = await runCommand(["workspace", "list", "--json"], service.dataDir, env);
+      const list = await runProgram(["workspace", "list", "--json"], service.dataDir, env);
       expect(list.json).toHaveLength(1);
       const out = join(folder, "log.zst");
-      const exported = await runCommand(["log", "export", "--out", out], service.dataDir, env);
+      const exported = await runProgram(["log", "export", "--out", out], service.dataDir, env);
       expect(exported.out).toContain("events of other applications on this server were left out");
       for await (const page of readLines(out))
         for (const line of page) expect(line).not.toMatch(/crm-|cms-|notes-|vm-42|team-1/);
-      expect(await runCommand(["audit", "seal"], service.dataDir, env)).toMatchObject({ exitCode: 0 });
+      expect(await runProgram(["audit", "seal"], service.dataDir, env)).toMatchObject({ exitCode: 0 });
     },
     TEST_MS_MAX,
   );
@@ -130,7 +130,7 @@ describe.skipIf(!canStartEventStoreDb)("an EventStoreDB on which another applica
     "the name of one of our streams is not started on",
     async () => {
       const env = { STORE_URL: server.url, MASTER_KEY, PORT: "0" };
-      const result = await runCommand(["serve"], join(folder, "data"), env);
+      const result = await runProgram(["serve"], join(folder, "data"), env);
       expect(result.exitCode).toBe(2);
       expect(result.err).toContain("the stream audit begins with an event of another application");
       expect(result.err).toContain("a server or cluster of its own");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
-import { runCommand } from "../../support/process/runCommand.ts";
+import { runProgram } from "../../support/process/runCommand.ts";
 import type { NameServer } from "../../support/servers/nameServer.ts";
 import { startTestApp } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -69,7 +69,7 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
   });
 
   /** Runs a command next to the service, or on a directory without a service. */
-  const run = (dataDir: string, ...words: string[]) => runCommand([...words, "--json"], dataDir, env);
+  const run = (dataDir: string, ...words: string[]) => runProgram([...words, "--json"], dataDir, env);
 
   test(
     "beside a service, no read fails or goes back while they switch, under load",
@@ -134,7 +134,7 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
         expect((await run(dataDir, "projection", "rebuild")).exitCode).toBe(0);
         expect((await run(dataDir, "projection", "verify")).exitCode).toBe(0);
       }
-      const asOf = await runCommand(
+      const asOf = await runProgram(
         ["projection", "as-of", "0s", "emails", "--table", "emails"],
         offline,
         env,

@@ -10,7 +10,7 @@ import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";
 import { currentFile } from "../../readModels/followFixtures.ts";
-import { runCommand } from "../../support/process/runCommand.ts";
+import { runProgram } from "../../support/process/runCommand.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -61,7 +61,7 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
       expect(recorded().filter(({ differences, failure }) => differences > 0 || failure !== null)).toEqual(
         [],
       );
-      const { out } = await runCommand(["doctor"], service.app.dataDir, store.env);
+      const { out } = await runProgram(["doctor"], service.app.dataDir, store.env);
       expect(out).toMatch(/ok {7}verification of the read models: (\d+) of \1 verified/);
       // Its thread alone is behind others.
       expect(getPriority(0)).toBe(OWN_PRIORITY);

@@ -1,35 +1,43 @@
 import { runCommandLine } from "../../../src/cli/program/runCommandLine.ts";
-import type { CommandCall, CommandCallResult } from "./runCalls.ts";
+import type { CommandCall, CommandCallResult } from "./commandProcess.ts";
 
 /**
- * A program that takes command-line calls as JSON, makes them one after another, as the user of the given id if there is one, and
- * prints their results.
+ * A program that makes the command-line calls that its parent sends, one after another, and sends back how each ended; as the user
+ * of the given id if there is one. It ends with its parent.
  */
-const calls = JSON.parse(process.argv[2] ?? "[]") as readonly CommandCall[];
 const initialCwd = process.cwd();
+
+type Write = (text: string | Uint8Array, written?: (error?: Error) => void) => boolean;
 
 async function runCall({ words, cwd = initialCwd, env = {} }: CommandCall): Promise<CommandCallResult> {
   const output = { out: "", err: "" };
-  process.stdout.write = (text: string | Uint8Array) => {
-    output.out += text;
-    return true;
+  const writeTo = (stream: keyof typeof output): Write => {
+    return (text, written) => {
+      output[stream] += text;
+      written?.();
+      return true;
+    };
   };
-  process.stderr.write = (text: string | Uint8Array) => {
-    output.err += text;
-    return true;
-  };
+  process.stdout.write = writeTo("out") as typeof process.stdout.write;
+  process.stderr.write = writeTo("err") as typeof process.stderr.write;
   process.chdir(cwd);
+  const own = Object.keys(env).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, env);
   const status = await runCommandLine(words);
-  for (const name of Object.keys(env)) delete process.env[name];
+  for (const [name, value] of own) {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
+  process.chdir(initialCwd);
   return { status, ...output };
 }
 
 process.umask(0o077);
-const [, , , user] = process.argv;
+const [, , user] = process.argv;
 if (user !== undefined) process.setuid?.(Number(user));
-const results: CommandCallResult[] = [];
-for (const call of calls) results.push(await runCall(call));
-await Bun.write(Bun.stdout, JSON.stringify(results));
+let last = Promise.resolve();
+process.on("message", (call: CommandCall) => {
+  last = last.then(async () => void process.send?.(await runCall(call)));
+});
 // As the program itself ends: a connection that is still open does not keep it.
-process.exit(0);
+process.on("disconnect", () => process.exit(0));

@@ -1,42 +1,41 @@
-import { join } from "node:path";
-import { recordingEnv } from "../../events/recorded.ts";
-
-/** A call of the command line. */
-export interface CommandCall {
-  readonly words: readonly string[];
-  /** The working directory; by default that of the tests. */
-  readonly cwd?: string;
-  /** Set in addition to PATH and HOME. */
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-/** The exit status of a call, and what it printed. */
-export interface CommandCallResult {
-  readonly status: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-const PROGRAM = join(import.meta.dir, "callsProgram.ts");
+import {
+  type CommandCall,
+  type CommandCallResult,
+  type CommandProcess,
+  sharedCommandProcess,
+  startCommandProcess,
+} from "./commandProcess.ts";
 
 /** The user id that root gives up its own for, so that the rights of files bind it: `nobody`. */
 export const ORDINARY_USER = 65_534;
 
+async function makeCalls(
+  commands: CommandProcess,
+  calls: readonly CommandCall[],
+): Promise<readonly CommandCallResult[]> {
+  const results: CommandCallResult[] = [];
+  for (const call of calls) results.push(await commands.run(call));
+  return results;
+}
+
+/** Makes calls one after another, in the process that all commands of the test's process share. */
+export function runCalls(calls: readonly CommandCall[]): Promise<readonly CommandCallResult[]> {
+  return makeCalls(sharedCommandProcess(), calls);
+}
+
 /**
- * Makes calls one after another in one process: most of the time of a process goes into loading the program.
- * `asOrdinaryUser`: as {@link ORDINARY_USER} if root runs the tests.
+ * As {@link runCalls}, in a process of their own: for starts of the service, or beside other calls. `asOrdinaryUser`: as
+ * {@link ORDINARY_USER} if root runs the tests.
  */
-export async function runCalls(
+export async function runCallsApart(
   calls: readonly CommandCall[],
   { asOrdinaryUser = false } = {},
 ): Promise<readonly CommandCallResult[]> {
-  const user = asOrdinaryUser && process.getuid?.() === 0 ? [String(ORDINARY_USER)] : [];
-  const child = Bun.spawn([process.execPath, PROGRAM, JSON.stringify(calls), ...user], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...recordingEnv() },
-    stdin: "ignore",
-    stdout: "pipe",
-  });
-  const out = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error(`the process of the calls failed: ${out}`);
-  return JSON.parse(out);
+  const isRoot = process.getuid?.() === 0;
+  const commands = startCommandProcess(asOrdinaryUser && isRoot ? ORDINARY_USER : null);
+  try {
+    return await makeCalls(commands, calls);
+  } finally {
+    await commands.end();
+  }
 }

@@ -1,3 +1,4 @@
+import { sharedCommandProcess } from "./commandProcess.ts";
 import { COMMAND_LINE } from "./program.ts";
 import { type ProcessResult, runProcess } from "./runProcess.ts";
 
@@ -15,13 +16,30 @@ export function commandEnv(dataDir: string, env: Environment = {}): Record<strin
   return { ...(process.env as Record<string, string>), ...settings, ...env };
 }
 
-/** Runs one command in its own process. With `--json` among its words, `json` is what it printed. */
+/**
+ * Runs one command beside the test: in a process that all commands of its process share, one after another. With
+ * `--json` among its words, `json` is what it printed.
+ */
 export async function runCommand(
   words: readonly string[],
   dataDir: string,
   env?: Environment,
 ): Promise<CommandResult> {
-  const result = await runProcess([...COMMAND_LINE, ...words], { env: commandEnv(dataDir, env) });
+  const call = { words, env: commandEnv(dataDir, env) };
+  const { status: exitCode, out, err } = await sharedCommandProcess().run(call);
+  return withJson(words, { exitCode, out, err });
+}
+
+/** Runs one command as {@link runCommand} does, in a process of its own: a start of the service, say. */
+export async function runProgram(
+  words: readonly string[],
+  dataDir: string,
+  env?: Environment,
+): Promise<CommandResult> {
+  return withJson(words, await runProcess([...COMMAND_LINE, ...words], { env: commandEnv(dataDir, env) }));
+}
+
+function withJson(words: readonly string[], result: ProcessResult): CommandResult {
   const json = words.includes("--json") && result.out !== "" ? JSON.parse(result.out) : null;
   return { ...result, json };
 }
