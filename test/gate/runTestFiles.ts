@@ -42,7 +42,6 @@ const SLOW: readonly string[] = [
   "replayBeforeRefusal",
   "mimeMessages",
   "http/erasure/erasure",
-  "http/dashboard/erasure",
   "http/workspace/workspace",
   "revocation",
   "rebuildBeside",

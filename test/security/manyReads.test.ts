@@ -17,7 +17,7 @@ if (!hasDescriptors)
   );
 
 describe.skipIf(!hasDescriptors)("lists of one workspace requested faster than they are answered", () => {
-  const fixture = dashboardFixture(sqliteStore);
+  const fixture = dashboardFixture(sqliteStore, {});
 
   test("are refused eventually, and another workspace's are answered meanwhile", async () => {
     const other = await fixture.service.tenant();

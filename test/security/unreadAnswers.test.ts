@@ -30,7 +30,7 @@ async function requestWithoutReading(url: string, path: string, cookie: string):
 }
 
 describe("answers that nobody reads", () => {
-  const fixture = dashboardFixture(sqliteStore);
+  const fixture = dashboardFixture(sqliteStore, {});
 
   const messageWithFile = async () => {
     const content = Buffer.alloc(FILE_BYTES, "text that is one line\n").toString("base64");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from "bun:test";
 import { logIn, type Visitor } from "./dashboard.ts";
 import type { TestStore } from "./stores/stores.ts";
-import { startService, type Tenant, type TestService } from "./tenants.ts";
+import { sharedService, startService, type Tenant, type TestService } from "./tenants.ts";
 
 /** A service, a workspace, and a visitor who has logged in with the workspace's key. */
 export interface DashboardFixture {
@@ -10,16 +10,16 @@ export interface DashboardFixture {
   readonly visitor: Visitor;
 }
 
-/** Starts the fixture once for all tests of a `describe`. Only its tests may use the members. */
-export function dashboardFixture(
-  store: TestStore,
-  env: Readonly<Record<string, string>> = {},
-): DashboardFixture {
+/**
+ * Makes the fixture once for all tests of a `describe`. Only its tests may use the members. Without `env`, other tests
+ * share the service.
+ */
+export function dashboardFixture(store: TestStore, env?: Readonly<Record<string, string>>): DashboardFixture {
   let service: TestService;
   let tenant: Tenant;
   let visitor: Visitor;
   beforeAll(async () => {
-    service = await startService(store, env);
+    service = await (env === undefined ? sharedService(store) : startService(store, env));
     tenant = await service.tenant();
     visitor = await logIn(service.url, tenant.apiKey);
   });

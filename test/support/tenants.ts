@@ -27,6 +27,7 @@ import { readConfig } from "../../src/service/config/config.ts";
 import { openInstanceFromConfig } from "../../src/service/openInstanceFromConfig.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { addressOf } from "./addressOf.ts";
+import { atEndOfTests } from "./endOfTests.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
 import type { TestStore } from "./stores/stores.ts";
 
@@ -66,6 +67,9 @@ export interface TestService {
   addEndpoints(workspaceId: string, urls: readonly string[]): Promise<void>;
   /** Stops the service and starts it again on the same data. */
   restart(): Promise<void>;
+  /** Has no later service on a shared log deliver the mail of the tenants made so far. */
+  leaveTenants(): Promise<void>;
+  /** Leaves its tenants, stops it and removes its data. */
   remove(): Promise<void>;
 }
 
@@ -119,6 +123,10 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     const aggregate = workspaceAggregate.of(id);
     const context = { ...systemCommandContext("test"), workspaceId: id };
     await transact(log.store, aggregate, (state) => change(state, context.at), context);
+  };
+  const leaveTenants = async () => {
+    const left = workspaceIds.splice(0);
+    if (store.isShared) for (const id of left) await changeWorkspace(id, pauseSending);
   };
 
   return {
@@ -184,13 +192,38 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
       await app.remove();
       app = await startTestApp({ dataDir, env: settings });
     },
+    leaveTenants,
     async remove() {
       await app.remove();
-      // A later service on the same log must not deliver this one's mail.
-      if (store.isShared) for (const id of workspaceIds) await changeWorkspace(id, pauseSending);
+      await leaveTenants();
       await log.store.close();
       await rm(dataDir, { recursive: true, force: true });
     },
+  };
+}
+
+/** Test files may each load their own copy of this module, but share a service. */
+const SHARED = Symbol.for("test.service");
+const shared = globalThis as { [SHARED]?: Map<TestStore["name"], Promise<TestService>> };
+
+/**
+ * The service on `store` that the tests of this process share: for tests that keep to workspaces of their own. A start takes
+ * up to a second of a processor. `remove` leaves it to the next tests, and it ends after the last one.
+ */
+export function sharedService(store: TestStore): Promise<TestService> {
+  shared[SHARED] ??= new Map();
+  const running = shared[SHARED].get(store.name) ?? startShared(store);
+  shared[SHARED].set(store.name, running);
+  return running;
+}
+
+async function startShared(store: TestStore): Promise<TestService> {
+  const service = await startService(store);
+  atEndOfTests(() => service.remove());
+  return {
+    ...service,
+    restart: () => Promise.reject(new Error("other tests use this service too")),
+    remove: () => service.leaveTenants(),
   };
 }
 

@@ -15,7 +15,7 @@ const ID = /href="\/dashboard\/api-keys\/([0-9A-Za-z]{12})">\s*I have copied it/
 const RENAMES_PER_DAY_MAX = 20;
 
 describe.each(await testStores())("API keys in the dashboard on $name", (store) => {
-  const fixture = dashboardFixture(store);
+  const fixture = dashboardFixture(store, {});
 
   const keyShownOn = ({ status, html }: PageAnswer) => {
     expect(status).toBe(200);

@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { askDashboard, logIn } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
-import { testStores } from "../../support/stores/stores.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
-describe.each(await testStores())("attachments in the dashboard on $name", (store) => {
-  const fixture = dashboardFixture(store);
+describe("attachments in the dashboard", () => {
+  const fixture = dashboardFixture(sqliteStore);
 
   const upload = async (filename: string, text: string): Promise<string> => {
     const body = {

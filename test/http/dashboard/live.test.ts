@@ -18,7 +18,7 @@ interface Listener {
 }
 
 describe.each(await testStores())("pages that are live on $name", (store) => {
-  const fixture = dashboardFixture(store);
+  const fixture = dashboardFixture(store, {});
 
   const listen = async (
     visitor: Visitor,

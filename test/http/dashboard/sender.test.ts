@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { senderStream } from "../../../src/domain/sender/events.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { type NameServer, startNameServer } from "../../support/servers/nameServer.ts";
-import { testStores } from "../../support/stores/stores.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
 import {
   message,
   newKey,
@@ -14,7 +14,7 @@ import {
 
 const CODE = /class="code-to-compare">([2-9B-Z]{4}-[2-9B-Z]{4})</;
 
-describe.each(await testStores())("senders in the dashboard on $name", (store) => {
+describe("senders in the dashboard", () => {
   let service: TestService;
   let names: NameServer;
   let tenant: Tenant;
@@ -25,7 +25,7 @@ describe.each(await testStores())("senders in the dashboard on $name", (store) =
       const text = type === "TXT" ? records.get(name) : undefined;
       return text === undefined ? "nxdomain" : [text];
     });
-    service = await startService(store, {
+    service = await startService(sqliteStore, {
       VERIFICATION_FROM: "postmaster@mail.example.net",
       DNS_SERVERS: names.address,
     });

@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { importedAddresses } from "../../../src/cli/suppression/importedAddresses.ts";
 import { logIn } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
-import { testStores } from "../../support/stores/stores.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
 import { message } from "../../support/tenants.ts";
 
-describe.each(await testStores())("suppressions in the dashboard on $name", (store) => {
-  const fixture = dashboardFixture(store);
+describe("suppressions in the dashboard", () => {
+  const fixture = dashboardFixture(sqliteStore);
 
   const list = async () => (await fixture.visitor.get("/suppressions")).html;
 

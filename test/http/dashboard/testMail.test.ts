@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { TEST_SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { logIn, type Visitor, visitorOf } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
-import { testStores } from "../../support/stores/stores.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
 import { message, newKey, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
-describe.each(await testStores())("test mail in the dashboard on $name", (store) => {
-  const fixture = dashboardFixture(store);
+describe("test mail in the dashboard", () => {
+  const fixture = dashboardFixture(sqliteStore);
   const SUBJECTS = { live: "For customers", test: "For the tests" };
 
   async function sent(sender: Tenant, subject: string): Promise<string> {

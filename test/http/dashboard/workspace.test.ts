@@ -3,12 +3,12 @@ import { workspaceStream } from "../../../src/domain/workspace/events.ts";
 import { logIn } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { setLimits } from "../../support/limits.ts";
-import { testStores } from "../../support/stores/stores.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
-describe.each(await testStores())("the workspace in the dashboard on $name", (store) => {
-  const fixture = dashboardFixture(store, { LIMIT_MESSAGES_PER_DAY: "12345" });
+describe("the workspace in the dashboard", () => {
+  const fixture = dashboardFixture(sqliteStore, { LIMIT_MESSAGES_PER_DAY: "12345" });
 
   test("its limits stand beside what is used of them, and its usage by day", async () => {
     expect((await fixture.visitor.get("/workspace")).html).toContain("No message was accepted.");
