@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../support/tenants.ts";
 
 /** For what does not depend on the store. */
 const sqlite = [sqliteStore];
@@ -11,7 +11,7 @@ describe.each(sqlite)("ambiguously framed requests on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { newKey, sharedService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const WRITE_BYTES = 65_536;
@@ -44,7 +44,7 @@ describe("a request that is refused before its body is read", () => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(sqliteStore);
+    service = await sharedService(sqliteStore);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

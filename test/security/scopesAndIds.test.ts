@@ -3,7 +3,7 @@ import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../src/http/server/routes.ts";
 import { problemOf } from "../support/expectProblem.ts";
 import { testStores } from "../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const allRoutes: readonly [string, Route][] = Object.entries(routes);
@@ -14,7 +14,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

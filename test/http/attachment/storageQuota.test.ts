@@ -9,7 +9,7 @@ import { direct, formOf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 /** The cores are shared, and some of this waits for a cache that is a second old. */
@@ -22,7 +22,7 @@ describe.each(await testStores())("the storage quota on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
   });
   afterAll(() => service.remove());
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { limitWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/audit-log";
 
@@ -12,7 +12,7 @@ type Entry = any;
 describe.each(await testStores())("the audit log on $name", (store) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
   });
   afterAll(() => service.remove());
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acceptedEmail } from "../../support/mail/sentEmail.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const HTML = `<style>p { color: red }</style><h1>Hello Ana</h1>
   <p>Your order <b>4711</b> is on its way: <a href="https://example.com/4711?a=1&amp;b=2">track it</a>.</p>
@@ -18,7 +18,7 @@ describe.each(await testStores())("auto_text on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

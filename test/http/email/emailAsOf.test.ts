@@ -3,7 +3,7 @@ import { type EmailEvent, emailStream } from "../../../src/domain/email/events.t
 import { metadataOf } from "../../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails";
 
@@ -18,7 +18,7 @@ describe.each(await testStores())("a message as it was, on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

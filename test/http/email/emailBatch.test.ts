@@ -8,7 +8,7 @@ import {
   message,
   newKey,
   SENDER,
-  startService,
+  sharedService,
   type Tenant,
   type TestService,
 } from "../../support/tenants.ts";
@@ -20,7 +20,7 @@ describe.each(await testStores())("a batch on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

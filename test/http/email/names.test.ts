@@ -5,7 +5,7 @@ import {
   message,
   newKey,
   SENDER,
-  startService,
+  sharedService,
   type Tenant,
   type TestService,
 } from "../../support/tenants.ts";
@@ -18,7 +18,7 @@ describe.each(await testStores())("names beside addresses on $name", (store) => 
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

@@ -10,6 +10,7 @@ import {
   message,
   newKey,
   SENDER,
+  sharedService,
   startService,
   type Tenant,
   type TestService,
@@ -99,7 +100,7 @@ describe.each(await testStores())("reading on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

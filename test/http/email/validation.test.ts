@@ -4,7 +4,7 @@ import { expectProblem } from "../../support/expectProblem.ts";
 import { acceptedEmail, acceptedId } from "../../support/mail/sentEmail.ts";
 import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const EMOJI = "😀";
 const BODY_BYTES_MAX = 16_000_000;
@@ -67,7 +67,7 @@ describe.each(await testStores())("validating a send on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

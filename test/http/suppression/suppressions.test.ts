@@ -4,7 +4,7 @@ import { expectProblem } from "../../support/expectProblem.ts";
 import type { Caller } from "../../support/service.ts";
 import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/suppressions";
@@ -34,7 +34,7 @@ describe.each(await testStores())("suppressions on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());

@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
 import type { Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const USAGE = "/api/v1/usage";
 const BOUNCES = "/api/v1/usage/bounces";
@@ -51,7 +51,7 @@ describe.each(await testStores())("usage on $name", (store) => {
   let senderId: string;
   let start: string;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     // Told once more, to another workspace, if the day has changed in the middle of it.
     do {
       start = today();

@@ -4,7 +4,7 @@ import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import type { Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const PATH = "/webhooks";
 const ENDPOINTS_MAX = 100;
@@ -175,7 +175,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await sharedService(store);
     tenant = await service.tenant({ sender: null });
   });
   afterAll(() => service.remove());
