@@ -20,7 +20,9 @@ export interface CommandCallResult {
 
 /** A process that makes calls one after another: most of the time of a process goes into loading the program. */
 export interface CommandProcess {
-  /** Rejects if the process ends instead of the call. */
+  /** Whether it has ended: by {@link end}, or because a command has ended it. */
+  hasEnded(): boolean;
+  /** Rejects if the process has ended, or ends instead of the call. */
   run(call: CommandCall): Promise<CommandCallResult>;
   end(): Promise<unknown>;
 }
@@ -31,25 +33,28 @@ const PROGRAM = join(import.meta.dir, "callsProgram.ts");
 export function startCommandProcess(user: number | null = null): CommandProcess {
   /** Who waits for the results of calls, in the order of the calls. */
   const waiting: PromiseWithResolvers<CommandCallResult>[] = [];
+  let ended: Error | null = null;
   const child = Bun.spawn([process.execPath, PROGRAM, ...(user === null ? [] : [String(user)])], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...recordingEnv() },
     stdin: "ignore",
     stdout: "inherit",
     ipc: (result: CommandCallResult) => waiting.shift()?.resolve(result),
     onExit: (_child, status) => {
-      const error = new Error(`the process of the calls ended with status ${status}`);
-      for (const { reject } of waiting.splice(0)) reject(error);
+      ended = new Error(`the process of the calls ended with status ${status}`);
+      for (const { reject } of waiting.splice(0)) reject(ended);
     },
   });
   return {
+    hasEnded: () => ended !== null,
     run(call) {
+      if (ended !== null) return Promise.reject(ended);
       const result = Promise.withResolvers<CommandCallResult>();
       waiting.push(result);
       child.send(call);
       return result.promise;
     },
     end() {
-      child.disconnect();
+      if (ended === null) child.disconnect();
       return child.exited;
     },
   };
@@ -61,7 +66,7 @@ const shared = globalThis as { [SHARED]?: CommandProcess };
 
 /** The process for the calls of all tests of this process. */
 export function sharedCommandProcess(): CommandProcess {
-  if (shared[SHARED] === undefined) {
+  if (shared[SHARED] === undefined || shared[SHARED].hasEnded()) {
     shared[SHARED] = startCommandProcess();
     atEndOfTests(shared[SHARED].end);
   }
