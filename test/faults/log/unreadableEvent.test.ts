@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { emailStream } from "../../../src/domain/email/events.ts";
-import { type CommandResult, runProgram } from "../../support/process/runCommand.ts";
+import { type CommandResult, runCommand } from "../../support/process/runCommand.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import { message, newKey, openLog } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
 function doctor(): Promise<CommandResult> {
-  return runProgram(["doctor", "--json"], dataDir);
+  return runCommand(["doctor", "--json"], dataDir);
 }
 
 function expectEventNamed({ exitCode, out, json }: CommandResult): void {
@@ -60,7 +60,7 @@ function expectEventNamed({ exitCode, out, json }: CommandResult): void {
 test(
   "an unreadable event is named by a command that reads the log up to it",
   async () => {
-    const { exitCode, out, err } = await runProgram(
+    const { exitCode, out, err } = await runCommand(
       ["projection", "as-of", "0s", "emails", "--json"],
       dataDir,
     );

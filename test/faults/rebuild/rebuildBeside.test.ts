@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
-import { runProgram } from "../../support/process/runCommand.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import type { NameServer } from "../../support/servers/nameServer.ts";
 import { startTestApp } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -18,8 +18,9 @@ const REBUILDS = 2;
 const TEST_MS_MAX = 240_000;
 const ARRIVAL_MS_MAX = 90_000;
 /** Without a rest the service, in the same process, would get no time. */
-const READ_EVERY_MS = 5;
-const SEND_EVERY_MS = 20;
+const READ_EVERY_MS = 15;
+/** What is sent in this time has to be delivered in the end. */
+const SEND_EVERY_MS = 100;
 
 describe.each(await testStores())("rebuilds, on $name", (store) => {
   const directory = mkdtempSync(join(tmpdir(), "postledger-rebuild-"));
@@ -69,7 +70,7 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
   });
 
   /** Runs a command next to the service, or on a directory without a service. */
-  const run = (dataDir: string, ...words: string[]) => runProgram([...words, "--json"], dataDir, env);
+  const run = (dataDir: string, ...words: string[]) => runCommand([...words, "--json"], dataDir, env);
 
   test(
     "beside a service, no read fails or goes back while they switch, under load",
@@ -134,7 +135,7 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
         expect((await run(dataDir, "projection", "rebuild")).exitCode).toBe(0);
         expect((await run(dataDir, "projection", "verify")).exitCode).toBe(0);
       }
-      const asOf = await runProgram(
+      const asOf = await runCommand(
         ["projection", "as-of", "0s", "emails", "--table", "emails"],
         offline,
         env,
