@@ -769,10 +769,11 @@ describe("for any bytes", () => {
 
   /** A document that unpacks to the most allowed of this markup; some noise keeps it from looking like a bomb. */
   const documentOf = (markup: string): Buffer => {
-    const block = () =>
-      markup.repeat(Math.ceil(100_000 / markup.length)) + randomBytes(3_000).toString("hex");
-    const count = Math.floor(90_000_000 / block().length);
-    return ooxml("docx", [{ name: "word/a.xml", content: Array.from({ length: count }, block).join("") }]);
+    const block = Buffer.from(markup.repeat(Math.ceil(100_000 / markup.length)));
+    const noise = () => Buffer.from(randomBytes(3_000).toString("hex"));
+    const count = Math.floor(90_000_000 / (block.length + noise().length));
+    const content = Buffer.concat(Array.from({ length: count }, () => [block, noise()]).flat());
+    return ooxml("docx", [{ name: "word/a.xml", content }]);
   };
 
   /** Content that takes a careless pattern or parser seconds or minutes: a test ends after five. */
