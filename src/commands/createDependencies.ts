@@ -11,7 +11,7 @@ import {
 } from "./aggregateDefinitions.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { type AcceptanceList, replayCache } from "./email/send/replayCache.ts";
+import { knownAcceptances, type ListedAcceptance } from "./email/send/knownAcceptances.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota, type NearDailyLimit } from "./quota/dailyQuota.ts";
 import { contentQuota } from "./storage/contentQuota.ts";
@@ -33,13 +33,13 @@ type Made =
   | "quota"
   | "storage"
   | "contentQuota"
-  | "sends"
+  | "sendsInFlight"
   | "acceptances"
   | "instanceStatus";
-type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
+type Given = Omit<Dependencies, Made | "outbox"> & {
   readonly outbox?: OutboxErasure | null;
-  /** Left out if the log itself is asked. */
-  readonly acceptanceList?: AcceptanceList;
+  /** Left out where a lost append costs hardly more than a query of the read model. */
+  readonly listedAcceptance?: ListedAcceptance;
   /** Left out if nothing is stored. */
   readonly contentUsage?: ContentBytesUsed;
   /** Left out if nobody is to be warned of workspaces near their daily limit. */
@@ -53,7 +53,6 @@ export function createDependencies(given: Given): Dependencies {
   const tools = { ...given, templateScheduler: templateScheduler(given.clock, allowances) };
   return {
     outbox: null,
-    acceptanceList: { find: () => null },
     ...given,
     apiKeys: aggregateCache(given.store, apiKeyAggregate),
     apiKeyLastUse: apiKeyLastUse(given.store),
@@ -67,8 +66,8 @@ export function createDependencies(given: Given): Dependencies {
     quota: dailyQuota({ ...given, workspaces }),
     storage: fileStorageQuota({ ...given, workspaces }),
     contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }),
-    sends: new InFlightMap(),
-    acceptances: replayCache(),
+    sendsInFlight: new InFlightMap(),
+    acceptances: knownAcceptances(given.listedAcceptance ?? (() => null)),
     instanceStatus: instanceStatusCache(given.store),
   };
 }

@@ -22,8 +22,8 @@ import type { TemplateEngine } from "../ports/templateEngine.ts";
 import type { AggregateCache } from "./aggregateCache.ts";
 import type { ApiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { RecentEmailCache } from "./email/recentEmailCache.ts";
-import type { AcceptanceList, ReplayCache } from "./email/send/replayCache.ts";
-import type { SingleFlightSends } from "./email/send/singleFlightSends.ts";
+import type { KnownAcceptances } from "./email/send/knownAcceptances.ts";
+import type { SendsInFlight } from "./email/send/sendsInFlight.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
 import type { DailyQuota } from "./quota/dailyQuota.ts";
 import type { ContentQuota } from "./storage/contentQuota.ts";
@@ -39,7 +39,6 @@ export interface Dependencies {
   readonly clock: Clock;
   readonly keys: InstanceKeys;
   readonly suppressions: SuppressionList;
-  readonly acceptanceList: AcceptanceList;
   readonly inspector: AttachmentInspector;
   readonly templateEngine: TemplateEngine;
   readonly htmlToText: HtmlToText;
@@ -48,8 +47,8 @@ export interface Dependencies {
   readonly diskFreeBytesMin: number;
   /** The limits of a workspace that has none of its own. */
   readonly limitsDefault: WorkspaceLimits;
-  /** Null if this process delivers no mail. */
-  readonly recent: RecentEmailCache | null;
+  /** What this instance has accepted and will deliver next; null if it delivers no mail. */
+  readonly recentEmails: RecentEmailCache | null;
   /** Removes mail that this instance has written to files; null if it writes none. */
   readonly outbox: OutboxErasure | null;
   readonly apiKeys: AggregateCache<ApiKeyState, ApiKeyEvent>;
@@ -65,9 +64,8 @@ export interface Dependencies {
   readonly quota: DailyQuota;
   readonly storage: FileStorageQuota;
   readonly contentQuota: ContentQuota;
-  /** The sends in flight. */
-  readonly sends: SingleFlightSends;
-  readonly acceptances: ReplayCache;
+  readonly sendsInFlight: SendsInFlight;
+  readonly acceptances: KnownAcceptances;
   /** Whether the log goes on here, and whether delivery is held. */
   readonly instanceStatus: InstanceStatusCache;
 }

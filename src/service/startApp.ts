@@ -13,6 +13,7 @@ import { systemClock } from "../adapters/system/systemClock.ts";
 import { createDependencies } from "../commands/createDependencies.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
+import type { ListedAcceptance } from "../commands/email/send/knownAcceptances.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import {
   joinUnregistered,
@@ -362,15 +363,15 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
       holds: async (position, timeoutMs) =>
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
-    acceptanceList: {
-      find: isEmbedded(config)
-        ? () => null
-        : (id, fingerprint) =>
-            unlessUnavailable(() => findAcceptance(readers.reader("emails"), id, fingerprint)),
-    },
+    ...(isEmbedded(config) ? {} : { listedAcceptance: listedAcceptance(readers) }),
     contentUsage: { bytesOf: (ownerId) => storedContentBytes(readers, ownerId) },
-    recent: config.deliveryEnabled ? recentEmailCache() : null,
+    recentEmails: config.deliveryEnabled ? recentEmailCache() : null,
   });
+}
+
+function listedAcceptance(readers: Readers): ListedAcceptance {
+  return (id, fingerprint) =>
+    unlessUnavailable(() => findAcceptance(readers.reader("emails"), id, fingerprint));
 }
 
 /** Null while the count is being rebuilt: a send does not wait for that. */

@@ -117,7 +117,7 @@ async function measureProgram(): Promise<Readonly<Record<string, number>>> {
   });
   const fingerprint = await measureUs((call) => {
     emailId({ workspaceId, isTest: false }, `bench-${call}`);
-    requestFingerprint(deps.keys, workspaceId, requestOf(call).request);
+    requestFingerprint(deps.keys, workspaceId, requestOf(call).comparable);
   });
   const encode = await measureUs(async (call) => {
     const { event } = await prepareContent(deps.content, folder, requestOf(call).content);

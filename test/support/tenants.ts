@@ -88,7 +88,7 @@ export async function openLog(env: Environment): Promise<Dependencies> {
     keys,
     suppressions: { isSuppressed: () => false, holds: async () => false },
     diskFreeBytesMin: 0,
-    recent: null,
+    recentEmails: null,
   });
 }
 

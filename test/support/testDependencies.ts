@@ -21,7 +21,7 @@ export function testDependencies(parts: Pick<Parts, "store" | "clock"> & Partial
     disk: { freeBytes: () => 1 },
     diskFreeBytesMin: 0,
     limitsDefault: readConfig({}).limitsDefault,
-    recent: null,
+    recentEmails: null,
     ...parts,
   });
 }

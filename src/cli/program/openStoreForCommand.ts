@@ -101,7 +101,7 @@ export async function withLog<Result>(
       keys,
       // Commands accept no mail, so nobody asks.
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      recent: null,
+      recentEmails: null,
     });
     const directory = readModelDirectory(config);
     return await work({

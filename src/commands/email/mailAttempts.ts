@@ -56,7 +56,8 @@ function record(
   return transactFrom(store, { ...emailAggregate.of(email.id), ...email }, decide, context);
 }
 
-interface Recording {
+/** What an outcome is decided and recorded with. */
+export interface MailRecording {
   readonly policy: DeliveryPolicy;
   readonly input: DecisionInput;
   readonly transport: string;
@@ -68,9 +69,14 @@ export function recordMailAttempt(
   store: EventStore,
   email: ClaimedEmail,
   result: RecordedAttemptResult,
-  on: Recording,
+  recording: MailRecording,
 ): Promise<void> {
-  return record(store, email, (state) => recordOutcome(state, email.attempt, result, on), on.context);
+  return record(
+    store,
+    email,
+    (state) => recordOutcome(state, email.attempt, result, recording),
+    recording.context,
+  );
 }
 
 /**
@@ -81,15 +87,15 @@ export function recordSimulatedAttempt(
   store: EventStore,
   email: ClaimedEmail,
   { result, feedback }: { readonly result: RecordedAttemptResult; readonly feedback: Feedback | null },
-  on: Recording,
+  recording: MailRecording,
 ): Promise<void> {
   const decide = (state: EmailState) => {
-    const { outcome, events } = recordOutcome(state, email.attempt, result, on);
+    const { outcome, events } = recordOutcome(state, email.attempt, result, recording);
     if (feedback === null) return { outcome, events };
     const after = events.reduce(emailDecider.evolve, state);
     return { outcome, events: [...events, ...recordFeedback(after, feedback, "simulator").events] };
   };
-  return record(store, email, decide, on.context);
+  return record(store, email, decide, recording.context);
 }
 
 type LeaseReleaseReason = Parameters<typeof releaseLease>[2];
@@ -99,9 +105,14 @@ export function releaseEmailLease(
   store: EventStore,
   email: ClaimedEmail,
   why: LeaseReleaseReason,
-  on: Recording,
+  recording: MailRecording,
 ): Promise<void> {
-  return record(store, email, (state) => releaseLease(state, email.attempt, why, on), on.context);
+  return record(
+    store,
+    email,
+    (state) => releaseLease(state, email.attempt, why, recording),
+    recording.context,
+  );
 }
 
 /** Releases this worker's claim, if the log has one: it could not confirm the claim, so it has sent nothing. */
@@ -109,31 +120,27 @@ export function releaseUnconfirmedClaim(
   store: EventStore,
   id: string,
   worker: string,
-  on: Omit<Recording, "transport">,
+  recording: MailRecording,
 ) {
   const decide = (state: EmailState): Decision<"released" | "notClaimed", EmailEvent> =>
     state?.claim?.worker === worker
-      ? releaseLease(state, state.claim.attempt, "store_unavailable", on)
+      ? releaseLease(state, state.claim.attempt, "store_unavailable", recording)
       : decided("notClaimed");
-  return transact(store, emailAggregate.of(id), decide, on.context);
+  return transact(store, emailAggregate.of(id), decide, recording.context);
 }
 
 /** Ends a claim whose lease expired without an outcome: its delivery is unknown. */
-export function expireEmailLease(
-  store: EventStore,
-  id: string,
-  attempt: number,
-  on: Omit<Recording, "transport">,
-) {
-  const aggregate = emailAggregate.of(id);
-  return transact(store, aggregate, (state) => expireLease(state, attempt, on.policy, on.input), on.context);
+export function expireEmailLease(store: EventStore, id: string, attempt: number, recording: MailRecording) {
+  const { policy, input, context } = recording;
+  const decide = (state: EmailState) => expireLease(state, attempt, policy, input);
+  return transact(store, emailAggregate.of(id), decide, context);
 }
 
 /** Ends a message if its lifetime is over, decided again if its stream has changed since it was read. */
 export function expireEmail(
   store: EventStore,
   email: EmailAtRevision,
-  { policy, input, context }: Omit<Recording, "transport">,
+  { policy, input, context }: MailRecording,
 ): Promise<void> {
   return record(store, email, (state) => expire(state, policy, input), context);
 }

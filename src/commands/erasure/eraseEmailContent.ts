@@ -58,7 +58,7 @@ export async function clearErasedEmail(
   const email = await readEmailState(deps.store, id);
   if (email === null || !email.contentErased) return;
   const { workspaceId } = email;
-  deps.recent?.take(id);
+  deps.recentEmails?.take(id);
   // Each whatever becomes of the others: what cannot be removed in one place must not stay in all.
   await runEach([
     () => deps.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION),

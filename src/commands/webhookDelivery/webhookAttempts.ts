@@ -45,7 +45,7 @@ export async function claimWebhook(
   return { id: delivery.id, state, revision: result.revision, attempt };
 }
 
-/** What recording an outcome needs. */
+/** What an outcome is decided and recorded with. */
 export interface WebhookRecording {
   readonly policy: WebhookPolicy;
   readonly input: DecisionInput;
@@ -57,11 +57,16 @@ export function recordWebhookAttempt(
   store: EventStore,
   claimed: ClaimedWebhook,
   { result, facts }: { readonly result: WebhookAttemptResult; readonly facts: AttemptFacts },
-  on: WebhookRecording,
+  recording: WebhookRecording,
 ): Promise<void> {
   const decide = (state: WebhookDeliveryState) =>
-    recordAttempt(state, claimed.attempt, result, { ...on, facts });
-  return transactFrom(store, { ...webhookDeliveryAggregate.of(claimed.id), ...claimed }, decide, on.context);
+    recordAttempt(state, claimed.attempt, result, { ...recording, facts });
+  return transactFrom(
+    store,
+    { ...webhookDeliveryAggregate.of(claimed.id), ...claimed },
+    decide,
+    recording.context,
+  );
 }
 
 /** Releases this worker's claim, if the log has one: it could not confirm the claim, so it has called nobody. */
@@ -69,13 +74,13 @@ export function releaseUnconfirmedWebhookClaim(
   store: EventStore,
   id: string,
   worker: string,
-  on: WebhookRecording,
+  recording: WebhookRecording,
 ) {
   const decide = (state: WebhookDeliveryState): Decision<"recorded" | "notClaimed", WebhookDeliveryEvent> =>
     state?.claim?.worker === worker
-      ? recordAttempt(state, state.claim.attempt, NOT_CONFIRMED, { ...on, facts: { durationMs: 0 } })
+      ? recordAttempt(state, state.claim.attempt, NOT_CONFIRMED, { ...recording, facts: { durationMs: 0 } })
       : decided("notClaimed");
-  return transact(store, webhookDeliveryAggregate.of(id), decide, on.context);
+  return transact(store, webhookDeliveryAggregate.of(id), decide, recording.context);
 }
 
 /** Ends a delivery whose endpoint cannot receive it any more. */
@@ -93,7 +98,12 @@ export function skipWebhook(
 }
 
 /** Ends a claim whose lease expired without an outcome. */
-export function expireWebhookLease(store: EventStore, id: string, attempt: number, on: WebhookRecording) {
-  const aggregate = webhookDeliveryAggregate.of(id);
-  return transact(store, aggregate, (state) => expireAttempt(state, attempt, on), on.context);
+export function expireWebhookLease(
+  store: EventStore,
+  id: string,
+  attempt: number,
+  recording: WebhookRecording,
+) {
+  const decide = (state: WebhookDeliveryState) => expireAttempt(state, attempt, recording);
+  return transact(store, webhookDeliveryAggregate.of(id), decide, recording.context);
 }

@@ -46,16 +46,23 @@ type OutcomeEvent = Extract<
   { type: "EmailSent" | "EmailBounced" | "EmailFailed" | "EmailDeferred" }
 >;
 
+/** What the outcome of an attempt is decided with. */
+interface RecordingInput {
+  readonly policy: DeliveryPolicy;
+  readonly input: DecisionInput;
+  readonly transport: string;
+}
+
 function outcomeEvent(
   email: Email,
   attempt: number,
   result: RecordedAttemptResult,
-  on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
+  recording: RecordingInput,
 ): OutcomeEvent {
   switch (result.kind) {
     case "sent": {
       const { kind: _, codes: reply, ...facts } = result;
-      return { type: "EmailSent", data: { attempt, transport: on.transport, reply, ...facts } };
+      return { type: "EmailSent", data: { attempt, transport: recording.transport, reply, ...facts } };
     }
     case "bounced": {
       const { kind: _, suppress: __, ...facts } = result;
@@ -67,7 +74,7 @@ function outcomeEvent(
     }
     case "deferred": {
       const { kind: _, relayFault: __, ...facts } = result;
-      const at = nextAttemptAt(email, result, on.policy, on.input);
+      const at = nextAttemptAt(email, result, recording.policy, recording.input);
       return { type: "EmailDeferred", data: { attempt, ...facts, nextAttemptAt: rfc3339(at) } };
     }
   }
@@ -86,10 +93,10 @@ export function recordOutcome(
   state: EmailState,
   attempt: number,
   result: RecordedAttemptResult,
-  on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
+  recording: RecordingInput,
 ): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
   if (state === null || state.settledAttempts.includes(attempt)) return decided("alreadyRecorded");
-  const event = outcomeEvent(state, attempt, result, on);
+  const event = outcomeEvent(state, attempt, result, recording);
   const recorded = isSuperseded(state, event, result)
     ? ({ ...event, data: { ...event.data, superseded: true } } as OutcomeEvent)
     : event;
@@ -122,7 +129,7 @@ export function releaseLease(
   state: EmailState,
   attempt: number,
   why: Held | "content_unavailable" | "content_store_unavailable" | "store_unavailable" | "suppressed",
-  on: { policy: DeliveryPolicy; input: DecisionInput },
+  { policy, input }: Omit<RecordingInput, "transport">,
 ): Decision<"released" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return decided("notClaimed");
   const released = (event: EmailEvent) => decided("released", ...withErasure(state, [event]));
@@ -131,9 +138,7 @@ export function releaseLease(
   // The content store does not have it: a retry would not help.
   if (why === "content_unavailable") return released({ type: "EmailFailed", data: { attempt, reason: why } });
   const isHeld = why === "sending_paused" || why === "sender_unavailable";
-  const at = isHeld
-    ? retryAfter(state, on.policy, on.input, 0)
-    : uncountedRetryAt(state, on.policy, on.input);
+  const at = isHeld ? retryAfter(state, policy, input, 0) : uncountedRetryAt(state, policy, input);
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(at) };
   return released({ type: "EmailDeferred", data: { attempt, reason: why, ...facts } });
 }

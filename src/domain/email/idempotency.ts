@@ -24,9 +24,9 @@ export function emailId({ workspaceId, isTest }: MailOwner, idempotencyKey: stri
 export function requestFingerprint(
   keys: Pick<InstanceKeys, "fingerprint">,
   workspaceId: string,
-  request: JsonObject,
+  comparable: JsonObject,
 ): string {
-  return keys.fingerprint(workspaceId, canonicalJson(request));
+  return keys.fingerprint(workspaceId, canonicalJson(comparable));
 }
 
 /** The receipt of an accepted message: the same for every repeat of its request. */
@@ -37,18 +37,17 @@ export interface Receipt {
   readonly acceptedAt: string;
 }
 
+/** What answers a repeat of an accepted request. */
+export type Acceptance = Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt">;
+
 /** The answer to a repeated key. `conflict`: the message `id` was accepted with different content. */
 export type Replay =
   | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: true }
   | { readonly kind: "conflict"; readonly id: string };
 
 /** Answers a request whose key was used before, from the message that was accepted then. */
-export function replayOf(
-  id: string,
-  email: Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt">,
-  fingerprint: string,
-): Replay {
-  if (email.fingerprint !== fingerprint) return { kind: "conflict", id };
-  const receipt = { id, status: email.acceptedAs, acceptedAt: rfc3339(email.acceptedAt) };
+export function replayOf(id: string, acceptance: Acceptance, fingerprint: string): Replay {
+  if (acceptance.fingerprint !== fingerprint) return { kind: "conflict", id };
+  const receipt = { id, status: acceptance.acceptedAs, acceptedAt: rfc3339(acceptance.acceptedAt) };
   return { kind: "accepted", receipt, replayed: true };
 }

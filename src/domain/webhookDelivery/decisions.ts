@@ -40,13 +40,14 @@ type Claimed = NonNullable<WebhookDeliveryState>;
 function failure(
   state: Claimed,
   facts: AttemptFacts & { readonly attempt: number; readonly reason: string },
-  on: {
-    readonly policy: WebhookPolicy;
-    readonly input: DecisionInput;
+  {
+    policy,
+    input,
+    retryAfterMs,
+  }: Omit<Recording, "facts"> & {
     readonly retryAfterMs: number | null;
   },
 ): readonly WebhookDeliveryEvent[] {
-  const { policy, input, retryAfterMs } = on;
   const wait = retryDelayMs(policy, state.countedAttempts + 1, input.random, retryAfterMs);
   const data = { ...facts, attemptBurnt: true };
   if (wait === null || state.claim?.attempt !== facts.attempt) {
@@ -102,11 +103,11 @@ export function recordAttempt(
 export function expireAttempt(
   state: WebhookDeliveryState,
   attempt: number,
-  on: Omit<Recording, "facts">,
+  recording: Omit<Recording, "facts">,
 ): Decision<"expired" | "notClaimed", WebhookDeliveryEvent> {
   if (state?.claim?.attempt !== attempt) return decided("notClaimed");
   const facts = { attempt, durationMs: state.claim.leaseMs, reason: LEASE_EXPIRED };
-  return decided("expired", ...failure(state, facts, { ...on, retryAfterMs: null }));
+  return decided("expired", ...failure(state, facts, { ...recording, retryAfterMs: null }));
 }
 
 /** Skips a delivery whose endpoint was deleted or disabled. */

@@ -197,7 +197,7 @@ export function sendRequest(
   const isAddressed = !("invalid" in from || "invalid" in to || (replyTo !== null && "invalid" in replyTo));
   if (!isAddressed || memberFaults(body).length > 0) throw refusedFor("INVALID_REQUEST", sendFaults(body));
   return {
-    request: comparable(body, digested ?? digestedAttachments(body)),
+    comparable: comparable(body, digested ?? digestedAttachments(body)),
     from,
     to,
     content: {

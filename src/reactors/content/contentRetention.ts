@@ -44,7 +44,7 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
     );
 
   /** Returns whether there may be more. What could not be erased waits for the next round. */
-  const retirePage = async ({ stopping }: Round, ownerId: string, seen: Set<string>): Promise<boolean> => {
+  const retirePage = async (stopping: AbortSignal, ownerId: string, seen: Set<string>): Promise<boolean> => {
     const workspaceId = mailOwnerOf(ownerId).workspaceId;
     const { contentRetentionDays } = await readWorkspaceLimits(deps, workspaceId);
     const before = now() - contentRetentionDays * DAY_MS;
@@ -60,16 +60,16 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
     return ids.length > 0 && found.length === PAGE_EMAILS;
   };
 
-  const round = async (on: Round) => {
+  const round = async ({ stopping, sleep }: Round) => {
     // No workspace keeps content for less time than this.
     const soonest = rfc3339(now() - LIMIT_RANGES.contentRetentionDays.min * DAY_MS);
     for (const { ownerId, since } of workspacesRetaining(emails)) {
       if (since > soonest) continue;
       let seen = new Set<string>();
-      while (!on.stopping.aborted && (await retirePage(on, ownerId, seen))) {
+      while (!stopping.aborted && (await retirePage(stopping, ownerId, seen))) {
         // We only need to remember what the read model may still show.
         if (seen.size > 4 * PAGE_EMAILS) seen = new Set([...seen].slice(-PAGE_EMAILS));
-        await on.sleep(PAGE_SPACING_MS);
+        await sleep(PAGE_SPACING_MS);
       }
     }
   };

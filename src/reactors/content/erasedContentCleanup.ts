@@ -94,7 +94,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
     saved = { position: reached, at: clock.monotonicMs() };
   };
 
-  const round = async (on: Round) => {
+  const round = async ({ stopping, sleep }: Round) => {
     if (!isPositioned) position = await startPosition(options);
     isPositioned = true;
     const tolerate = tolerateFaults(clock);
@@ -106,13 +106,13 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
     }
     for await (const batch of store.readAll(position, { types: ERASING_TYPES })) {
       if (failed.size >= FAILED_MAX) return;
-      await clearAll(batch.events, tolerate, on.stopping);
-      if (on.stopping.aborted) return;
+      await clearAll(batch.events, tolerate, stopping);
+      if (stopping.aborted) return;
       position = batch.position;
       save(batch.events.length > 0);
       // A log in memory never waits for I/O, so yield to the event loop here.
-      await on.sleep(0);
-      if (on.stopping.aborted) return;
+      await sleep(0);
+      if (stopping.aborted) return;
     }
   };
 

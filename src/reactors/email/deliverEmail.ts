@@ -40,6 +40,7 @@ import {
   type DeliveryDependencies,
   type DeliveryMeans,
   decisionInputOf,
+  recordingOf,
 } from "./deliveryDependencies.ts";
 import { mailDeadlines } from "./mailDeadlines.ts";
 import { deliveryRefusal, readBeforeDelivery, type SharedReads } from "./preDeliveryChecks.ts";
@@ -48,7 +49,7 @@ import {
   earlierBounce,
   recordAttempt,
   recordedResultOf,
-  recording,
+  recordingOfAttempt,
   recordResult,
   releaseLease,
   withRecipientDomain,
@@ -78,16 +79,16 @@ export type DeliveryReport =
 const SIMULATOR = "simulator";
 
 /** Builds the function that claims, checks, sends and records one message on an open session. */
-export function emailDelivery(context: DeliveryDependencies) {
-  const { store } = context;
+export function emailDelivery(deps: DeliveryDependencies) {
+  const { store } = deps;
   const reads = {
     workspace: coalescedReads(
       async (id) => (await load(store, workspaceAggregate.of(id))).state,
-      context.readSpacingMs,
+      deps.readSpacingMs,
     ),
     sender: coalescedReads(
       async (id) => (await load(store, senderAggregate.of(id))).state,
-      context.readSpacingMs,
+      deps.readSpacingMs,
     ),
   };
 
@@ -96,125 +97,127 @@ export function emailDelivery(context: DeliveryDependencies) {
     workspace: WorkspaceState,
     { session, contentPermit, known = null }: DeliveryMeans,
   ): Promise<DeliveryReport> {
-    const history = known ?? (await historyOf(context, due));
-    const input = decisionInputOf(context, history.state, workspace);
+    const history = known ?? (await historyOf(deps, due));
+    const input = decisionInputOf(deps, history.state, workspace);
     const isAsKnown = history.revision === due.revision;
-    if (isAsKnown && history.state && !isDue(history.state, context.policy, input.now))
+    if (isAsKnown && history.state && !isDue(history.state, deps.policy, input.now))
       return { kind: "notYet" };
-    if (!(await context.deliveryGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
+    if (!(await deps.deliveryGate.ask()) || deps.stopping.aborted) return { kind: "notYet" };
     // Without a session nothing can leave. Only the log knows whether the message is meant to leave.
     const mayLeave = session !== null || history.state?.isSimulated === true;
-    if (!mayLeave || nextDeliveryAction(history.state, input, context.policy).kind !== "deliver")
+    if (!mayLeave || nextDeliveryAction(history.state, input, deps.policy).kind !== "deliver")
       return { kind: "notAttempted", claimRevision: null };
-    const claimingSince = context.clock.monotonicMs();
-    const { worker, policy } = context;
-    const transport = transportOf(context, history.state);
+    const claimingSince = deps.clock.monotonicMs();
+    const { worker, policy } = deps;
+    const transport = transportOf(deps, history.state);
     const request = { worker, transport, leaseMs: policy.leaseMs };
-    const claimed = await claimOrRelease(context, {
+    const claimed = await claimOrRelease(deps, {
       id: due.id,
       claim: () =>
-        claimEmail(
-          store,
-          { id: due.id, ...history },
-          request,
-          workerCommandContext(context, due.workspaceId),
-        ),
-      release: () => releaseUnconfirmed(context, due, workspace),
+        claimEmail(store, { id: due.id, ...history }, request, workerCommandContext(deps, due.workspaceId)),
+      release: () => releaseUnconfirmed(deps, due, workspace),
     });
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
-    const deadlines = mailDeadlines(context.clock, policy.leaseMs, claimingSince);
-    return attempt(context, reads, { due, history, claimed, session, contentPermit, deadlines, workspace });
+    const deadlines = mailDeadlines(deps.clock, policy.leaseMs, claimingSince);
+    return deliverClaimed(deps, reads, {
+      due,
+      history,
+      claimed,
+      session,
+      contentPermit,
+      deadlines,
+      workspace,
+    });
   };
 }
 
 /** The message's history. A claim on an older revision would lose, and nothing would make us look again. */
 async function historyOf(
-  { store, recent }: DeliveryDependencies,
+  { store, recentEmails }: DeliveryDependencies,
   { id, revision }: DueEmail,
 ): Promise<EmailHistory> {
-  const cached = recent?.take(id);
+  const cached = recentEmails?.take(id);
   return cached?.revision === revision ? cached : readEmailHistory(store, id);
 }
 
 /** Releases the claim if it is in the log after all. */
 async function releaseUnconfirmed(
-  context: DeliveryDependencies,
+  deps: DeliveryDependencies,
   { id, workspaceId }: DueEmail,
   workspace: WorkspaceState,
 ): Promise<void> {
-  const { store, worker, policy } = context;
-  const { state } = await readEmailHistory(store, id);
-  const input = decisionInputOf(context, state, workspace);
-  const on = { policy, input, context: workerCommandContext(context, workspaceId) };
-  await releaseUnconfirmedClaim(store, id, worker, on);
+  const { state } = await readEmailHistory(deps.store, id);
+  const recording = recordingOf(deps, { workspaceId, state, workspace });
+  await releaseUnconfirmedClaim(deps.store, id, deps.worker, recording);
 }
 
 function transportOf({ transport }: DeliveryDependencies, email: EmailState): string {
   return email?.isSimulated === true ? SIMULATOR : transport;
 }
 
-async function attempt(
-  context: DeliveryDependencies,
+/** Checks everything again, now that nobody else can deliver the message, and delivers it if it still may go. */
+async function deliverClaimed(
+  deps: DeliveryDependencies,
   reads: SharedReads,
-  on: DeliveryAttempt,
+  attempt: DeliveryAttempt,
 ): Promise<DeliveryReport> {
-  const claimRevision = on.claimed.revision;
-  const facts = await readBeforeDelivery(context, reads, on).catch((error: unknown) => {
-    context.onTrouble(error, on.due.id);
+  const claimRevision = attempt.claimed.revision;
+  const facts = await readBeforeDelivery(deps, reads, attempt).catch((error: unknown) => {
+    deps.onTrouble(error, attempt.due.id);
     if (!(error instanceof ContentStoreError)) return "store_unavailable" as const;
-    if (on.contentPermit !== null) reportContentFault(on.contentPermit, error);
+    if (attempt.contentPermit !== null) reportContentFault(attempt.contentPermit, error);
     return "content_store_unavailable" as const;
   });
   if (typeof facts === "string") {
     // Nothing was sent. If we let the lease run out, the attempt would count as possibly sent.
-    await releaseLease(context, on, on.workspace, facts);
+    await releaseLease(deps, attempt, attempt.workspace, facts);
     return { kind: "notAttempted", claimRevision };
   }
-  on.contentPermit?.success();
+  attempt.contentPermit?.success();
   const { workspace, mayLeave, suppression, content } = facts;
-  if (suppression?.emailId === on.due.id && suppression.reason === "bounce") {
+  if (suppression?.emailId === attempt.due.id && suppression.reason === "bounce") {
     // This message's own bounce suppressed the recipient, and we crashed before recording the bounce.
-    const result = withRecipientDomain(context, earlierBounce(suppression), content);
-    await recordAttempt(context, on, workspace, result);
+    const result = withRecipientDomain(deps, earlierBounce(suppression), content);
+    await recordAttempt(deps, attempt, workspace, result);
     return { kind: "notAttempted", claimRevision };
   }
   const refusal = deliveryRefusal(workspace, mayLeave, suppression !== null, content);
   if (refusal !== null || content === null) {
     const why = refusal ?? "content_unavailable";
-    await releaseLease(context, on, workspace, why);
-    if (why === "content_unavailable") context.onContentLost(on.due.id);
+    await releaseLease(deps, attempt, workspace, why);
+    if (why === "content_unavailable") deps.onContentLost(attempt.due.id);
     const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
     return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }
-  invariant(on.history.state, "a claimed message was accepted");
-  const simulated = simulatedEndOfEmail(on.history.state, content);
-  if (simulated !== null) return simulate(context, on, simulated, { workspace, content });
-  return handOver(context, on, { workspace, content });
+  invariant(attempt.history.state, "a claimed message was accepted");
+  const simulated = simulatedEndOfEmail(attempt.history.state, content);
+  if (simulated !== null) return simulate(deps, attempt, simulated, { workspace, content });
+  return handOver(deps, attempt, { workspace, content });
 }
 
 /** Hands the message to the relay and records the outcome. */
 async function handOver(
-  context: DeliveryDependencies,
-  on: DeliveryAttempt,
+  deps: DeliveryDependencies,
+  attempt: DeliveryAttempt,
   { workspace, content }: { readonly workspace: WorkspaceState; readonly content: WholeContent },
 ): Promise<DeliveryReport> {
-  const { due, claimed, session, deadlines } = on;
-  const { state } = on.history;
+  const { due, claimed, session, deadlines } = attempt;
+  const { state } = attempt.history;
   invariant(session && state, "what does not stay inside is claimed with a session alone");
-  const message = mailMessage(due.id, state, content, returnPathOf(context, on));
+  const message = mailMessage(due.id, state, content, returnPathOf(deps, attempt));
   const mailOutcome = await session.send(message, deadlines);
   const result = classifyMailOutcome(mailOutcome);
   // The clock may have been set back meanwhile.
-  const afterMs = Math.max(0, context.clock.now() - deliverFrom(state));
+  const afterMs = Math.max(0, deps.clock.now() - deliverFrom(state));
   const { relay } = session;
   const recorded = {
-    ...recordedResultOf(context, on, result, content),
+    ...recordedResultOf(deps, attempt, result, content),
     ...(relay === undefined ? {} : { relay }),
   };
-  const outcome = { workspace, content, result: withRecipientDomain(context, recorded, content) };
-  await recordResult(context, on, outcome);
+  const outcome = { workspace, content, result: withRecipientDomain(deps, recorded, content) };
+  await recordResult(deps, attempt, outcome);
   const isAboutMessage = mailOutcome.kind === "refused" && MESSAGE_STAGES.includes(mailOutcome.stage);
-  const relayFault = relayFaultOf(context, result, isAboutMessage ? due.id : undefined);
+  const relayFault = relayFaultOf(deps, result, isAboutMessage ? due.id : undefined);
   const refusal = refusalFor(due.id, result);
   const sentAfterMs = result.kind === "sent" ? afterMs : null;
   return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal, sentAfterMs };
@@ -228,18 +231,23 @@ function simulatedEndOfEmail({ isSimulated }: Email, { to }: EmailContent): Simu
 
 /** Simulates a delivery. Nothing goes to the relay. */
 async function simulate(
-  context: DeliveryDependencies,
-  on: DeliveryAttempt,
+  deps: DeliveryDependencies,
+  attempt: DeliveryAttempt,
   end: SimulatedEnd,
   { workspace, content }: Pick<AttemptOutcome, "workspace" | "content">,
 ): Promise<DeliveryReport> {
-  const result = recordedResultOf(context, on, classifyMailOutcome(simulatedOutcome(end)), content);
+  const result = recordedResultOf(deps, attempt, classifyMailOutcome(simulatedOutcome(end)), content);
   const attempted = { result, feedback: simulatedFeedback(end) };
-  const simulator = { ...context, transport: SIMULATOR };
-  await retryUntilRecorded(context, on.due.id, () =>
-    recordSimulatedAttempt(context.store, on.claimed, attempted, recording(simulator, on, workspace)),
+  const simulator = { ...deps, transport: SIMULATOR };
+  await retryUntilRecorded(deps, attempt.due.id, () =>
+    recordSimulatedAttempt(
+      deps.store,
+      attempt.claimed,
+      attempted,
+      recordingOfAttempt(simulator, attempt, workspace),
+    ),
   );
-  return { kind: "notAttempted", claimRevision: on.claimed.revision };
+  return { kind: "notAttempted", claimRevision: attempt.claimed.revision };
 }
 
 /** The envelope sender that identifies this attempt in mail that comes back. */
@@ -259,7 +267,7 @@ function refusalFor(emailId: string, result: AttemptResult): Refusal | null {
   return reason === undefined ? null : { emailId, reason, code: result.code };
 }
 
-/** Relay answers that an operator can act on. */
+/** Relay answers that an operator can act attempt. */
 const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
   authentication_required: "login_refused",
   throttled: "throttled",

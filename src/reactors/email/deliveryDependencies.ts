@@ -1,18 +1,19 @@
 import type { DueEmail } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailHistory } from "../../commands/email/emailHistory.ts";
-import type { ClaimedEmail } from "../../commands/email/mailAttempts.ts";
+import type { ClaimedEmail, MailRecording } from "../../commands/email/mailAttempts.ts";
 import type { DecisionInput, DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
 import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { MailSession, SendDeadlines } from "../../ports/mail/mailTransport.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { ContentPermit } from "./contentAccess.ts";
 
 /** What one delivery works with. */
 export interface DeliveryDependencies
-  extends Pick<Dependencies, "store" | "content" | "clock" | "keys" | "suppressions" | "recent">,
+  extends Pick<Dependencies, "store" | "content" | "clock" | "keys" | "suppressions" | "recentEmails">,
     ClaimWorkerDependencies {
   /** See `jumpProofTime`. */
   readonly jumpProofTime: () => EpochMs;
@@ -44,14 +45,31 @@ export interface DeliveryAttempt {
 
 /** What a decision about this message depends on besides its state: the time, and pauses. */
 export function decisionInputOf(
-  context: Pick<DeliveryDependencies, "clock" | "jumpProofTime" | "random" | "deliveryGate">,
+  deps: Pick<DeliveryDependencies, "clock" | "jumpProofTime" | "random" | "deliveryGate">,
   state: EmailState,
   workspace: WorkspaceState,
 ): DecisionInput {
-  const now = context.clock.now();
+  const now = deps.clock.now();
   const paused =
-    state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.deliveryGate.downtimes);
-  return { now, jumpProofNow: context.jumpProofTime(), random: context.random(), pausedMs: paused };
+    state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, deps.deliveryGate.downtimes);
+  return { now, jumpProofNow: deps.jumpProofTime(), random: deps.random(), pausedMs: paused };
+}
+
+/** What an outcome in the workspace's message is decided and recorded with, at this moment. */
+export function recordingOf(
+  deps: DeliveryDependencies,
+  { state, workspace, workspaceId }: MessageAtHand,
+): MailRecording {
+  const { policy, transport } = deps;
+  const input = decisionInputOf(deps, state, workspace);
+  return { policy, transport, input, context: workerCommandContext(deps, workspaceId) };
+}
+
+/** A message and its workspace, as they were last read. */
+interface MessageAtHand {
+  readonly workspaceId: string;
+  readonly state: EmailState;
+  readonly workspace: WorkspaceState;
 }
 
 /** What a delivery is given, once the message may go. */

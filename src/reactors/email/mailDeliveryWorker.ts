@@ -75,7 +75,7 @@ const COOL_DOWN_MS = 1_000;
 
 /** Delivers due mail: as many messages at once as the transport has sessions, each under its own claim. */
 export class MailDeliveryWorker {
-  private readonly context: DeliveryDependencies;
+  private readonly delivery: DeliveryDependencies;
   private readonly readDue: ReadRows;
   private readonly deliver: ReturnType<typeof emailDelivery>;
   private readonly breaker: CircuitBreaker<RelayFault>;
@@ -94,7 +94,7 @@ export class MailDeliveryWorker {
     const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
     this.readDue = rowReader(options.emails, options.onTrouble);
-    this.context = {
+    this.delivery = {
       ...deps,
       ...options,
       jumpProofTime: jumpProofTime(clock),
@@ -104,11 +104,11 @@ export class MailDeliveryWorker {
       abandoned,
       transport: transport.name,
     };
-    this.deliver = emailDelivery(this.context);
+    this.deliver = emailDelivery(this.delivery);
     this.breaker = new CircuitBreaker(clock, options.relayOutageReports);
     this.probe = this.relayProbe();
     this.expiry = mailExpiryWorker({
-      context: this.context,
+      deps: this.delivery,
       workspaces: deps.workspaces,
       emails: options.emails,
       isInFlight: (id) => this.scheduler.isInFlight(id) || this.simulator.isInFlight(id),
@@ -163,7 +163,7 @@ export class MailDeliveryWorker {
   }
 
   private mayClaim(): boolean {
-    return this.context.deliveryGate.isOpen && hasDiskForClaims(this.options.deps);
+    return this.delivery.deliveryGate.isOpen && hasDiskForClaims(this.options.deps);
   }
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether the worker was started. */
@@ -280,7 +280,7 @@ export class MailDeliveryWorker {
   /** The message's workspace if it and the sender may send; else null, and they are left alone for a while. */
   private async mayGo(due: DueEmail, scheduler: CoolingScheduler): Promise<WorkspaceState> {
     // Ask before opening a session for nothing. It is asked again before the claim.
-    if (!(await this.context.deliveryGate.ask())) return null;
+    if (!(await this.delivery.deliveryGate.ask())) return null;
     const { workspaces, senders } = this.options.deps;
     const [workspace, sender] = await Promise.all([
       workspaces.get(due.workspaceId),

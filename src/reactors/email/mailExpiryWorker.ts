@@ -15,12 +15,11 @@ import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import { type ReadRows, rowReader } from "../worker/tryReadRows.ts";
-import { workerCommandContext } from "../worker/workerCommandContext.ts";
-import { type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
+import { type DeliveryDependencies, recordingOf } from "./deliveryDependencies.ts";
 import { dueMailAfterClockSkew } from "./dueMailAfterClockSkew.ts";
 
 interface MailExpiryOptions {
-  readonly context: DeliveryDependencies;
+  readonly deps: DeliveryDependencies;
   readonly workspaces: Dependencies["workspaces"];
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
@@ -48,9 +47,9 @@ const AGED_MS = 5_000;
  * it works during an outage.
  */
 export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
-  const { context, workspaces, emails, isInFlight } = options;
-  const { store, policy, clock, deliveryGate, onTrouble } = context;
-  const leases = new ExpiredLeases(clock, context.endedWorker);
+  const { deps, workspaces, emails, isInFlight } = options;
+  const { store, clock, deliveryGate, onTrouble } = deps;
+  const leases = new ExpiredLeases(clock, deps.endedWorker);
   const backoff = rowBackoff(clock);
   const read = rowReader(emails, onTrouble);
   const aged = agedMessages(options, read, backoff);
@@ -63,9 +62,9 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
       if (isInFlight(id)) return;
       const { state } = await readEmailHistory(store, id);
       if (state === null) return;
-      const input = decisionInputOf(context, state, await workspaces.get(state.workspaceId));
-      const on = { policy, input, context: workerCommandContext(context, state.workspaceId) };
-      await expireEmailLease(store, id, attempt, on);
+      const { workspaceId } = state;
+      const workspace = await workspaces.get(workspaceId);
+      await expireEmailLease(store, id, attempt, recordingOf(deps, { workspaceId, state, workspace }));
     });
   };
 
@@ -90,28 +89,28 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
 
 /** Goes through all mail owners, some in each round, and ends their messages whose time is over. */
 function agedMessages(
-  { context, workspaces, onClockSkewed }: MailExpiryOptions,
+  { deps, workspaces, onClockSkewed }: MailExpiryOptions,
   read: ReadRows,
   backoff: RowBackoff,
 ) {
-  const { store, policy, clock, onTrouble } = context;
+  const { store, policy, clock, onTrouble } = deps;
   const clockSkewed = dueMailAfterClockSkew({ clock, policy, read });
   /** The last mail owner whose messages were checked; "" when all have been. */
   let after = "";
 
   /** Returns how many messages it looked at. */
   const endAgedOf = async ({ ownerId, acceptedAt }: WaitingOwner): Promise<number> => {
-    const acceptedBefore = context.jumpProofTime() - policy.lifetimeMs;
+    const acceptedBefore = deps.jumpProofTime() - policy.lifetimeMs;
     if (acceptedAt > acceptedBefore) return 0;
-    const workspace = await workspaces.get(mailOwnerOf(ownerId).workspaceId);
+    const { workspaceId } = mailOwnerOf(ownerId);
+    const workspace = await workspaces.get(workspaceId);
     if (workspace?.paused) return 0;
     const limit = AGED_OF_WORKSPACE_MAX + backoff.busy().length;
     const aged = read((db) => agedEmailsOf(db, ownerId, acceptedBefore, limit)) ?? [];
-    await forEachRow(aged, { backoff, onTrouble }, async (due) => {
-      const history = await readEmailHistory(store, due.id);
-      const input = decisionInputOf(context, history.state, workspace);
-      const on = { policy, input, context: workerCommandContext(context, due.workspaceId) };
-      await expireEmail(store, { id: due.id, ...history }, on);
+    await forEachRow(aged, { backoff, onTrouble }, async ({ id }) => {
+      const history = await readEmailHistory(store, id);
+      const recording = recordingOf(deps, { workspaceId, state: history.state, workspace });
+      await expireEmail(store, { id, ...history }, recording);
     });
     return aged.length;
   };

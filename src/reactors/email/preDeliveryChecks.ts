@@ -21,28 +21,28 @@ const LIST_WAIT_MS = 200;
 
 /** What the log says after the claim. Only we can deliver from then on, so this is what counts. */
 export async function readBeforeDelivery(
-  context: DeliveryDependencies,
+  deps: DeliveryDependencies,
   reads: SharedReads,
-  on: DeliveryAttempt,
+  attempt: DeliveryAttempt,
 ) {
   const [workspace, sender, suppression, content] = await Promise.all([
-    reads.workspace(on.due.workspaceId),
-    unavailableSender(on.due, reads.sender),
-    readSuppression(context, on),
-    readContent(context, on),
+    reads.workspace(attempt.due.workspaceId),
+    unavailableSender(attempt.due, reads.sender),
+    readSuppression(deps, attempt),
+    readContent(deps, attempt),
   ]);
   return { workspace, mayLeave: sender === null, suppression, content };
 }
 
 /** Everything that goes into the message; null when any of it is gone. */
 async function readContent(
-  context: DeliveryDependencies,
+  deps: DeliveryDependencies,
   { due, history }: DeliveryAttempt,
 ): Promise<WholeContent | null> {
-  const content = await contentOf(context, due.id, history);
+  const content = await contentOf(deps, due.id, history);
   if (content === null || history.state === null) return null;
   const { attachments = [] } = content;
-  const files = await openAttachments(context.content, folderOf(due.id, history.state), attachments);
+  const files = await openAttachments(deps.content, folderOf(due.id, history.state), attachments);
   return files === null ? null : { ...content, files };
 }
 
@@ -51,14 +51,14 @@ async function readContent(
  * suppressed; otherwise the log is read. Test mail skips both.
  */
 async function readSuppression(
-  context: DeliveryDependencies,
+  deps: DeliveryDependencies,
   { due, claimed }: DeliveryAttempt,
 ): Promise<SuppressionState> {
   if (claimed.state?.isTest) return null;
   const recipientHash = claimed.state?.recipientHash ?? "";
-  const isListCurrent = await context.suppressions.holds(claimed.position, LIST_WAIT_MS);
-  if (isListCurrent && !context.suppressions.isSuppressed(due.workspaceId, recipientHash)) return null;
-  return (await load(context.store, suppressionAggregate.of(recipientHash))).state;
+  const isListCurrent = await deps.suppressions.holds(claimed.position, LIST_WAIT_MS);
+  if (isListCurrent && !deps.suppressions.isSuppressed(due.workspaceId, recipientHash)) return null;
+  return (await load(deps.store, suppressionAggregate.of(recipientHash))).state;
 }
 
 /** Why a claimed message may not go to the relay now; null if it may. */

@@ -1,4 +1,8 @@
-import { recordMailAttempt, releaseEmailLease } from "../../commands/email/mailAttempts.ts";
+import {
+  type MailRecording,
+  recordMailAttempt,
+  releaseEmailLease,
+} from "../../commands/email/mailAttempts.ts";
 import { suppressRecipient } from "../../commands/suppression/suppressRecipient.ts";
 import type { AttemptResult } from "../../domain/email/delivery/classifyMailOutcome.ts";
 import {
@@ -14,7 +18,7 @@ import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
-import { type DeliveryAttempt, type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
+import { type DeliveryAttempt, type DeliveryDependencies, recordingOf } from "./deliveryDependencies.ts";
 
 /** The bounce that led to the message's own suppression, as a result. */
 export function earlierBounce(suppression: NonNullable<SuppressionState>): RecordedAttemptResult {
@@ -61,62 +65,59 @@ export interface AttemptOutcome {
 
 /** Records the outcome of an attempt, after suppressing the recipient if it gets no more mail. */
 export async function recordResult(
-  context: DeliveryDependencies,
-  on: DeliveryAttempt,
+  deps: DeliveryDependencies,
+  attempt: DeliveryAttempt,
   { workspace, content, result }: AttemptOutcome,
 ) {
   if (result.kind === "bounced" && result.suppress) {
     // Suppress first: after a crash in between, the next attempt finds the suppression and sends nothing.
     const { reason, code, enhancedCode, sealedReply } = result;
-    const recipientHash = on.claimed.state?.recipientHash ?? "";
+    const recipientHash = attempt.claimed.state?.recipientHash ?? "";
     const bounced = {
-      workspaceId: on.due.workspaceId,
+      workspaceId: attempt.due.workspaceId,
       recipientHash,
       address: content.to,
-      emailId: on.due.id,
+      emailId: attempt.due.id,
       reason: "bounce" as const,
       bounceReason: reason,
       ...omitUndefined({ code, enhancedCode, sealedReply }),
     };
-    await retryUntilRecorded(context, on.due.id, () =>
-      suppressRecipient(context.store, bounced, workerCommandContext(context, on.due.workspaceId)),
+    await retryUntilRecorded(deps, attempt.due.id, () =>
+      suppressRecipient(deps.store, bounced, workerCommandContext(deps, attempt.due.workspaceId)),
     );
   }
-  await recordAttempt(context, on, workspace, result);
+  await recordAttempt(deps, attempt, workspace, result);
 }
 
 /** Records the outcome of an attempt, retrying until the log has it or the process ends. */
 export function recordAttempt(
-  context: DeliveryDependencies,
-  on: DeliveryAttempt,
+  deps: DeliveryDependencies,
+  attempt: DeliveryAttempt,
   workspace: WorkspaceState,
   result: RecordedAttemptResult,
 ): Promise<void> {
-  return retryUntilRecorded(context, on.due.id, () =>
-    recordMailAttempt(context.store, on.claimed, result, recording(context, on, workspace)),
+  return retryUntilRecorded(deps, attempt.due.id, () =>
+    recordMailAttempt(deps.store, attempt.claimed, result, recordingOfAttempt(deps, attempt, workspace)),
   );
 }
 
 /** Ends a claim under which nothing was sent, retrying as {@link recordAttempt} does. */
 export function releaseLease(
-  context: DeliveryDependencies,
-  on: DeliveryAttempt,
+  deps: DeliveryDependencies,
+  attempt: DeliveryAttempt,
   workspace: WorkspaceState,
   why: Parameters<typeof releaseEmailLease>[2],
 ): Promise<void> {
-  return retryUntilRecorded(context, on.due.id, () =>
-    releaseEmailLease(context.store, on.claimed, why, recording(context, on, workspace)),
+  return retryUntilRecorded(deps, attempt.due.id, () =>
+    releaseEmailLease(deps.store, attempt.claimed, why, recordingOfAttempt(deps, attempt, workspace)),
   );
 }
 
-/** What an outcome is decided and recorded with, at this moment. */
-export function recording(context: DeliveryDependencies, on: DeliveryAttempt, workspace: WorkspaceState) {
-  const { policy, transport } = context;
-  const commandContext = workerCommandContext(context, on.due.workspaceId);
-  return {
-    policy,
-    transport,
-    context: commandContext,
-    input: decisionInputOf(context, on.history.state, workspace),
-  };
+/** What an outcome of the attempt is decided and recorded with, at this moment. */
+export function recordingOfAttempt(
+  deps: DeliveryDependencies,
+  { due, history }: DeliveryAttempt,
+  workspace: WorkspaceState,
+): MailRecording {
+  return recordingOf(deps, { workspaceId: due.workspaceId, state: history.state, workspace });
 }

@@ -97,13 +97,13 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
       workspaceId = found.at(-1)?.workspaceId ?? "";
       return found;
     },
-    async act(id, context) {
+    async act(id, acting) {
       let request = await readErasure(store, id);
       if (request === null) return;
-      const on = { ...context, workspaceId: request.erasure.workspaceId };
+      const context = { ...acting, workspaceId: request.erasure.workspaceId };
       if (request.erasure.status === "requested") {
-        const counts = await apply({ ...options, request, context: on });
-        await noteErasureApplied(store, id, counts, on);
+        const counts = await apply({ ...options, request, context });
+        await noteErasureApplied(store, id, counts, context);
         request = await readErasure(store, id);
       }
       if (request?.erasure.status !== "applied") return;
@@ -111,7 +111,7 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
       const { appliedAt } = request;
       const isEarly = appliedAt !== null && clock.now() - epochMs(appliedAt) < PURGE_SHARED_MS;
       if (isEarly && areOthersWaiting(erasures, id)) return;
-      await completePersonErasure(store, id, await purge(request), on);
+      await completePersonErasure(store, id, await purge(request), context);
       appliedSince.delete(id);
     },
   });

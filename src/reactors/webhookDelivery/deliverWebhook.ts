@@ -30,7 +30,6 @@ import { redactResponse } from "../../domain/webhookDelivery/redactResponse.ts";
 import type { WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { webhookHeaders } from "../../kernel/crypto/webhookSignature.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -41,9 +40,8 @@ import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { BlockedDestinationReports } from "./blockedDestinationReports.ts";
 
-/** What the work on deliveries has in common. */
-export interface WebhookContext extends ClaimWorkerDependencies {
-  readonly deps: Dependencies;
+/** What one delivery of a webhook works with. */
+export interface WebhookDeliveryDependencies extends Dependencies, ClaimWorkerDependencies {
   readonly transport: WebhookTransport;
   readonly mappedOf: (origin: DeliveryOrigin) => Promise<MappedEvent>;
   readonly policy: WebhookPolicy;
@@ -73,12 +71,12 @@ const NOT_ACTED: WebhookReport = { revision: null, gotThrough: null };
 
 /** Claims, calls and records one delivery. */
 export async function deliverWebhook(
-  context: WebhookContext,
+  deps: WebhookDeliveryDependencies,
   row: WebhookDeliveryRow,
 ): Promise<WebhookReport> {
-  const { deps } = context;
-  const { store } = deps;
-  if (!(await context.deliveryGate.ask())) return NOT_ACTED;
+  const { store, worker, policy } = deps;
+  const { workspaceId } = row;
+  if (!(await deps.deliveryGate.ask())) return NOT_ACTED;
   // A delivery that was never attempted has no stream to read.
   const at: WebhookDeliveryAtRevision =
     row.revision === 0
@@ -88,29 +86,24 @@ export async function deliverWebhook(
   const endpoint = await endpointOf(deps, row);
   if (endpoint === undefined || endpoint.disabledReason !== null) {
     const reason = endpoint === undefined ? "endpoint_deleted" : "endpoint_disabled";
-    await skipWebhook(store, at, { origin, reason }, commandContextOf(context, row.workspaceId));
+    await skipWebhook(store, at, { origin, reason }, workerCommandContext(deps, workspaceId));
     return { revision: row.revision, gotThrough: null };
   }
-  const event = withIncluded(await context.mappedOf(origin), endpoint.include);
-  if (!(await context.deliveryGate.ask()) || context.stopping.aborted) return NOT_ACTED;
-  const { worker, policy } = context;
+  const event = withIncluded(await deps.mappedOf(origin), endpoint.include);
+  if (!(await deps.deliveryGate.ask()) || deps.stopping.aborted) return NOT_ACTED;
   const request = { origin, worker, leaseMs: policy.leaseMs };
-  const claimed = await claimOrRelease(
-    { ...context, store },
-    {
-      id: row.id,
-      claim: () => claimWebhook(store, at, request, commandContextOf(context, row.workspaceId)),
-      release: () =>
-        releaseUnconfirmedWebhookClaim(store, row.id, worker, recordingOf(context, row.workspaceId)),
-    },
-  );
+  const claimed = await claimOrRelease(deps, {
+    id: row.id,
+    claim: () => claimWebhook(store, at, request, workerCommandContext(deps, workspaceId)),
+    release: () => releaseUnconfirmedWebhookClaim(store, row.id, worker, recordingOf(deps, workspaceId)),
+  });
   if (claimed === null)
-    return isNotYetDue(context, row, at) ? NOT_ACTED : { ...NOT_ACTED, revision: row.revision };
-  const outcome = await context.transport.call(
-    signedCall(context, claimed, { workspaceId: row.workspaceId, endpoint }, event.payload),
-    context.abandoned,
+    return isNotYetDue(deps, row, at) ? NOT_ACTED : { ...NOT_ACTED, revision: row.revision };
+  const outcome = await deps.transport.call(
+    signedCall(deps, claimed, { workspaceId, endpoint }, event.payload),
+    deps.abandoned,
   );
-  return conclude(context, { row, url: endpoint.url, event }, claimed, outcome);
+  return conclude(deps, { row, url: endpoint.url, event }, claimed, outcome);
 }
 
 /**
@@ -129,25 +122,25 @@ async function endpointOf(
 
 /** Whether only the time keeps it from being due: a clock was set back. Other causes show in the read model. */
 function isNotYetDue(
-  { deps }: WebhookContext,
+  { clock }: WebhookDeliveryDependencies,
   row: WebhookDeliveryRow,
   { state, revision }: WebhookDeliveryAtRevision,
 ) {
   const isAsShown = revision === row.revision - 1;
-  return isAsShown && state?.status === "pending" && state.nextAttemptAt > deps.clock.now();
+  return isAsShown && state?.status === "pending" && state.nextAttemptAt > clock.now();
 }
 
 /** The call, signed with the endpoint's secrets. It sends exactly the bytes it signs. */
 function signedCall(
-  { deps, userAgent }: WebhookContext,
+  { clock, keys, userAgent }: WebhookDeliveryDependencies,
   { id }: ClaimedWebhook,
   { workspaceId, endpoint }: { readonly workspaceId: string; readonly endpoint: WebhookEndpoint },
   payload: WebhookPayload,
 ): WebhookCall {
   const body = JSON.stringify(payload);
-  const now = deps.clock.now();
+  const now = clock.now();
   const secrets = signingSecrets(endpoint, now).map((encrypted) => {
-    const secret = deps.keys.decryptSecret(encrypted, { workspaceId, endpointId: endpoint.id });
+    const secret = keys.decryptSecret(encrypted, { workspaceId, endpointId: endpoint.id });
     invariant(secret, "the data key decrypts the secret that it encrypted for this endpoint");
     return secret;
   });
@@ -163,15 +156,18 @@ function signedCall(
   };
 }
 
-function factsOf({ deps }: WebhookContext, outcome: WebhookOutcome, event: EndpointEvent): AttemptFacts {
-  const { payload, included, answer } = event;
+function factsOf(
+  { keys }: WebhookDeliveryDependencies,
+  outcome: WebhookOutcome,
+  { payload, included, answer }: EndpointEvent,
+): AttemptFacts {
   const durationMs = Math.round(outcome.durationMs);
   if (outcome.kind !== "answered") return { durationMs };
   const body = redactResponse(outcome.body, { metadata: payload.data.metadata, included });
   const facts = { durationMs, statusCode: outcome.statusCode };
   if (body === "" || answer.kind === "dropped") return facts;
   if (answer.kind === "plain") return { ...facts, excerpt: body };
-  return { ...facts, sealedExcerpt: deps.keys.encryptWithSalt(answer.salt, body) };
+  return { ...facts, sealedExcerpt: keys.encryptWithSalt(answer.salt, body) };
 }
 
 function gotThrough(result: WebhookAttemptResult): boolean | null {
@@ -186,42 +182,32 @@ interface SentEvent {
 }
 
 async function conclude(
-  context: WebhookContext,
+  deps: WebhookDeliveryDependencies,
   { row, url, event }: SentEvent,
   claimed: ClaimedWebhook,
   outcome: WebhookOutcome,
 ): Promise<WebhookReport> {
   const { workspaceId, endpointId } = row;
-  const { store } = context.deps;
-  context.blockedDestinations.note({ workspaceId, endpointId, url }, outcome);
+  deps.blockedDestinations.note({ workspaceId, endpointId, url }, outcome);
   const result = classifyWebhookOutcome(outcome);
-  const attempt = { result, facts: factsOf(context, outcome, event) };
-  await retryUntilRecorded(context, claimed.id, () =>
-    recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
+  const attempt = { result, facts: factsOf(deps, outcome, event) };
+  await retryUntilRecorded(deps, claimed.id, () =>
+    recordWebhookAttempt(deps.store, claimed, attempt, recordingOf(deps, workspaceId)),
   );
   if (result.kind === "gone") {
-    const asWorker = commandContextOf(context, workspaceId);
-    await retryUntilRecorded(context, claimed.id, async () => {
-      const hasChanged = await disableFailedEndpoint(context.deps, { endpointId, url }, "gone", asWorker);
-      if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
+    const asWorker = workerCommandContext(deps, workspaceId);
+    await retryUntilRecorded(deps, claimed.id, async () => {
+      const hasChanged = await disableFailedEndpoint(deps, { endpointId, url }, "gone", asWorker);
+      if (hasChanged) deps.onDisabled({ workspaceId, endpointId, reason: "gone" });
     });
   }
   // We report the claim's revision, because the outcome may make the delivery due again, and that is news.
   return { revision: row.revision + 1, gotThrough: gotThrough(result) };
 }
 
-/** What a decision about a delivery of this workspace needs: policy, time, a random number and the command context. */
-export function recordingOf(
-  context: Pick<WebhookContext, "deps" | "policy" | "random" | "worker">,
-  workspaceId: string,
-): WebhookRecording {
-  const input = { now: context.deps.clock.now(), random: context.random() };
-  return { policy: context.policy, input, context: commandContextOf(context, workspaceId) };
-}
-
-function commandContextOf(
-  { deps, worker }: Pick<WebhookContext, "deps" | "worker">,
-  workspaceId: string,
-): WorkspaceCommandContext {
-  return workerCommandContext({ clock: deps.clock, worker }, workspaceId);
+/** What an outcome in the workspace's deliveries is decided and recorded with, at this moment. */
+export function recordingOf(deps: WebhookDeliveryDependencies, workspaceId: string): WebhookRecording {
+  const { policy, clock, random } = deps;
+  const input = { now: clock.now(), random: random() };
+  return { policy, input, context: workerCommandContext(deps, workspaceId) };
 }

@@ -4,7 +4,8 @@ import { FAILING_RULE } from "../../domain/webhook/failingRule.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import type { ReadRows } from "../worker/tryReadRows.ts";
-import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
+import type { WebhookDeliveryDependencies } from "./deliverWebhook.ts";
 
 /** How often to look for endpoints that no call reaches. */
 const CHECK_INTERVAL_MS = 60_000;
@@ -16,30 +17,33 @@ const FAILING_MAX = 1_000;
  * monotonic time in ms: it looks once a minute.
  */
 export function disableFailingEndpoints(
-  context: WebhookContext,
+  deps: WebhookDeliveryDependencies,
   read: ReadRows,
 ): (now: number) => Promise<void> {
-  const settled = jumpProofTime(context.deps.clock);
+  const settled = jumpProofTime(deps.clock);
   let lookedAt = Number.NEGATIVE_INFINITY;
   return async (now) => {
     if (now - lookedAt < CHECK_INTERVAL_MS) return;
     lookedAt = now;
     // A stale read model has not seen the latest successes.
-    if (!(await context.waitUntilCaughtUp())) return;
-    await disableUnreached(context, settled() - FAILING_RULE.durationMs, read);
+    if (!(await deps.waitUntilCaughtUp())) return;
+    await disableUnreached(deps, settled() - FAILING_RULE.durationMs, read);
   };
 }
 
 /** Disables the endpoints that no call has reached since `since`. */
-async function disableUnreached(context: WebhookContext, since: EpochMs, read: ReadRows): Promise<void> {
-  const { deps } = context;
+async function disableUnreached(
+  deps: WebhookDeliveryDependencies,
+  since: EpochMs,
+  read: ReadRows,
+): Promise<void> {
   const { instance } = await deps.instanceStatus.get();
   // While the log was stopped nobody was called here, and calls made elsewhere meanwhile are unknown.
   if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
   const failing = read((db) => failingEndpoints(db, rfc3339(since), FAILING_RULE, FAILING_MAX)) ?? [];
   for (const { workspaceId, endpointId } of failing) {
-    const { context: command } = recordingOf(context, workspaceId);
-    const hasChanged = await disableFailedEndpoint(deps, { endpointId }, "failing", command);
-    if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "failing" });
+    const asWorker = workerCommandContext(deps, workspaceId);
+    const hasChanged = await disableFailedEndpoint(deps, { endpointId }, "failing", asWorker);
+    if (hasChanged) deps.onDisabled({ workspaceId, endpointId, reason: "failing" });
   }
 }

@@ -3,6 +3,7 @@ import {
   readyWebhooks,
   type WebhookDeliveryRow,
 } from "../../../projections/webhookDeliveries/queries.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { settleWithin } from "../../kernel/sleep.ts";
 import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
@@ -11,16 +12,17 @@ import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { rowReader } from "../worker/tryReadRows.ts";
 import { type BlockedDestination, BlockedDestinationReports } from "./blockedDestinationReports.ts";
-import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
+import { deliverWebhook, type WebhookDeliveryDependencies } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
 import { payloadCache } from "./payloadCache.ts";
 import { webhookLeaseExpiryWorker } from "./webhookLeaseExpiryWorker.ts";
 
 interface WebhookDeliveryWorkerOptions
   extends Omit<
-    WebhookContext,
-    "stopping" | "abandoned" | "mappedOf" | "deliveryGate" | "blockedDestinations"
+    WebhookDeliveryDependencies,
+    keyof Dependencies | "stopping" | "abandoned" | "mappedOf" | "deliveryGate" | "blockedDestinations"
   > {
+  readonly deps: Dependencies;
   /** Called once when an endpoint becomes blocked: its host name resolves to an address that is not public. */
   readonly onBlockedDestination: (destination: BlockedDestination) => void;
   /** Concurrent calls to one endpoint. */
@@ -40,7 +42,7 @@ const NO_PERMIT: WorkPermit = { release: () => {} };
 
 /** Delivers pending webhooks: many calls at once, few to each endpoint, each under a claim of its own. */
 export class WebhookDeliveryWorker {
-  private readonly context: WebhookContext;
+  private readonly delivery: WebhookDeliveryDependencies;
   private readonly scheduler: ClaimScheduler<WebhookDeliveryRow, WorkPermit>;
   private readonly bulkhead: EndpointBulkhead;
   private begunThisTurn = 0;
@@ -50,17 +52,19 @@ export class WebhookDeliveryWorker {
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: WebhookDeliveryWorkerOptions) {
-    const { clock } = options.deps;
+    const { deps } = options;
+    const { clock } = deps;
     const stopping = this.stopping.signal;
-    const mappedOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
-    const deliveryGate = new DeliveryGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
+    const mappedOf = payloadCache((origin) => mapToWebhookEvent(deps, origin));
+    const deliveryGate = new DeliveryGate({ ...deps, isCaughtUp: options.isCaughtUp });
     const blockedDestinations = new BlockedDestinationReports(options.onBlockedDestination);
     const abandoned = this.abandoned.signal;
-    this.context = { ...options, deliveryGate, mappedOf, blockedDestinations, stopping, abandoned };
+    const made = { deliveryGate, mappedOf, blockedDestinations, stopping, abandoned };
+    this.delivery = { ...deps, ...options, ...made };
     const read = rowReader(options.deliveries, options.onTrouble);
     this.bulkhead = new EndpointBulkhead(clock, options.callsPerEndpointMax);
     this.expiry = webhookLeaseExpiryWorker({
-      context: this.context,
+      deps: this.delivery,
       isInFlight: (id) => this.scheduler.isInFlight(id),
       onClockSkewed: (rows) => this.scheduler.offer(rows),
     });
@@ -107,7 +111,7 @@ export class WebhookDeliveryWorker {
 
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
   private mayBegin(): boolean {
-    if (!this.context.deliveryGate.isOpen) return false;
+    if (!this.delivery.deliveryGate.isOpen) return false;
     return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && hasDiskForClaims(this.options.deps);
   }
 
@@ -125,7 +129,7 @@ export class WebhookDeliveryWorker {
     const endCall = this.bulkhead.beginCall(row.endpointId);
     let gotThrough: boolean | null = null;
     try {
-      const report = await deliverWebhook(this.context, row);
+      const report = await deliverWebhook(this.delivery, row);
       ({ gotThrough } = report);
       return report.revision;
     } finally {

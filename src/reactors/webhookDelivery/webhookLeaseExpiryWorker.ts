@@ -10,11 +10,11 @@ import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
 import { rowReader } from "../worker/tryReadRows.ts";
-import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
+import { recordingOf, type WebhookDeliveryDependencies } from "./deliverWebhook.ts";
 import { disableFailingEndpoints } from "./disableFailingEndpoints.ts";
 
 interface LeaseExpiryOptions {
-  readonly context: WebhookContext;
+  readonly deps: WebhookDeliveryDependencies;
   /** Whether this process has a call in flight for the delivery. */
   readonly isInFlight: (id: string) => boolean;
   /** Called repeatedly with the deliveries that are due although their times say otherwise. */
@@ -32,14 +32,13 @@ const SKEWED_MAX = 512;
 
 /** Ends expired leases, finds deliveries that a clock misdated, and disables endpoints that no call reaches. */
 export function webhookLeaseExpiryWorker(options: LeaseExpiryOptions): PeriodicWorker {
-  const { context, isInFlight, onClockSkewed } = options;
-  const { deps, deliveryGate, onTrouble } = context;
-  const { store, clock } = deps;
-  const leases = new ExpiredLeases(clock, context.endedWorker);
+  const { deps, isInFlight, onClockSkewed } = options;
+  const { deliveryGate, onTrouble, store, clock } = deps;
+  const leases = new ExpiredLeases(clock, deps.endedWorker);
   const backoff = rowBackoff(clock);
-  const read = rowReader(context.deliveries, onTrouble);
+  const read = rowReader(deps.deliveries, onTrouble);
   let skewLookAt = Number.NEGATIVE_INFINITY;
-  const disableFailing = disableFailingEndpoints(context, read);
+  const disableFailing = disableFailingEndpoints(deps, read);
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
@@ -48,7 +47,7 @@ export function webhookLeaseExpiryWorker(options: LeaseExpiryOptions): PeriodicW
       if (isInFlight(id)) return;
       const { state } = await readWebhookDelivery(store, id);
       if (state === null) return;
-      await expireWebhookLease(store, id, attempt, recordingOf(context, state.origin.workspaceId));
+      await expireWebhookLease(store, id, attempt, recordingOf(deps, state.origin.workspaceId));
     });
   };
 

@@ -16,16 +16,16 @@ interface Claiming<Claim> {
  * releases it: the lease expires.
  */
 export async function claimOrRelease<Claim>(
-  context: Persistence & { readonly store: EventStore },
+  deps: Persistence & { readonly store: EventStore },
   { id, claim, release }: Claiming<Claim>,
 ): Promise<Claim> {
   try {
     return await claim();
   } catch (error) {
     if (!(error instanceof StoreError) || error.failure !== "outcomeUnknown") throw error;
-    await retryUntilRecorded(context, id, async () => {
+    await retryUntilRecorded(deps, id, async () => {
       // An append that ran out of time may still be in the transaction under way, which no read shows.
-      await context.store.flush();
+      await deps.store.flush();
       await release();
     });
     throw error;

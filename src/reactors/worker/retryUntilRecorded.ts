@@ -9,7 +9,7 @@ export type Persistence = Pick<ClaimWorkerDependencies, "abandoned" | "onTrouble
 
 /** Retries until the log has it, however often the store fails: a known outcome must not be lost. */
 export async function retryUntilRecorded(
-  context: Persistence,
+  deps: Persistence,
   id: string,
   work: () => Promise<unknown>,
 ): Promise<void> {
@@ -18,8 +18,8 @@ export async function retryUntilRecorded(
       await work();
       return;
     } catch (error) {
-      if (!(error instanceof StoreError) || context.abandoned.aborted) throw error;
-      context.onTrouble(error, id);
+      if (!(error instanceof StoreError) || deps.abandoned.aborted) throw error;
+      deps.onTrouble(error, id);
       await Bun.sleep(delayMs);
     }
   }

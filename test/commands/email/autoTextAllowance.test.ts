@@ -38,7 +38,7 @@ async function send(deps: Dependencies, processorMs: number, autoText = true) {
   return sendEmail(deps, {
     workspaceId: world.workspaceId,
     idempotencyKey: newId(),
-    request: { html, autoText },
+    comparable: { html, autoText },
     from,
     to,
     content: { from: from.sent, to: to.sent, subject: "Hello", html },

@@ -9,8 +9,8 @@ test("content that is erased before its delivery does not stay in memory for it"
     const [kept, erased] = [await world.accept("kept"), await world.accept("erased")];
     const context = { at: world.clock.now(), correlationId: "t", actor: "t", workspaceId };
     expect(await eraseEmail(deps, erased, { reason: "requested" }, context)).toBe("erased");
-    expect(deps.recent?.take(erased)).toBeNull();
-    expect(deps.recent?.take(kept)).not.toBeNull();
+    expect(deps.recentEmails?.take(erased)).toBeNull();
+    expect(deps.recentEmails?.take(kept)).not.toBeNull();
   } finally {
     await world.close();
   }

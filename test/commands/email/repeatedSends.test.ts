@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createDependencies } from "../../../src/commands/createDependencies.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import type { AcceptanceList } from "../../../src/commands/email/send/replayCache.ts";
+import type { ListedAcceptance } from "../../../src/commands/email/send/knownAcceptances.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { epochMs } from "../../../src/kernel/time.ts";
@@ -24,7 +24,7 @@ async function send(deps: Dependencies, request: { readonly text: string }) {
   const outcome = await sendEmail(deps, {
     workspaceId: world.workspaceId,
     idempotencyKey: "one-and-the-same",
-    request,
+    comparable: request,
     from,
     to,
     content: { from: from.sent, to: to.sent, subject: "Hello", ...request },
@@ -84,12 +84,10 @@ describe("a send under a key that was used", () => {
     const first = await send(world.deps, { text: "Hello." });
     if (first.outcome.kind !== "accepted") throw new Error("the first send was not accepted");
     const { id, status: acceptedAs, acceptedAt } = first.outcome.receipt;
-    const known = world.deps.acceptances.get(id)?.fingerprint;
-    const acceptanceList: AcceptanceList = {
-      find: (emailId, fingerprint) =>
-        emailId === id && fingerprint === known ? { acceptedAs, acceptedAt: epochMs(acceptedAt) } : null,
-    };
-    const listing = () => createDependencies({ ...world.deps, acceptanceList });
+    const known = world.deps.acceptances.find(id, "")?.fingerprint;
+    const listedAcceptance: ListedAcceptance = (emailId, fingerprint) =>
+      emailId === id && fingerprint === known ? { acceptedAs, acceptedAt: epochMs(acceptedAt) } : null;
+    const listing = () => createDependencies({ ...world.deps, listedAcceptance });
     const answered = { ...first.outcome, replayed: true };
     expect<object>(await send(listing(), { text: "Hello." })).toEqual({
       outcome: answered,

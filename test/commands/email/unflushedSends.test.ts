@@ -62,7 +62,7 @@ function send(attachments: readonly (typeof FILE)[]) {
   return sendEmail(deps, {
     workspaceId,
     idempotencyKey: "one-and-the-same",
-    request: { text: "Hello." },
+    comparable: { text: "Hello." },
     from,
     to,
     content: { from: from.sent, to: to.sent, subject: "Hello", text: "Hello." },

@@ -493,7 +493,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       const outcome = await sendEmail(service.log, {
         workspaceId,
         idempotencyKey: newKey(),
-        request: {},
+        comparable: {},
         from,
         to,
         content: { from: SENDER, to: to.sent, subject: "Old", text: "Old" },

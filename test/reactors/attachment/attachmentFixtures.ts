@@ -143,7 +143,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
       const result = await sendEmail(deps, {
         workspaceId,
         idempotencyKey: `key-${sends}`,
-        request: { sends },
+        comparable: { sends },
         from: addressOf(SENDER),
         to: addressOf("ana@example.org"),
         content: { from: SENDER, to: "ana@example.org", subject: "Hello", ...parts },

@@ -139,7 +139,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
       sendEmail(over, {
         workspaceId,
         idempotencyKey: key,
-        request: { key, variant },
+        comparable: { key, variant },
         from,
         to: addressOf("ana@example.org"),
         content: {

@@ -304,10 +304,10 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const content = watchedContent();
   const keys = instanceKeys(newDataKey());
   const running: Instance[] = [];
-  const recent = recentEmailCache();
+  const accepted = recentEmailCache();
   const depsWith = (ownStore: EventStore, recentEmails: RecentEmailCache | null): Dependencies =>
     testDependencies({
-      recent: recentEmails,
+      recentEmails,
       store: ownStore,
       content,
       clock,
@@ -315,7 +315,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
     });
-  const deps = depsWith(store, recent);
+  const deps = depsWith(store, accepted);
   const context = (): WorkspaceCommandContext => ({
     at: clock.now(),
     correlationId: "test",
@@ -350,7 +350,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     freeBytes: 1_000_000,
     async start({ worker = "w1", hasAccepted = worker === "w1", ...options } = {}) {
       const { sessionsMax = 2, policy = {}, bounceDomains = true, store: ownStore = store } = options;
-      const own = depsWith(ownStore, hasAccepted ? recent : null);
+      const own = depsWith(ownStore, hasAccepted ? accepted : null);
       const instance = await startInstance(own, relay.transport(worker, sessionsMax), {
         worker,
         endedWorker: options.endedWorker ?? null,
@@ -364,7 +364,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       const result = await sendEmail(deps, {
         workspaceId,
         idempotencyKey: key,
-        request: { key },
+        comparable: { key },
         from: addressOf(from),
         to: addressOf(to),
         content: { from, to, subject: "Hello", text: key },

@@ -190,7 +190,7 @@ async function otherWorkspace({ deps, clock }: DeliveryWorld) {
     const result = await sendEmail(deps, {
       workspaceId,
       idempotencyKey: key,
-      request: { key },
+      comparable: { key },
       from,
       to: addressOf("ana@example.org"),
       content: { from: from.sent, to: "ana@example.org", subject: "Hello", text: "Hello" },

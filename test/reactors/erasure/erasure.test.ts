@@ -82,7 +82,7 @@ async function startWorld() {
       const result = await sendEmail(world.deps, {
         workspaceId: world.workspaceId,
         idempotencyKey: `erasure-${sends}`,
-        request: { sends },
+        comparable: { sends },
         from: addressOf(SENDER),
         to: addressOf(to),
         content: { from: SENDER, to, subject: "Hello", text: "Hello" },

@@ -18,7 +18,7 @@ import { staleContentGuard } from "../../storage/staleContentGuard.ts";
 import { toNewEvents } from "../../transact.ts";
 import { keepAttachments, type PreparedContent, prepareContent } from "../content/storedContent.ts";
 import { type AcceptedAttachments, acceptedAttachments } from "./acceptedAttachments.ts";
-import { winnersReplay } from "./replayedSend.ts";
+import { replayFromLog } from "./replayFromLog.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 import { isSimulated, ownerOf, type PreparedSend, refused, type ValidatedSend } from "./validatedSend.ts";
 
@@ -86,12 +86,12 @@ async function append(
   const result = await deps.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
     deps.contentQuota.add(mailOwnerId(ownerOf(send)), prepared.bytes);
-    if (status === "queued") remember(deps, send, { id, accepted, prepared });
-    deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
+    if (status === "queued") keepForDelivery(deps, send, { id, accepted, prepared });
+    deps.acceptances.remember(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
   }
-  const replayed = await winnersReplay(deps, send);
-  if (replayed) return replayed;
+  const replay = await replayFromLog(deps, send, { isDurable: true });
+  if (replay) return replay;
   throw new StoreError("unavailable", "the message that was accepted under this key cannot be read yet");
 }
 
@@ -127,9 +127,9 @@ function acceptance(as: AcceptedAs, accepted: Acceptance, scheduledAt: EpochMs):
   }
 }
 
-/** Caches what delivery is about to need. */
-function remember(
-  { recent }: Dependencies,
+/** Spares the delivery from this instance, which comes next, reading the message back. */
+function keepForDelivery(
+  { recentEmails }: Dependencies,
   { content, context }: Pick<ValidatedSend, "content" | "context">,
   {
     id,
@@ -137,11 +137,11 @@ function remember(
     prepared,
   }: { readonly id: string; readonly accepted: Acceptance; readonly prepared: PreparedContent },
 ): void {
-  if (recent === null || prepared.salt === null) return;
+  if (recentEmails === null || prepared.salt === null) return;
   const at = rfc3339(context.at);
   const stored: EmailEvent = { type: "EmailContentStored", data: { salt: prepared.salt, content } };
   const queued: EmailEvent = { type: "EmailQueued", data: accepted };
   const events = [stored, queued].map((event, sequence) => ({ sequence, at, event }));
   const history = { state: emailDecider.evolve(null, queued), events, revision: ACCEPTANCE_REVISION };
-  recent.put(id, history, prepared.bytes);
+  recentEmails.put(id, history, prepared.bytes);
 }

@@ -3,10 +3,10 @@ import { newId } from "../../../kernel/ids.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
 import { prepareSend } from "./prepareSend.ts";
-import { listedAcceptance, replayedSend } from "./replayedSend.ts";
+import { replayFromLog } from "./replayFromLog.ts";
 import { acceptReserved, reserveLimits } from "./sendLimits.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
-import { sharedOutcome, whenSendEnds } from "./singleFlightSends.ts";
+import { sharedOutcome, whenSendEnds } from "./sendsInFlight.ts";
 import { ownerOf, type PreparedSend, type ValidatedSend } from "./validatedSend.ts";
 
 /**
@@ -16,41 +16,41 @@ import { ownerOf, type PreparedSend, type ValidatedSend } from "./validatedSend.
  */
 export async function sendEmail(deps: Dependencies, send: ValidatedSend): Promise<SendOutcome> {
   const id = emailId(ownerOf(send), send.idempotencyKey);
-  const fingerprint = requestFingerprint(deps.keys, send.workspaceId, send.request);
-  const kept = deps.acceptances.get(id) ?? listedAcceptance(deps, id, fingerprint);
-  if (kept !== undefined) return replayOf(id, kept, fingerprint);
-  const request = { id, fingerprint, contentEventId: newId() };
+  const fingerprint = requestFingerprint(deps.keys, send.workspaceId, send.comparable);
+  const known = deps.acceptances.find(id, fingerprint);
+  if (known) return replayOf(id, known, fingerprint);
+  const identity = { id, fingerprint, contentEventId: newId() };
   // Files are expensive to check and store, so we look for a replay first. Everything else is cheaper than that look.
-  const known = send.attachments.length > 0 ? await replayedSend(deps, request) : null;
-  if (known) return known;
+  const replay = send.attachments.length > 0 ? await replayFromLog(deps, identity) : null;
+  if (replay) return replay;
   const prepared = await prepareSend(deps, send);
   // We look for a replay before a refusal, so the retry of an accepted send is never refused for what happened since.
   if (prepared.kind === "refused") {
-    await whenSendEnds(deps.sends, id);
-    return (await replayedSend(deps, request)) ?? prepared;
+    await whenSendEnds(deps.sendsInFlight, id);
+    return (await replayFromLog(deps, identity)) ?? prepared;
   }
-  let other = deps.sends.get(id);
+  let other = deps.sendsInFlight.get(id);
   while (other !== undefined) {
     const shared = await sharedOutcome(other, fingerprint);
     if (shared) return shared;
-    other = deps.sends.get(id);
+    other = deps.sendsInFlight.get(id);
   }
-  const outcome = acceptOrRefuse(deps, { ...send, ...request, ...prepared });
-  deps.sends.set(id, { fingerprint, outcome });
+  const outcome = acceptOrRefuse(deps, { ...send, ...identity, ...prepared });
+  deps.sendsInFlight.set(id, { fingerprint, outcome });
   try {
     return await outcome;
   } finally {
-    deps.sends.delete(id);
+    deps.sendsInFlight.delete(id);
   }
 }
 
 async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   if (!hasDiskSpace(deps)) {
-    const replayed = await replayedSend(deps, send);
-    if (replayed) return replayed;
+    const replay = await replayFromLog(deps, send);
+    if (replay) return replay;
     throw new DiskFullError();
   }
   const reserved = await reserveLimits(deps, send);
   const outcome = reserved.kind === "refused" ? reserved : await acceptReserved(deps, send, reserved);
-  return outcome.kind === "refused" ? ((await replayedSend(deps, send)) ?? outcome) : outcome;
+  return outcome.kind === "refused" ? ((await replayFromLog(deps, send)) ?? outcome) : outcome;
 }

@@ -4,7 +4,7 @@ import { requireStoreError, StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
 import { namedContent, prepareSend } from "./prepareSend.ts";
-import { replayedSend } from "./replayedSend.ts";
+import { replayFromLog } from "./replayFromLog.ts";
 import { acceptReserved, type ReservedLimits, reserveLimits, returnLimits } from "./sendLimits.ts";
 import type { SendOutcome, SendRefusal } from "./sendOutcome.ts";
 import { ownerOf, type PreparedSend, type SendIdentity, type ValidatedSend } from "./validatedSend.ts";
@@ -42,7 +42,7 @@ export async function sendToAll(
   sends: readonly ValidatedSend[],
 ): Promise<SendToAllOutcome> {
   const all = sends.map((send) => ({ ...send, ...identityOf(deps, send) }));
-  const replays = await Promise.all(all.map((send) => replayedSend(deps, send)));
+  const replays = await Promise.all(all.map((send) => replayFromLog(deps, send)));
   const conflict = replays.find((replay) => replay?.kind === "conflict");
   if (conflict?.kind === "conflict") return conflict;
   const prepared = await prepareAll(
@@ -59,7 +59,7 @@ export async function sendToAll(
 function identityOf(deps: Dependencies, send: ValidatedSend): SendIdentity {
   return {
     id: emailId(ownerOf(send), send.idempotencyKey),
-    fingerprint: requestFingerprint(deps.keys, send.workspaceId, send.request),
+    fingerprint: requestFingerprint(deps.keys, send.workspaceId, send.comparable),
     contentEventId: newId(),
   };
 }

@@ -13,8 +13,8 @@ import type { SendRefusal, SendRefusalCode } from "./sendOutcome.ts";
 export interface ValidatedSend {
   readonly workspaceId: string;
   readonly idempotencyKey: string;
-  /** The request as it was sent, with direct files by their digests: retries are compared by this. */
-  readonly request: JsonObject;
+  /** The form of the request by which retries are compared: its fingerprint is made from this and nothing else. */
+  readonly comparable: JsonObject;
   readonly from: Address;
   readonly to: Address;
   /** The request's own content; the output of a template replaces subject, html and text. */

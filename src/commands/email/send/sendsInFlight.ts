@@ -9,7 +9,7 @@ interface SendFlight {
 }
 
 /** The sends in flight on this instance, by message id; bounded by the requests in flight. */
-export type SingleFlightSends = InFlightMap<SendFlight>;
+export type SendsInFlight = InFlightMap<SendFlight>;
 
 /**
  * The outcome of a request while another one with its key is in flight. With the same content they share one send: they
@@ -26,6 +26,6 @@ export async function sharedOutcome(other: SendFlight, fingerprint: string): Pro
 }
 
 /** Waits until the message's send in flight, if any, has ended one way or the other. */
-export async function whenSendEnds(flights: SingleFlightSends, id: string): Promise<void> {
+export async function whenSendEnds(flights: SendsInFlight, id: string): Promise<void> {
   await flights.get(id)?.outcome.catch(() => {});
 }

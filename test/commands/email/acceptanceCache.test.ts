@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Acceptance, replayCache } from "../../../src/commands/email/send/replayCache.ts";
+import { acceptanceCache } from "../../../src/commands/email/send/acceptanceCache.ts";
 import { ACCEPTED_AS } from "../../../src/domain/email/events.ts";
+import type { Acceptance } from "../../../src/domain/email/idempotency.ts";
 
 const anId = fc.uuid({ version: 5 });
 const anAcceptance: fc.Arbitrary<Acceptance> = fc.record({
@@ -17,7 +18,7 @@ describe("the cache of acceptances", () => {
   test("returns what was last set under an id, and nothing under others", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(anId, anAcceptance), { maxLength: 50 }), anId, (entries, other) => {
-        const cache = replayCache();
+        const cache = acceptanceCache();
         for (const [id, one] of entries) cache.set(id, one);
         const last = new Map(entries);
         for (const [id, one] of last) expect(cache.get(id)).toEqual(one);
@@ -28,7 +29,7 @@ describe("the cache of acceptances", () => {
   });
 
   test("keeps 20,000 of the ids that messages have, nearly all", () => {
-    const cache = replayCache();
+    const cache = acceptanceCache();
     const ids = Array.from({ length: 20_000 }, (_, number) =>
       String(Bun.randomUUIDv5(`key-${number}`, "dns")),
     );
@@ -40,7 +41,7 @@ describe("the cache of acceptances", () => {
   });
 
   test("forgets the oldest of a set that is full, whether it was looked up or not", () => {
-    const cache = replayCache();
+    const cache = acceptanceCache();
     for (let number = 1; number <= 9; number += 1) {
       cache.set(inOneSet(number), { ...acceptance, acceptedAt: number });
       cache.get(inOneSet(1));
@@ -52,7 +53,7 @@ describe("the cache of acceptances", () => {
 
   test("does not keep a fingerprint that it could not return as it was", () => {
     for (const fingerprint of ["", "5f", "zz".repeat(32), "5f".repeat(33), `${"5f".repeat(31)}zz`]) {
-      const cache = replayCache();
+      const cache = acceptanceCache();
       const [before, one, after] = [inOneSet(1), inOneSet(2), inOneSet(3)];
       for (const id of [before, one, after]) cache.set(id, acceptance);
       cache.set(one, { ...acceptance, fingerprint });

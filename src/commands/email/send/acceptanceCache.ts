@@ -1,28 +1,11 @@
 import { ACCEPTED_AS, type AcceptedAs } from "../../../domain/email/events.ts";
-import type { Email } from "../../../domain/email/state.ts";
+import type { Acceptance } from "../../../domain/email/idempotency.ts";
 
-/** What answers a repeat of an accepted request. */
-export type Acceptance = Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt">;
-
-/**
- * The messages that this instance most recently accepted or found accepted, by their ids. An acceptance never changes, so
- * an entry is always right; a miss has to be read from the log.
- */
-export interface ReplayCache {
+/** The acceptances that this instance last made or found, by the ids of their messages. */
+export interface AcceptanceCache {
   get(id: string): Acceptance | undefined;
   set(id: string, acceptance: Acceptance): void;
 }
-
-/** The accepted messages that this instance's read model knows. */
-export interface AcceptanceList {
-  /**
-   * How the message was accepted; null if none is listed with this id and fingerprint. A miss proves nothing; only the
-   * log can tell. Always null where a lost append costs hardly more than this query.
-   */
-  find(emailId: string, fingerprint: string): ListedAcceptance | null;
-}
-
-type ListedAcceptance = Omit<Acceptance, "fingerprint">;
 
 /** A set-associative cache: an id belongs to one set, and a full set forgets its oldest entry. */
 const SETS = 4_096;
@@ -39,7 +22,7 @@ const STATUSES: readonly AcceptedAs[] = Object.values(ACCEPTED_AS);
  * 32,768 entries in 2 MiB that the garbage collector never looks into. As objects, entries outlive the request that made
  * them, and each full collection visits them all.
  */
-export function replayCache(): ReplayCache {
+export function acceptanceCache(): AcceptanceCache {
   const bytes = Buffer.alloc(SETS * SET_ENTRIES * ENTRY_WORDS * WORD_BYTES);
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES);
   const times = new Float64Array(
