@@ -4,8 +4,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { commandContextOf, principalOf } from "../server/requestContext.ts";
+import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import {
   existingKey,
   issuedKey,
@@ -22,40 +21,37 @@ import { apiKeyJson } from "./apiKeyResource.ts";
 /** Issuing, listing, renaming, rotating and revoking the keys of a workspace. */
 export function apiKeysController(options: ControllerOptions) {
   const { deps, basePath } = options;
-  const issued = (request: Request, set: Context["set"], made: NewKey | null) => {
+  const issued = ({ workspaceId }: Caller, set: Context["set"], made: NewKey | null) => {
     invariant(made, "a request that gives no id is no repeat");
     set.headers.location = `${basePath}/api/v1/api-keys/${made.id}`;
-    return issuedKey(options, principalOf(request).workspaceId, made);
+    return issuedKey(options, workspaceId, made);
   };
 
   return operationController(deps, apiKeyOperations, {
-    issueApiKey: async ({ body, request, set }) => {
-      const context = commandContextOf(request, deps);
-      return issued(request, set, await issueOnRequest(options, principalOf(request), { body }, context));
+    issueApiKey: async ({ body, caller, set }) => {
+      const { principal, commandContext } = caller;
+      return issued(caller, set, await issueOnRequest(options, principal, { body }, commandContext()));
     },
-    rotateApiKey: async ({ body, params: { id }, request, set }) => {
+    rotateApiKey: async ({ body, params: { id }, caller, set }) => {
+      const { principal, commandContext } = caller;
       const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;
       const rotation = { id, overlapSeconds };
-      const context = commandContextOf(request, deps);
-      return issued(request, set, await rotateOnRequest(options, principalOf(request), rotation, context));
+      return issued(caller, set, await rotateOnRequest(options, principal, rotation, commandContext()));
     },
-    listApiKeys: async ({ query, request }) => {
-      const { workspaceId } = principalOf(request);
-      const page = await pageOfApiKeys(options, workspaceId, pageRequest(query, isApiKeyId));
+    listApiKeys: async ({ query, caller }) => {
+      const page = await pageOfApiKeys(options, caller.workspaceId, pageRequest(query, isApiKeyId));
       return pageJson(page, (row) => apiKeyJson(deps, row));
     },
-    getApiKey: async ({ params: { id }, request }) =>
-      existingKey(options, principalOf(request).workspaceId, id),
-    renameApiKey: async ({ body, params: { id }, request }) => {
+    getApiKey: async ({ params: { id }, caller }) => existingKey(options, caller.workspaceId, id),
+    renameApiKey: async ({ body, params: { id }, caller }) => {
       checkRules(RenameApiKeyBody, body);
-      const context = commandContextOf(request, deps);
-      await renameOnRequest(options, { id, name: body.name }, context);
-      return existingKey(options, context.workspaceId, id);
+      await renameOnRequest(options, { id, name: body.name }, caller.commandContext());
+      return existingKey(options, caller.workspaceId, id);
     },
-    revokeApiKey: async ({ body, params: { id }, request }) => {
-      const context = commandContextOf(request, deps);
-      await revokeOnRequest(options, { id, withChildren: body.with_children ?? false }, context);
-      return existingKey(options, context.workspaceId, id);
+    revokeApiKey: async ({ body, params: { id }, caller }) => {
+      const { with_children: withChildren = false } = body;
+      await revokeOnRequest(options, { id, withChildren }, caller.commandContext());
+      return existingKey(options, caller.workspaceId, id);
     },
   });
 }

@@ -34,20 +34,18 @@ import { thenChecked } from "./thenChecked.ts";
 export function attachmentsController(options: ControllerOptions) {
   const { deps, basePath, readModel } = options;
   const others = operationController(deps, attachmentOperations, {
-    listAttachments: async ({ query, request }) => {
-      const { workspaceId } = principalOf(request);
+    listAttachments: async ({ query, caller: { workspaceId } }) => {
       await whenCaughtUp(readModel("attachments"));
       const { status } = query;
       const wanted = { workspaceId, ...pageRequest(query), ...omitUndefined({ status }) };
       return pageJson(await pageOfUploads(options, wanted), (upload) => upload);
     },
-    getAttachment: async ({ params, request }) => {
+    getAttachment: async ({ params, caller }) => {
       const id = idOfPath(params.id);
-      const { workspaceId } = principalOf(request);
-      return attachmentJson(id, found(await readAttachment(deps, workspaceId, id)));
+      return attachmentJson(id, found(await readAttachment(deps, caller.workspaceId, id)));
     },
-    deleteAttachment: async ({ params, request }) => {
-      found(await deleteAttachment(deps, idOfPath(params.id), commandContextOf(request, deps)));
+    deleteAttachment: async ({ params, caller }) => {
+      found(await deleteAttachment(deps, idOfPath(params.id), caller.commandContext()));
     },
   });
   return new Elysia({ normalize: false }).use(others).post(

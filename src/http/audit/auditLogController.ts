@@ -5,16 +5,14 @@ import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { findPage, type ListSource, lookUpEach, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
-import { principalOf } from "../server/requestContext.ts";
 import { auditEntryJson } from "./auditEntryResource.ts";
 import { auditLogOperations } from "./auditLogOperations.ts";
 
 /** Who did what in the key's workspace. */
 export function auditLogController(source: ListSource) {
   return operationController(source.deps, auditLogOperations, {
-    listAuditLog: async ({ query, request }) => {
+    listAuditLog: async ({ query, caller: { workspaceId } }) => {
       await whenCaughtUp(source.readModel("audit-log"));
-      const { workspaceId } = principalOf(request);
       const { action, actor, target_type: targetType, target_id: targetId } = query;
       const filters = omitUndefined({ action, actor, targetType, targetId });
       const wanted = { workspaceId, ...pageRequest(query), ...filters, ...createdRange(query) };

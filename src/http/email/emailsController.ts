@@ -1,5 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { type EmailQuery, ROW_FILTERS } from "../../../projections/emails/queries.ts";
+import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
@@ -17,9 +18,9 @@ import { dateTime } from "../body/dateTimeText.ts";
 import { catchUpIfInTime } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
-import { type ControllerOptions, operationController } from "../server/operationController.ts";
+import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
-import { commandContextOf, isAbandoned, principalOf, requestContextOf } from "../server/requestContext.ts";
+import { isAbandoned, requestContextOf } from "../server/requestContext.ts";
 import { sendBatch } from "./emailBatch.ts";
 import { emailQuery, pageOfEmails } from "./emailListing.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
@@ -46,13 +47,13 @@ export function emailsController(options: EmailsOptions) {
 
 function sending({ deps, basePath }: EmailsOptions) {
   return operationController(deps, emailOperations, {
-    sendEmail: async ({ body, request, set }) => {
-      const { receipt, replayed } = await accept(deps, request, body, idempotencyKeyOf(request.headers));
+    sendEmail: async ({ body, request, caller, set }) => {
+      const { receipt, replayed } = await accept(deps, caller, body, idempotencyKeyOf(request.headers));
       set.headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
       if (replayed) set.headers["idempotent-replayed"] = "true";
       return receiptJson(receipt);
     },
-    sendEmailBatch: async ({ body, request }) => {
+    sendEmailBatch: async ({ body, request, caller }) => {
       const bytes = contentLengthOf(request.headers) ?? Number.POSITIVE_INFINITY;
       const { requestId, refusedParts } = requestContextOf(request);
       return sendBatch(body.emails, {
@@ -64,7 +65,7 @@ function sending({ deps, basePath }: EmailsOptions) {
           if (isAbandoned(request)) throw new AbandonedError();
         },
         async send(one, idempotencyKey) {
-          const { receipt } = await accept(deps, request, one, idempotencyKey);
+          const { receipt } = await accept(deps, caller, one, idempotencyKey);
           return receiptJson(receipt) as Static<typeof EmailReceipt>;
         },
       });
@@ -73,9 +74,14 @@ function sending({ deps, basePath }: EmailsOptions) {
 }
 
 /** Accepts one message. Throws why it is not accepted. */
-async function accept(deps: Dependencies, request: Request, body: SendEmailBody, idempotencyKey: string) {
-  const context = commandContextOf(request, deps);
-  requireSender(principalOf(request), body.from);
+async function accept(
+  deps: Dependencies,
+  { principal, commandContext }: Caller,
+  body: SendEmailBody,
+  idempotencyKey: string,
+) {
+  const context = commandContext();
+  requireSender(principal, body.from);
   const command = { workspaceId: context.workspaceId, idempotencyKey, context };
   const outcome = await sendEmail(deps, { ...sendRequest(body), ...command });
   if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
@@ -92,13 +98,12 @@ function hasTemplate(email: unknown): boolean {
 function acceptedEmails(options: EmailsOptions) {
   const { deps } = options;
   /** Answers a message as it is now. */
-  const now = async (request: Request, id: string) => {
-    const view = await existing(deps, request, id);
+  const now = async (principal: Principal, id: string) => {
+    const view = await existing(deps, principal, id);
     return emailJson(view, await options.readWaitingReason(view));
   };
   return operationController(deps, emailOperations, {
-    listEmails: async ({ query, request }) => {
-      const owner = principalOf(request);
+    listEmails: async ({ query, caller: { principal: owner } }) => {
       const { idempotency_key: key } = query;
       const wanted = queryOf(deps, owner, query);
       if (key !== undefined) return lookUpByKey(deps, owner, key, wanted);
@@ -106,38 +111,36 @@ function acceptedEmails(options: EmailsOptions) {
       const items = { whole: emailSummaryJson, unreadable: rowSummaryJson };
       return pageJson(await pageOfEmails(options, wanted, items), (item) => item);
     },
-    getEmail: async ({ params, query, request }) => {
-      if (query.as_of === undefined) return now(request, params.id);
+    getEmail: async ({ params, query, caller: { principal } }) => {
+      if (query.as_of === undefined) return now(principal, params.id);
       const at = epochMs(dateTime("/as_of", query.as_of));
       // What it waited for at that time is not known.
-      const view = await readPastEmail(deps, principalOf(request), idOfPath(params.id), at);
+      const view = await readPastEmail(deps, principal, idOfPath(params.id), at);
       return emailJson(found(view), null);
     },
-    rescheduleEmail: async ({ params, body, request }) => {
-      const id = await reachable(deps, request, params.id);
-      const context = commandContextOf(request, deps);
+    rescheduleEmail: async ({ params, body, caller: { principal, commandContext } }) => {
+      const id = await reachable(deps, principal, params.id);
+      const context = commandContext();
       const at = epochMs(dateTime("/scheduled_at", body.scheduled_at));
       const fault = scheduleFault(at, context.at);
       if (fault !== null) throw invalid("/scheduled_at", fault);
       const outcome = found(await rescheduleEmail(deps, id, at, context));
-      if (outcome === "notScheduled")
-        throw tooLateToBe("rescheduled", await existing(deps, request, params.id));
-      return now(request, params.id);
+      if (outcome === "notScheduled") throw tooLateToBe("rescheduled", await existing(deps, principal, id));
+      return now(principal, id);
     },
-    cancelEmail: async ({ params, request }) => {
-      const id = await reachable(deps, request, params.id);
-      const outcome = found(await cancelEmail(deps, id, commandContextOf(request, deps)));
+    cancelEmail: async ({ params, caller: { principal, commandContext } }) => {
+      const id = await reachable(deps, principal, params.id);
+      const outcome = found(await cancelEmail(deps, id, commandContext()));
       if (outcome === "deliveryUnknown") throw new Problem("EMAIL_NOT_CANCELABLE", { detail: MAY_BE_SENT });
-      if (outcome === "notCancelable")
-        throw tooLateToBe("canceled", await existing(deps, request, params.id));
-      return now(request, params.id);
+      if (outcome === "notCancelable") throw tooLateToBe("canceled", await existing(deps, principal, id));
+      return now(principal, id);
     },
-    eraseEmailContent: async ({ params, request, set }) => {
-      const id = await reachable(deps, request, params.id);
+    eraseEmailContent: async ({ params, caller: { principal, commandContext }, set }) => {
+      const id = await reachable(deps, principal, params.id);
       const why = { reason: "requested" };
-      const outcome = found(await eraseEmail(deps, id, why, commandContextOf(request, deps)));
+      const outcome = found(await eraseEmail(deps, id, why, commandContext()));
       if (outcome === "afterClaim") set.status = 202;
-      return now(request, params.id);
+      return now(principal, id);
     },
   });
 }
@@ -154,18 +157,18 @@ function tooLateToBe(changed: keyof typeof TOO_LATE_TO_BE, { email }: EmailView)
 }
 
 /** The message as it is. */
-async function existing(deps: Dependencies, request: Request, id: string): Promise<EmailView> {
-  return found(await readEmail(deps, principalOf(request), idOfPath(id)));
+async function existing(deps: Dependencies, owner: MailOwner, id: string): Promise<EmailView> {
+  return found(await readEmail(deps, owner, idOfPath(id)));
 }
 
 /**
  * The id of a message that the key may cancel or erase. A key bound to senders only reaches their messages; once the
  * content is erased, nobody knows the sender.
  */
-async function reachable(deps: Dependencies, request: Request, id: string): Promise<string> {
-  if (principalOf(request).senders !== null) {
-    const { content } = await existing(deps, request, id);
-    requireSender(principalOf(request), content?.from ?? null);
+async function reachable(deps: Dependencies, principal: Principal, id: string): Promise<string> {
+  if (principal.senders !== null) {
+    const { content } = await existing(deps, principal, id);
+    requireSender(principal, content?.from ?? null);
   }
   return idOfPath(id);
 }

@@ -12,9 +12,8 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";
 import { type ListSource, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { requireSender } from "../server/authorization.ts";
-import { operationController } from "../server/operationController.ts";
+import { type Caller, operationController } from "../server/operationController.ts";
 import { found } from "../server/problem.ts";
-import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
 
 interface FeedbackOptions extends Dependencies {
@@ -26,17 +25,16 @@ interface FeedbackOptions extends Dependencies {
 /** What others report about messages. */
 export function feedbackController(deps: FeedbackOptions) {
   return operationController(deps, feedbackOperations, {
-    tellFeedback: async ({ body, request }) => {
+    tellFeedback: async ({ body, caller }) => {
       checkRules(TellFeedbackBody, body);
-      const id = found(await messageIdOf(deps, principalOf(request).workspaceId, body));
-      const outcome = found(
-        await record(deps, request, { id, report: feedbackReportOf(body), source: "api" }),
-      );
+      const id = found(await messageIdOf(deps, caller.workspaceId, body));
+      const report = feedbackReportOf(body);
+      const outcome = found(await record(deps, caller, { id, report, source: "api" }));
       return { object: "feedback", email_id: id, outcome } as const;
     },
-    takePostmarkEvent: async ({ body, request }) => {
+    takePostmarkEvent: async ({ body, caller }) => {
       const { emailId: id, report } = readPostmarkEvent(body);
-      if (id !== null && report !== null) await record(deps, request, { id, report, source: "postmark" });
+      if (id !== null && report !== null) await record(deps, caller, { id, report, source: "postmark" });
     },
   });
 }
@@ -48,14 +46,17 @@ interface ReceivedReport {
 }
 
 /** Records the report if the message is of the key's workspace, and of its senders if it is bound to some. */
-async function record(deps: FeedbackOptions, request: Request, { id, report, source }: ReceivedReport) {
-  const principal = principalOf(request);
+async function record(
+  deps: FeedbackOptions,
+  { principal, commandContext }: Caller,
+  { id, report, source }: ReceivedReport,
+) {
   if (principal.senders !== null) {
     const email = await readEmail(deps, principal, id);
     if (email === null) return "notFound" as const;
     requireSender(principal, email.content?.from ?? null);
   }
-  return recordEmailFeedback(deps, id, report, { ...commandContextOf(request, deps), source });
+  return recordEmailFeedback(deps, id, report, { ...commandContext(), source });
 }
 
 /** Our id of the message; null if the given name is not one of ours. */

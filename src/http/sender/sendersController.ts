@@ -7,7 +7,7 @@ import {
 import type { SenderView } from "../../commands/sender/readSender.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
+import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { addedSender } from "./addSenderRequest.ts";
 import {
@@ -31,31 +31,25 @@ export function sendersController(options: SendersOptions) {
   const { deps, basePath, verification } = options;
   const json = (view: SenderView) => senderJson(deps, view);
   return operationController(deps, senderOperations, {
-    addSender: async ({ body, request, set }) => {
-      const { workspaceId } = principalOf(request);
+    addSender: async ({ body, caller: { workspaceId, commandContext }, set }) => {
       const sender = { workspaceId, ...addedSender(body) };
-      const added = await addOrRenameSender(options, sender, commandContextOf(request, deps));
+      const added = await addOrRenameSender(options, sender, commandContext());
       if (added.outcome !== "added") set.status = 200;
       set.headers.location = `${basePath}/api/v1/senders/${added.id}`;
       return json(await existingSender(deps, workspaceId, added.id));
     },
-    listSenders: async ({ query, request }) => {
-      const { workspaceId } = principalOf(request);
-      const asked = pageRequest(query, isSenderId);
-      return pageJson(await pageOfSenders(options, workspaceId, asked), json);
-    },
-    getSender: async ({ params, request }) =>
-      json(await existingSender(deps, principalOf(request).workspaceId, params.id)),
-    requestSenderVerification: async ({ body, params, request }) => {
-      const { workspaceId } = principalOf(request);
+    listSenders: async ({ query, caller }) =>
+      pageJson(await pageOfSenders(options, caller.workspaceId, pageRequest(query, isSenderId)), json),
+    getSender: async ({ params, caller }) => json(await existingSender(deps, caller.workspaceId, params.id)),
+    requestSenderVerification: async ({ body, params, caller: { workspaceId, commandContext } }) => {
       const view = await existingSender(deps, workspaceId, params.id);
-      await verification.verify(body.method, view, commandContextOf(request, deps));
+      await verification.verify(body.method, view, commandContext());
       return json(await existingSender(deps, workspaceId, view.id));
     },
-    disableSender: async ({ params, request }) =>
-      json(await switchedSender(deps, params.id, "disabled", commandContextOf(request, deps))),
-    enableSender: async ({ params, request }) =>
-      json(await switchedSender(deps, params.id, "enabled", commandContextOf(request, deps))),
+    disableSender: async ({ params, caller }) =>
+      json(await switchedSender(deps, params.id, "disabled", caller.commandContext())),
+    enableSender: async ({ params, caller }) =>
+      json(await switchedSender(deps, params.id, "enabled", caller.commandContext())),
   });
 }
 

@@ -1,15 +1,31 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { type Context, Elysia } from "elysia";
+import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { listParametersOf, NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
 import type { ListSource } from "../lists/caughtUpReads.ts";
 import { cursorsOfList } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead, authorizeUnread } from "./authorization.ts";
 import { type Operation, type Operations, paramsOf } from "./operation.ts";
-import { principalOf } from "./requestContext.ts";
+import { commandContextOf, principalOf } from "./requestContext.ts";
 import { urlOf } from "./requestTarget.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
+
+/** Who calls an operation, once the key is checked. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly workspaceId: string;
+  /** The context of a command that the request gives now. */
+  readonly commandContext: () => WorkspaceCommandContext;
+}
+
+function callerOf(deps: Dependencies, request: Request): Caller {
+  const principal = principalOf(request);
+  const { workspaceId } = principal;
+  return { principal, workspaceId, commandContext: () => commandContextOf(request, deps) };
+}
 
 /** A request as Elysia passes it on its way to the handler. */
 interface Incoming {
@@ -18,6 +34,7 @@ interface Incoming {
   readonly params?: Record<string, string>;
   readonly query: Record<string, unknown>;
   body: unknown;
+  caller?: Caller;
 }
 
 type Hook = (incoming: Incoming) => Promise<void>;
@@ -36,6 +53,7 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation): Hook {
     const lists = listParametersOf(query);
     return async (incoming) => {
       await check(incoming.request);
+      incoming.caller = callerOf(deps, incoming.request);
       checkParams(incoming.params ?? {});
       if (lists.length > 0) joinRepeated(incoming, lists);
       incoming.set.status = status;
@@ -46,6 +64,7 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation): Hook {
   const checkQuery = checkBy(query);
   return async (incoming) => {
     const value = await read(incoming.request);
+    incoming.caller = callerOf(deps, incoming.request);
     checkParams(incoming.params ?? {});
     checkQuery(incoming.query);
     checkBody(value);
@@ -76,21 +95,22 @@ type ParameterOf<Path extends string> = Path extends `${string}:${infer Name}/${
 /** A request for an operation, after its key, query and body are checked. */
 interface Call<Name extends RouteName, Of> {
   readonly request: Request;
+  readonly caller: Caller;
   readonly params: Readonly<Record<ParameterOf<(typeof routes)[Name]["path"]>, string>>;
   readonly query: Of extends { query: infer Query extends TSchema } ? Static<Query> : object;
   readonly body: Of extends { body: infer Body extends TSchema } ? Static<Body> : unknown;
   readonly set: Context["set"];
 }
 
-type AnyHandler = (context: Context) => Promise<unknown>;
+type AnyHandler = (context: Context & { readonly caller: Caller }) => Promise<unknown>;
+type ElysiaHandler = (context: Context) => Promise<unknown>;
 
 /** Answers a list. Refuses a cursor from another list, which would point at a meaningless place here. */
 function ofOneList({ path }: Route, answer: AnyHandler): AnyHandler {
   return async (context) => {
-    const { request, params = {}, query } = context;
-    const { workspaceId } = principalOf(request);
+    const { caller, params = {}, query } = context;
     const ids = Object.values(params).map((id) => id.toLowerCase());
-    const cursors = cursorsOfList([workspaceId, path, ...ids]);
+    const cursors = cursorsOfList([caller.workspaceId, path, ...ids]);
     if (query.cursor !== undefined) query.cursor = cursors.taken(query.cursor);
     const page = (await answer(context)) as { readonly next_cursor?: string | null };
     return typeof page.next_cursor === "string"
@@ -119,7 +139,8 @@ export function operationController<All extends Operations, Name extends RouteNa
     const transform = hookOf(deps, route, operation);
     // A caller that sends `?dry_run=1` to an operation without parameters must not believe that it works.
     const query = operation.body === undefined ? { query: operation.query ?? NoQuery } : {};
-    controller.route(route.method, route.path, handler, { parse: "none", transform, ...query });
+    // Its hook has added the caller by then.
+    controller.route(route.method, route.path, handler as ElysiaHandler, { parse: "none", transform, ...query });
   }
   return controller;
 }

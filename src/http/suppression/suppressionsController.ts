@@ -17,7 +17,6 @@ import {
 import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, Problem } from "../server/problem.ts";
-import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { suppressionOperations } from "./suppressionOperations.ts";
 import { suppressionJson } from "./suppressionResource.ts";
 
@@ -26,30 +25,27 @@ export function suppressionsController(options: ControllerOptions) {
   const { deps, basePath } = options;
   const suppressions = options.readModel("suppressions");
   return operationController(deps, suppressionOperations, {
-    addSuppression: async ({ body, request, set }) => {
+    addSuppression: async ({ body, caller, set }) => {
       const address = addressIn("/address", body.address);
       const wanted = { address, note: body.note ?? null };
-      const { isNew, suppression } = await addSuppression(deps, wanted, commandContextOf(request, deps));
+      const { isNew, suppression } = await addSuppression(deps, wanted, caller.commandContext());
       await catchUpIfInTime(suppressions);
       if (!isNew) set.status = 200;
       set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
       return suppressionJson(suppression);
     },
-    listSuppressions: async ({ query, request }) => {
-      const { workspaceId } = principalOf(request);
+    listSuppressions: async ({ query, caller: { workspaceId } }) => {
       const filters = { ...omitUndefined({ reason: query.reason }), ...createdRange(query) };
       const wanted = { workspaceId, ...pageRequest(query), ...filters };
       return pageJson(await pageOfSuppressions(options, wanted), suppressionJson);
     },
-    getSuppression: async ({ params, request }) => {
-      const { workspaceId } = principalOf(request);
-      return suppressionJson(
-        found(await readSuppression(deps, workspaceId, addressIn("/address", params.address))),
-      );
+    getSuppression: async ({ params, caller }) => {
+      const address = addressIn("/address", params.address);
+      return suppressionJson(found(await readSuppression(deps, caller.workspaceId, address)));
     },
-    removeSuppression: async ({ params, request }) => {
-      const context = commandContextOf(request, deps);
-      const outcome = await removeSuppression(deps, addressIn("/address", params.address), context);
+    removeSuppression: async ({ params, caller }) => {
+      const address = addressIn("/address", params.address);
+      const outcome = await removeSuppression(deps, address, caller.commandContext());
       if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
       await catchUpIfInTime(suppressions);
     },

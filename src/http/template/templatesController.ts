@@ -10,9 +10,8 @@ import { renderVersion } from "../../commands/template/renderForSend.ts";
 import { templateStatus } from "../../domain/template/state.ts";
 import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { type ControllerOptions, operationController } from "../server/operationController.ts";
+import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, refusedFor } from "../server/problem.ts";
-import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import {
   createOrRefuse,
   draftOrRefuse,
@@ -29,32 +28,27 @@ import { templateJson, versionJson } from "./templateResource.ts";
 export function templatesController(options: ControllerOptions) {
   const { deps, basePath } = options;
   return operationController(deps, templateOperations, {
-    createTemplate: async ({ body, request, set }) => {
+    createTemplate: async ({ body, caller, set }) => {
       checkRules(TemplateNameBody, body);
-      const { workspaceId } = principalOf(request);
-      const context = commandContextOf(request, deps);
-      const id = await createOrRefuse(options, body.name, context);
+      const id = await createOrRefuse(options, body.name, caller.commandContext());
       set.headers.location = `${basePath}/api/v1/templates/${id}`;
-      return shownTemplate(deps, { workspaceId, templateId: id });
+      return shownTemplate(deps, { workspaceId: caller.workspaceId, templateId: id });
     },
-    listTemplates: async ({ query, request }) => {
-      const { workspaceId } = principalOf(request);
-      return pageJson(await pageOfTemplates(options, workspaceId, pageRequest(query)), templateJson);
-    },
-    getTemplate: async ({ params, request }) => shownTemplate(deps, templateLocationOf(request, params.id)),
-    renameTemplate: async ({ body, params, request }) => {
+    listTemplates: async ({ query, caller }) =>
+      pageJson(await pageOfTemplates(options, caller.workspaceId, pageRequest(query)), templateJson),
+    getTemplate: async ({ params, caller }) => shownTemplate(deps, templateLocationOf(caller, params.id)),
+    renameTemplate: async ({ body, params, caller }) => {
       checkRules(TemplateNameBody, body);
-      const location = templateLocationOf(request, params.id);
-      const context = commandContextOf(request, deps);
-      requireChanged(await renameExistingTemplate(deps, location, body.name, context));
+      const location = templateLocationOf(caller, params.id);
+      requireChanged(await renameExistingTemplate(deps, location, body.name, caller.commandContext()));
       return shownTemplate(deps, location);
     },
-    deleteTemplate: async ({ params, request }) => {
-      found(await deleteTemplate(deps, idOfPath(params.id), commandContextOf(request, deps)));
+    deleteTemplate: async ({ params, caller }) => {
+      found(await deleteTemplate(deps, idOfPath(params.id), caller.commandContext()));
     },
-    archiveTemplate: async ({ params, request }) => {
-      const location = templateLocationOf(request, params.id);
-      found(await archiveExistingTemplate(deps, location, commandContextOf(request, deps)));
+    archiveTemplate: async ({ params, caller }) => {
+      const location = templateLocationOf(caller, params.id);
+      found(await archiveExistingTemplate(deps, location, caller.commandContext()));
       return shownTemplate(deps, location);
     },
   }).use(versionsController(deps, basePath));
@@ -63,36 +57,35 @@ export function templatesController(options: ControllerOptions) {
 /** The versions of templates: drafting, reading, listing, publishing and previewing them. */
 function versionsController(deps: Dependencies, basePath: string) {
   return operationController(deps, templateOperations, {
-    draftTemplateVersion: async ({ body, params, request, set }) => {
-      const location = templateLocationOf(request, params.id);
-      const versionId = await draftOrRefuse(deps, location, body, commandContextOf(request, deps));
+    draftTemplateVersion: async ({ body, params, caller, set }) => {
+      const location = templateLocationOf(caller, params.id);
+      const versionId = await draftOrRefuse(deps, location, body, caller.commandContext());
       set.headers.location = `${basePath}/api/v1/templates/${location.templateId}/versions/${versionId}`;
       return versionJson(location, await existingVersion(deps, location, versionId));
     },
-    listTemplateVersions: async ({ params, query, request }) => {
-      const location = templateLocationOf(request, params.id);
+    listTemplateVersions: async ({ params, query, caller }) => {
+      const location = templateLocationOf(caller, params.id);
       const asked = pageRequest(query);
       const { shown, nextCursor } = pageOfVersions(await existingTemplate(deps, location), asked);
       const views = await Promise.all(shown.map((one) => viewVersion(deps, location.templateId, one)));
       const page = { shown: views.filter((view) => view !== null), nextCursor };
       return pageJson(page, (view) => versionJson(location, view));
     },
-    getTemplateVersion: async ({ params, request }) => {
-      const location = templateLocationOf(request, params.id);
+    getTemplateVersion: async ({ params, caller }) => {
+      const location = templateLocationOf(caller, params.id);
       return versionJson(location, await existingVersion(deps, location, params.version_id));
     },
-    publishTemplateVersion: async ({ params, request }) => {
-      const location = templateLocationOf(request, params.id);
+    publishTemplateVersion: async ({ params, caller }) => {
+      const location = templateLocationOf(caller, params.id);
       const versionId = idOfPath(params.version_id);
-      const context = commandContextOf(request, deps);
-      requireChanged(await publishTemplateVersion(deps, location, versionId, context));
+      requireChanged(await publishTemplateVersion(deps, location, versionId, caller.commandContext()));
       return versionJson(location, await existingVersion(deps, location, versionId));
     },
-    previewTemplateVersion: async ({ body, params, request }) => {
+    previewTemplateVersion: async ({ body, params, caller }) => {
       checkRules(PreviewBody, body);
-      const location = templateLocationOf(request, params.id);
+      const location = templateLocationOf(caller, params.id);
       const { version } = await existingVersion(deps, location, params.version_id);
-      const owner = commandContextOf(request, deps);
+      const owner = caller.commandContext();
       const compiled = found(await deps.compiled.get(location.templateId, version, owner));
       const output = await renderVersion(deps, compiled, body.variables ?? {}, owner);
       if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
@@ -102,8 +95,8 @@ function versionsController(deps: Dependencies, basePath: string) {
   });
 }
 
-function templateLocationOf(request: Request, id: string): TemplateLocation {
-  return { workspaceId: principalOf(request).workspaceId, templateId: idOfPath(id) };
+function templateLocationOf({ workspaceId }: Caller, id: string): TemplateLocation {
+  return { workspaceId, templateId: idOfPath(id) };
 }
 
 async function shownTemplate(deps: Dependencies, location: TemplateLocation) {

@@ -9,7 +9,6 @@ import { type ListSource, readInSteps, whenCaughtUp } from "../lists/caughtUpRea
 import { encodeCursor, type Page, pageJson } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
 import { invalid } from "../server/problem.ts";
-import { principalOf } from "../server/requestContext.ts";
 import { tagNamesByHash } from "./tagNamesByHash.ts";
 import { usageOperations } from "./usageOperations.ts";
 import { usageRange } from "./usageRange.ts";
@@ -21,8 +20,8 @@ export function usageController(source: ListSource) {
   const emails = source.readModel("emails");
   const now = () => deps.clock.now();
   return operationController(deps, usageOperations, {
-    showUsage: async ({ query, request }) => {
-      const ownerId = mailOwnerId(principalOf(request));
+    showUsage: async ({ query, caller }) => {
+      const ownerId = mailOwnerId(caller.principal);
       const wanted = { ...usageRange(ownerId, query, now()), ...usageFilters(deps, ownerId, query) };
       await whenCaughtUp(emails);
       const page = await readInSteps(emails, (db) => listUsage(db, wanted));
@@ -30,9 +29,9 @@ export function usageController(source: ListSource) {
       const names = groupBy === "tag" ? await tagNamesByHash(source, ownerId, page.rows) : undefined;
       return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy, names));
     },
-    showBounces: async ({ query, request }) => {
+    showBounces: async ({ query, caller }) => {
       const domain = query.domain === undefined ? undefined : domainOf(query.domain);
-      const range = usageRange(mailOwnerId(principalOf(request)), query, now());
+      const range = usageRange(mailOwnerId(caller.principal), query, now());
       const wanted = { ...range, ...omitUndefined({ domain }) };
       await whenCaughtUp(emails);
       const page = await readInSteps(emails, (db) => listBounces(db, wanted));
