@@ -112,23 +112,29 @@ export function nextSenderQueue(
   return queue && { lane, ownerId, ...queue };
 }
 
+/** The condition that a message is of one queue, in the order of {@link valuesOf}. */
+const OF_QUEUE = `queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ?
+  AND needs_content_store = ?`;
+
+function valuesOf({ lane, ownerId, authorityId, senderId, needsContentStore }: SenderQueue) {
+  return [isSimulated(lane), ownerId, authorityId, senderId, needsContentStore] as const;
+}
+
 /** A message of a queue, and its place in it. */
 export interface QueuedEmail extends DueEmail, QueueCursor {}
 
 /** The messages of a queue that have been ready longest, after `after` if given. Reads `limit` rows. */
 export function readyEmailsOf(
   db: ReadDatabase,
-  { lane, ownerId, authorityId, senderId, needsContentStore }: SenderQueue,
+  queue: SenderQueue,
   page: { readonly now: EpochMs; readonly after: QueueCursor | null; readonly limit: number },
 ): readonly QueuedEmail[] {
   const { dueAt, row } = page.after ?? { dueAt: Number.MIN_SAFE_INTEGER, row: 0 };
   const sql = `SELECT rowid, ${DUE_COLUMNS}, due_at
     FROM emails INDEXED BY mail_queue_by_sender
-    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ?
-      AND needs_content_store = ? AND due_at <= ? AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ? + 0`;
-  const queue = [isSimulated(lane), ownerId, authorityId, senderId, needsContentStore] as const;
+    WHERE ${OF_QUEUE} AND due_at <= ? AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ? + 0`;
   return db
-    .all(sql, ...queue, page.now, dueAt, row, page.limit)
+    .all(sql, ...valuesOf(queue), page.now, dueAt, row, page.limit)
     .map((found) => ({ ...dueEmail(found), dueAt: Number(found.due_at), row: Number(found.rowid) }));
 }
 
@@ -224,17 +230,10 @@ export function countReady(db: ReadDatabase, now: EpochMs, max: number): number 
 }
 
 /** How many messages of a queue are due at `now`, counted up to `max`. */
-export function countReadyOf(
-  db: ReadDatabase,
-  { lane, ownerId, authorityId, senderId, needsContentStore }: SenderQueue,
-  now: EpochMs,
-  max: number,
-): number {
+export function countReadyOf(db: ReadDatabase, queue: SenderQueue, now: EpochMs, max: number): number {
   const sql = `SELECT count(*) AS due FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_sender
-    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ?
-      AND needs_content_store = ? AND due_at <= ? LIMIT ? + 0)`;
-  const queue = [isSimulated(lane), ownerId, authorityId, senderId, needsContentStore] as const;
-  return Number(db.get(sql, ...queue, now, max)?.due);
+    WHERE ${OF_QUEUE} AND due_at <= ? LIMIT ? + 0)`;
+  return Number(db.get(sql, ...valuesOf(queue), now, max)?.due);
 }
 
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */

@@ -1,18 +1,15 @@
 import type { Projection } from "../../projections/projection.ts";
 import { type EpochMs, epochMs } from "../kernel/time.ts";
-import { type EventStore, LOG_START } from "../ports/eventStore.ts";
+import { LOG_START } from "../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { createApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
 import { createTemporaryDatabase } from "./generations/temporaryDatabase.ts";
-import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
+import { type Feeding, feedWithProgress } from "./logReadProgress.ts";
 
-export interface AsOfOptions extends ReadModelStorage {
-  readonly store: EventStore;
+export interface AsOfOptions extends ReadModelStorage, Feeding {
   readonly projection: Projection;
-  readonly onProgress?: (progress: ReadingProgress) => void;
-  readonly signal: AbortSignal;
 }
 
 /** A read model as it was at a time. It exists only while the caller's `work` runs. */

@@ -15,9 +15,10 @@ export interface ReadingProgress {
 }
 
 /** What a reading of the log for appliers needs. */
-interface Feeding {
+export interface Feeding {
   readonly store: EventStore;
   readonly onProgress?: (progress: ReadingProgress) => void;
+  /** Interrupts the reading. */
   readonly signal: AbortSignal;
 }
 

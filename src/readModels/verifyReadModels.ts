@@ -1,7 +1,7 @@
 import type { Projection } from "../../projections/projection.ts";
 import { nextTurn } from "../kernel/sleep.ts";
 import { rfc3339 } from "../kernel/time.ts";
-import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
+import { LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { type Applier, createApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
@@ -17,7 +17,7 @@ import type { ReadModelStorage } from "./generations/generationFiles.ts";
 import { missingFile } from "./generations/missingFile.ts";
 import { openCurrentToRead } from "./generations/openCurrentToRead.ts";
 import { createTemporaryDatabase, temporaryPath } from "./generations/temporaryDatabase.ts";
-import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
+import { type Feeding, feedWithProgress } from "./logReadProgress.ts";
 import { type EventLocation, traceRowChanges } from "./traceRowChanges.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
 
@@ -31,15 +31,12 @@ export interface Difference extends RowDifference {
   readonly event: EventLocation | null;
 }
 
-export interface VerifyOptions extends ReadModelStorage {
-  readonly store: EventStore;
+export interface VerifyOptions extends ReadModelStorage, Feeding {
   readonly projections: readonly Projection[];
   /** Called for the first hundred differences of each read model; all are counted. */
   readonly onDifference?: (difference: Difference) => void;
-  readonly onProgress?: (progress: ReadingProgress) => void;
   /** Called now and then; the verification waits until it settles. */
   readonly rest?: () => Promise<void>;
-  readonly signal: AbortSignal;
 }
 
 /** The result of a comparison, before it is recorded. */

@@ -538,12 +538,12 @@ describe("the queries (properties):", () => {
         ![workspaceId, senderId, authorityId].some((holder) => without.includes(holder)),
     );
     const queue = new FairMailQueue("relay");
-    const held = new Set<string>(without);
+    const leftAlone = new Set<string>(without);
     const shown: string[] = [];
     for (;;) {
-      const { items, more } = queue.look(db, { now, held, limit });
+      const { items, more } = queue.look(db, { now, without: leftAlone, limit });
       expect(items.length).toBeLessThanOrEqual(limit);
-      for (const { id } of items) held.add(id);
+      for (const { id } of items) leftAlone.add(id);
       shown.push(...items.map(({ id }) => id));
       if (items.length === 0 && more !== "next") break;
     }

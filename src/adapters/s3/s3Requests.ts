@@ -1,18 +1,14 @@
 import { S3Client } from "bun";
 import { readAtMost } from "../../kernel/byteBuffer.ts";
 import { settleWithin } from "../../kernel/sleep.ts";
-import { signedUrl } from "./s3Signature.ts";
+import { type S3Access, signedUrl } from "./s3Signature.ts";
 
 /** A bucket, or the part of it below `prefix`. */
-export interface S3Location {
-  /** `https://host[:port]`; the bucket is the first part of the path (path style). */
-  readonly endpoint: string;
-  readonly region: string;
+export interface S3Location extends S3Access {
+  /** The first part of the path (path style). */
   readonly bucket: string;
   /** Precedes every key; empty, or ends with `/`. */
   readonly prefix: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
   /** How the server is told to encrypt each object; null or left out: as the bucket does by default. */
   readonly serverSideEncryption?: ServerSideEncryption | null;
   /** The KMS key for `aws:kms`; null or left out: the bucket's. */

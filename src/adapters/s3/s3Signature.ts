@@ -3,7 +3,7 @@ import { sha256Of } from "../../kernel/crypto/sha256.ts";
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
 /** Where to, and with which keys. */
-interface S3Access {
+export interface S3Access {
   /** `https://host[:port]`. */
   readonly endpoint: string;
   readonly region: string;

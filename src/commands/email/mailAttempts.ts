@@ -2,11 +2,11 @@ import {
   type ClaimRequest,
   expire,
   expireLease,
+  type RecordingInput,
   recordOutcome,
   releaseLease,
   startDelivery,
 } from "../../domain/email/decisions.ts";
-import type { DecisionInput, DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "../../domain/email/delivery/encryptRelayReply.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../domain/email/feedback/feedbackDecision.ts";
@@ -57,10 +57,7 @@ function record(
 }
 
 /** What an outcome is decided and recorded with. */
-export interface MailRecording {
-  readonly policy: DeliveryPolicy;
-  readonly input: DecisionInput;
-  readonly transport: string;
+export interface MailRecording extends RecordingInput {
   readonly context: WorkspaceCommandContext;
 }
 

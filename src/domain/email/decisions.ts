@@ -47,7 +47,7 @@ type OutcomeEvent = Extract<
 >;
 
 /** What the outcome of an attempt is decided with. */
-interface RecordingInput {
+export interface RecordingInput {
   readonly policy: DeliveryPolicy;
   readonly input: DecisionInput;
   readonly transport: string;

@@ -3,7 +3,9 @@ import { senderAggregate, workspaceAggregate } from "../../commands/aggregateDef
 import { type EmailHistory, readEmailHistory } from "../../commands/email/emailHistory.ts";
 import {
   claimEmail,
+  recordMailAttempt,
   recordSimulatedAttempt,
+  releaseEmailLease,
   releaseUnconfirmedClaim,
 } from "../../commands/email/mailAttempts.ts";
 import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
@@ -32,7 +34,6 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
-import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { reportContentFault } from "./contentAccess.ts";
 import {
@@ -47,11 +48,9 @@ import { deliveryRefusal, readBeforeDelivery, type SharedReads } from "./preDeli
 import {
   type AttemptOutcome,
   earlierBounce,
-  recordAttempt,
   recordedResultOf,
-  recordingOfAttempt,
   recordResult,
-  releaseLease,
+  untilRecorded,
   withRecipientDomain,
 } from "./recordDelivery.ts";
 import { CORRECTABLE_REASONS, type Refusal } from "./relayRefusalReports.ts";
@@ -71,7 +70,7 @@ export type DeliveryReport =
   /** Our clock has gone back since the message was found due, or nothing may be claimed now. */
   | { readonly kind: "notYet" }
   /** The workspace was paused, or its sender disabled, just before the claim: read both again. */
-  | { readonly kind: "held"; readonly claimRevision: number }
+  | { readonly kind: "mayNotSend"; readonly claimRevision: number }
   /** The log said no after the claim, or there was nothing to claim. */
   | { readonly kind: "notAttempted"; readonly claimRevision: number | null };
 
@@ -170,7 +169,9 @@ async function deliverClaimed(
   });
   if (typeof facts === "string") {
     // Nothing was sent. If we let the lease run out, the attempt would count as possibly sent.
-    await releaseLease(deps, attempt, attempt.workspace, facts);
+    await untilRecorded(deps, attempt, attempt.workspace, (recording) =>
+      releaseEmailLease(deps.store, attempt.claimed, facts, recording),
+    );
     return { kind: "notAttempted", claimRevision };
   }
   attempt.contentPermit?.success();
@@ -178,16 +179,20 @@ async function deliverClaimed(
   if (suppression?.emailId === attempt.due.id && suppression.reason === "bounce") {
     // This message's own bounce suppressed the recipient, and we crashed before recording the bounce.
     const result = withRecipientDomain(deps, earlierBounce(suppression), content);
-    await recordAttempt(deps, attempt, workspace, result);
+    await untilRecorded(deps, attempt, workspace, (recording) =>
+      recordMailAttempt(deps.store, attempt.claimed, result, recording),
+    );
     return { kind: "notAttempted", claimRevision };
   }
   const refusal = deliveryRefusal(workspace, mayLeave, suppression !== null, content);
   if (refusal !== null || content === null) {
     const why = refusal ?? "content_unavailable";
-    await releaseLease(deps, attempt, workspace, why);
+    await untilRecorded(deps, attempt, workspace, (recording) =>
+      releaseEmailLease(deps.store, attempt.claimed, why, recording),
+    );
     if (why === "content_unavailable") deps.onContentLost(attempt.due.id);
-    const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
-    return { kind: isHeld ? "held" : "notAttempted", claimRevision };
+    const mayNotSend = refusal === "sending_paused" || refusal === "sender_unavailable";
+    return { kind: mayNotSend ? "mayNotSend" : "notAttempted", claimRevision };
   }
   invariant(attempt.history.state, "a claimed message was accepted");
   const simulated = simulatedEndOfEmail(attempt.history.state, content);
@@ -238,14 +243,8 @@ async function simulate(
 ): Promise<DeliveryReport> {
   const result = recordedResultOf(deps, attempt, classifyMailOutcome(simulatedOutcome(end)), content);
   const attempted = { result, feedback: simulatedFeedback(end) };
-  const simulator = { ...deps, transport: SIMULATOR };
-  await retryUntilRecorded(deps, attempt.due.id, () =>
-    recordSimulatedAttempt(
-      deps.store,
-      attempt.claimed,
-      attempted,
-      recordingOfAttempt(simulator, attempt, workspace),
-    ),
+  await untilRecorded({ ...deps, transport: SIMULATOR }, attempt, workspace, (recording) =>
+    recordSimulatedAttempt(deps.store, attempt.claimed, attempted, recording),
   );
   return { kind: "notAttempted", claimRevision: attempt.claimed.revision };
 }

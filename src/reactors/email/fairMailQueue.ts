@@ -44,7 +44,7 @@ export function ownersOf({
 interface ReadyMailRequest {
   readonly now: EpochMs;
   /** Ids of messages, workspaces and senders to leave alone, and {@link CONTENT_STORE}. */
-  readonly held: ReadonlySet<string>;
+  readonly without: ReadonlySet<string>;
   readonly limit: number;
 }
 
@@ -73,9 +73,9 @@ export class FairMailQueue {
   constructor(private readonly lane: MailLane) {}
 
   look(db: ReadDatabase, request: ReadyMailRequest): ReadyItems<DueEmail> {
-    const { now, held, limit } = request;
+    const { now, without, limit } = request;
     if (!hasMoreReadyThan(db, this.lane, now, limit)) {
-      const items = readyEmails(db, this.lane, now, limit).filter((email) => !isHeld(email, held));
+      const items = readyEmails(db, this.lane, now, limit).filter((email) => !isLeftAlone(email, without));
       return { items, more: "none" };
     }
     const seen: Seen = { ...request, db, items: [], cut: [], steps: 0, isRound: true };
@@ -101,7 +101,7 @@ export class FairMailQueue {
         return;
       } else {
         this.ownerId = next;
-        if (!seen.held.has(mailOwnerOf(next).workspaceId)) this.takeTurnOf(next, seen);
+        if (!seen.without.has(mailOwnerOf(next).workspaceId)) this.takeTurnOf(next, seen);
       }
     }
     seen.isRound = false;
@@ -141,15 +141,15 @@ function isBehind(queue: MailQueueKey, other: MailQueueKey): boolean {
 }
 
 /** Whether the message, its workspace, its sender or the content store is to be left alone. */
-function isHeld(email: DueEmail, held: ReadonlySet<string>): boolean {
-  return held.has(email.id) || ownersOf(email).some((owner) => held.has(owner));
+function isLeftAlone(email: DueEmail, without: ReadonlySet<string>): boolean {
+  return without.has(email.id) || ownersOf(email).some((owner) => without.has(owner));
 }
 
 /** Shows messages of a queue, if they may go. Returns where the next look continues. */
 function takeFrom(queue: SenderQueue, seen: Seen): MailQueueKey {
-  if (seen.held.has(queue.authorityId)) return { ...queue, senderId: BEHIND_ALL_IDS };
-  const isHeldBack = queue.needsContentStore === 1 && seen.held.has(CONTENT_STORE);
-  if (!isHeldBack && !seen.held.has(queue.senderId) && queue.dueAt <= seen.now)
+  if (seen.without.has(queue.authorityId)) return { ...queue, senderId: BEHIND_ALL_IDS };
+  const isOfStore = queue.needsContentStore === 1 && seen.without.has(CONTENT_STORE);
+  if (!isOfStore && !seen.without.has(queue.senderId) && queue.dueAt <= seen.now)
     show(seen, queue, OF_SENDER_MAX);
   return queue;
 }
@@ -162,7 +162,7 @@ function show(seen: Seen, queue: SenderQueue, atLeast: number, behind: QueuedEma
   // Messages left alone one by one are the oldest and come together, so the pages grow.
   for (let limit = wanted; shown < wanted; limit *= 2) {
     const page = readyEmailsOf(seen.db, queue, { now: seen.now, after, limit });
-    const free = page.filter(({ id }) => !seen.held.has(id)).slice(0, wanted - shown);
+    const free = page.filter(({ id }) => !seen.without.has(id)).slice(0, wanted - shown);
     seen.items.push(...free);
     shown += free.length;
     after = (shown === wanted ? free : page).at(-1) ?? after;

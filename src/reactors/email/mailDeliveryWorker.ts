@@ -155,8 +155,8 @@ export class MailDeliveryWorker {
       random,
       stopping: this.stopping.signal,
       onTrouble,
-      ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): ReadyItems<DueEmail> =>
-        this.readDue((db) => queue.look(db, { now, held, limit })) ?? NOTHING_READY,
+      ready: (now: EpochMs, without: ReadonlySet<string>, limit: number): ReadyItems<DueEmail> =>
+        this.readDue((db) => queue.look(db, { now, without, limit })) ?? NOTHING_READY,
       nextReadyAt: (now: EpochMs) => this.readDue((db) => nextReadyAt(db, lane, now)),
       ownersOf,
     };
@@ -304,7 +304,7 @@ export class MailDeliveryWorker {
 
   private acted(due: DueEmail, report: DeliveryReport): number | null {
     if (report.kind === "notYet") return null;
-    if (report.kind === "held") this.forgetOwners(due);
+    if (report.kind === "mayNotSend") this.forgetOwners(due);
     return report.claimRevision ?? due.revision;
   }
 

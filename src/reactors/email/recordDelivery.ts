@@ -1,8 +1,4 @@
-import {
-  type MailRecording,
-  recordMailAttempt,
-  releaseEmailLease,
-} from "../../commands/email/mailAttempts.ts";
+import { type MailRecording, recordMailAttempt } from "../../commands/email/mailAttempts.ts";
 import { suppressRecipient } from "../../commands/suppression/suppressRecipient.ts";
 import type { AttemptResult } from "../../domain/email/delivery/classifyMailOutcome.ts";
 import {
@@ -86,38 +82,23 @@ export async function recordResult(
       suppressRecipient(deps.store, bounced, workerCommandContext(deps, attempt.due.workspaceId)),
     );
   }
-  await recordAttempt(deps, attempt, workspace, result);
-}
-
-/** Records the outcome of an attempt, retrying until the log has it or the process ends. */
-export function recordAttempt(
-  deps: DeliveryDependencies,
-  attempt: DeliveryAttempt,
-  workspace: WorkspaceState,
-  result: RecordedAttemptResult,
-): Promise<void> {
-  return retryUntilRecorded(deps, attempt.due.id, () =>
-    recordMailAttempt(deps.store, attempt.claimed, result, recordingOfAttempt(deps, attempt, workspace)),
+  await untilRecorded(deps, attempt, workspace, (recording) =>
+    recordMailAttempt(deps.store, attempt.claimed, result, recording),
   );
 }
 
-/** Ends a claim under which nothing was sent, retrying as {@link recordAttempt} does. */
-export function releaseLease(
-  deps: DeliveryDependencies,
-  attempt: DeliveryAttempt,
-  workspace: WorkspaceState,
-  why: Parameters<typeof releaseEmailLease>[2],
-): Promise<void> {
-  return retryUntilRecorded(deps, attempt.due.id, () =>
-    releaseEmailLease(deps.store, attempt.claimed, why, recordingOfAttempt(deps, attempt, workspace)),
-  );
-}
-
-/** What an outcome of the attempt is decided and recorded with, at this moment. */
-export function recordingOfAttempt(
+/**
+ * Records what became of an attempt, again and again until the log has it or the process ends. `record` is given what that
+ * is decided with at the moment.
+ */
+export function untilRecorded(
   deps: DeliveryDependencies,
   { due, history }: DeliveryAttempt,
   workspace: WorkspaceState,
-): MailRecording {
-  return recordingOf(deps, { workspaceId: due.workspaceId, state: history.state, workspace });
+  record: (recording: MailRecording) => Promise<void>,
+): Promise<void> {
+  const { id, workspaceId } = due;
+  return retryUntilRecorded(deps, id, () =>
+    record(recordingOf(deps, { workspaceId, state: history.state, workspace })),
+  );
 }

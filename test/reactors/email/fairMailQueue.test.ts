@@ -78,11 +78,11 @@ function acceptMany(count: number, waiting: (number: number) => Waiting): void {
 }
 
 /** Looks until the message is shown, and answers how many looks that took; each reads a bounded number of rows. */
-function readsUntil(id: string, held: readonly string[], rowsMax = ROWS_MAX): number {
+function readsUntil(id: string, without: readonly string[], rowsMax = ROWS_MAX): number {
   const queue = new FairMailQueue("relay");
   for (let reads = 1; reads <= READS_MAX; reads += 1) {
     db.rowsScanned = 0;
-    const { items, more } = queue.look(db, { now: NOW, held: new Set(held), limit: LIMIT });
+    const { items, more } = queue.look(db, { now: NOW, without: new Set(without), limit: LIMIT });
     expect(db.rowsScanned).toBeLessThanOrEqual(rowsMax);
     if (items.some((item) => item.id === id)) return reads;
     expect(more).not.toBe("none");
@@ -91,9 +91,9 @@ function readsUntil(id: string, held: readonly string[], rowsMax = ROWS_MAX): nu
 }
 
 describe("one message behind 20,000 of another workspace is found by the first query", () => {
-  const readsNeeded = (held: readonly string[], waiting: (number: number) => Waiting) => {
+  const readsNeeded = (without: readonly string[], waiting: (number: number) => Waiting) => {
     acceptMany(BACKLOG, waiting);
-    return readsUntil(accept({ workspace: "b" }), held);
+    return readsUntil(accept({ workspace: "b" }), without);
   };
 
   test("while that workspace is paused", () => {
@@ -124,9 +124,9 @@ describe("one message behind 20,000 of another workspace is found by the first q
 describe("nothing starves", () => {
   test("behind as many disabled addresses of its own workspace", () => {
     acceptMany(BACKLOG, (n) => ({ workspace: "a", sender: `s${n}` }));
-    const held = Array.from({ length: BACKLOG }, (_, n) => `s${n}`);
+    const without = Array.from({ length: BACKLOG }, (_, n) => `s${n}`);
     const id = accept({ workspace: "a", sender: "z" });
-    expect(readsUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 2)) + 1);
+    expect(readsUntil(id, without)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 2)) + 1);
   });
 
   test("behind messages of its own sender that wait for the content store", () => {
@@ -136,9 +136,9 @@ describe("nothing starves", () => {
 
   test("behind as many workspaces", () => {
     acceptMany(BACKLOG, (n) => ({ workspace: `w${n}` }));
-    const held = Array.from({ length: BACKLOG }, (_, n) => `w${n}`);
+    const without = Array.from({ length: BACKLOG }, (_, n) => `w${n}`);
     const id = accept({ workspace: "x" });
-    expect(readsUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 1)) + 1);
+    expect(readsUntil(id, without)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 1)) + 1);
   });
 
   test("behind messages of its own sender that are excluded one by one", () => {
@@ -150,8 +150,8 @@ describe("nothing starves", () => {
 
   test("every workspace gets its share of a page, and a single one the whole page", () => {
     acceptMany(BACKLOG, (n) => ({ workspace: n % 10 === 0 ? "b" : "a" }));
-    const readReady = (held: readonly string[]) =>
-      new FairMailQueue("relay").look(db, { now: NOW, held: new Set(held), limit: LIMIT });
+    const readReady = (without: readonly string[]) =>
+      new FairMailQueue("relay").look(db, { now: NOW, without: new Set(without), limit: LIMIT });
     const both = readReady([]);
     expect(both.items.filter(({ workspaceId }) => workspaceId === "b")).toHaveLength(LIMIT / 2);
     const onlyA = readReady(["a"]);

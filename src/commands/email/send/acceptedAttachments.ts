@@ -1,3 +1,4 @@
+import type { Acceptance } from "../../../domain/email/events.ts";
 import type { CommandContext } from "../../../kernel/event/commandContext.ts";
 import { HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
@@ -5,14 +6,10 @@ import { readWorkspaceLimits } from "../../workspace/readWorkspaceLimits.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
 /** What an acceptance keeps about its files for good; nothing if there are none. */
-export type AcceptedAttachments =
-  | {
-      readonly attachmentBytes: number;
-      readonly directBytes: number;
-      readonly attachmentsUntil: string;
-      readonly uploadIds?: string[];
-    }
-  | Record<string, never>;
+export type AcceptedAttachments = Pick<
+  Acceptance,
+  "attachmentBytes" | "directBytes" | "attachmentsUntil" | "uploadIds"
+>;
 
 interface FilesOfSend {
   readonly workspaceId: string;

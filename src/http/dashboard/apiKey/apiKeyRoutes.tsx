@@ -19,7 +19,7 @@ import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
 import { checkBy } from "../../body/validation.ts";
 import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { invalid } from "../../server/problem.ts";
-import { confirmationPage } from "../components/confirmationPage.tsx";
+import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
 import { CheckBox, Select } from "../components/form.tsx";
 import { timeOfField } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -29,7 +29,7 @@ import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { repeatedFormPage } from "../frame/repeatedFormPage.tsx";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
-import { apiKeyRenameRoutes } from "./apiKeyRenameRoutes.tsx";
+import { apiKeyRenameRoutes } from "./apiKeyRenameRoutes.ts";
 import { newApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PATH = "/api-keys";
@@ -127,42 +127,48 @@ function requestedKey(form: URLSearchParams): unknown {
 
 function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get(`${ONE}/rotate`, SCOPE, async (context) => {
-      const { id, name } = await keyOf(options, context);
-      return confirmationPage(context, {
-        title: `Rotate ${name}`,
-        above: [...API_KEYS, { path: `${PATH}/${id}`, title: name }],
-        verb: "Rotate",
-        text: (
-          <>
-            <p>
-              A new key that may do the same is shown once. The old one keeps working for a while, then ends
-              for good.
-            </p>
-            <Select
-              name="overlap_seconds"
-              label="The old key goes on for"
-              value={String(OVERLAP_SECONDS_DEFAULT)}
-              options={OVERLAPS}
-            />
-          </>
-        ),
-      });
-    }),
-    post(`${ONE}/rotate`, SCOPE, async (context) => {
-      const apiKey = await keyOf(options, context);
-      try {
-        const overlapSeconds = overlapOf(fieldOf(context.form, "overlap_seconds"));
-        const rotation = { id: apiKey.id, overlapSeconds, newKeyId: apiKeyIdOf(context.formId) };
-        const commandContext = context.commandContext();
-        const made = await rotateOnRequest(options, context.principal, rotation, commandContext);
-        return await shownNewKey(options, context, made);
-      } catch (error) {
-        const { status, whole, fields } = formFaults(error);
-        return apiKeyPage(context, apiKey, { status, text: whole ?? rotationFault(fields) });
-      }
-    }),
+    ...asksFirst(
+      `${ONE}/rotate`,
+      SCOPE,
+      async (context) => rotation(await keyOf(options, context)),
+      (context) => rotate(options, context),
+    ),
   ];
+}
+
+function rotation({ id, name }: ApiKeyJson): Confirmation {
+  return {
+    title: `Rotate ${name}`,
+    above: [...API_KEYS, { path: `${PATH}/${id}`, title: name }],
+    verb: "Rotate",
+    text: (
+      <>
+        <p>
+          A new key that may do the same is shown once. The old one keeps working for a while, then ends for
+          good.
+        </p>
+        <Select
+          name="overlap_seconds"
+          label="The old key goes on for"
+          value={String(OVERLAP_SECONDS_DEFAULT)}
+          options={OVERLAPS}
+        />
+      </>
+    ),
+  };
+}
+
+async function rotate(options: DashboardOptions, context: PageContext): Promise<Page> {
+  const apiKey = await keyOf(options, context);
+  try {
+    const overlapSeconds = overlapOf(fieldOf(context.form, "overlap_seconds"));
+    const wanted = { id: apiKey.id, overlapSeconds, newKeyId: apiKeyIdOf(context.formId) };
+    const made = await rotateOnRequest(options, context.principal, wanted, context.commandContext());
+    return await shownNewKey(options, context, made);
+  } catch (error) {
+    const { status, whole, fields } = formFaults(error);
+    return apiKeyPage(context, apiKey, { status, text: whole ?? rotationFault(fields) });
+  }
 }
 
 /** Why a key cannot be rotated, for faults about the new key. */
@@ -185,23 +191,27 @@ function overlapOf(text: string): number {
 
 function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get(`${ONE}/revoke`, SCOPE, async (context) => {
-      const apiKey = await keyOf(options, context);
-      const children = apiKeyDescendants(await caughtUpRows(options.readModel("api-keys")), apiKey.id);
-      return revocationPage(context, apiKey, children.length);
-    }),
-    post(`${ONE}/revoke`, SCOPE, async (context) => {
-      const { id, name } = await keyOf(options, context);
-      const withChildren = context.form.get("with_children") === "true";
-      await revokeOnRequest(options, { id, withChildren }, context.commandContext());
-      await catchUpIfInTime(options.readModel("api-keys"));
-      return context.seeOther(PATH, `${name} no longer works.`);
-    }),
+    ...asksFirst(
+      `${ONE}/revoke`,
+      SCOPE,
+      async (context) => {
+        const apiKey = await keyOf(options, context);
+        const children = apiKeyDescendants(await caughtUpRows(options.readModel("api-keys")), apiKey.id);
+        return revocation(context, apiKey, children.length);
+      },
+      async (context) => {
+        const { id, name } = await keyOf(options, context);
+        const withChildren = context.form.get("with_children") === "true";
+        await revokeOnRequest(options, { id, withChildren }, context.commandContext());
+        await catchUpIfInTime(options.readModel("api-keys"));
+        return context.seeOther(PATH, `${name} no longer works.`);
+      },
+    ),
   ];
 }
 
-function revocationPage(context: PageContext, { id, name }: ApiKeyJson, children: number): Page {
-  return confirmationPage(context, {
+function revocation({ principal }: PageContext, { id, name }: ApiKeyJson, children: number): Confirmation {
+  return {
     title: `Revoke ${name}`,
     above: [...API_KEYS, { path: `${PATH}/${id}`, title: name }],
     verb: "Revoke",
@@ -210,7 +220,7 @@ function revocationPage(context: PageContext, { id, name }: ApiKeyJson, children
       <>
         <p>
           It stops working within a second, and whatever uses it fails. This cannot be undone.
-          {id === context.principal.keyId ? " You are logged in with it, so this logs you out." : ""}
+          {id === principal.keyId ? " You are logged in with it, so this logs you out." : ""}
         </p>
         {children === 0 ? null : (
           <CheckBox
@@ -221,5 +231,5 @@ function revocationPage(context: PageContext, { id, name }: ApiKeyJson, children
         )}
       </>
     ),
-  });
+  };
 }

@@ -15,7 +15,7 @@ import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { pageOf } from "../../lists/cursorPaging.ts";
 import { found, idOfPath, Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
-import { confirmationPage } from "../components/confirmationPage.tsx";
+import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
 import { downloadResponse } from "../components/downloadResponse.ts";
 import { catchUp, messagesOf } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -41,15 +41,17 @@ export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
     },
     get(ONE, "attachment:manage", (context) => attachmentPage(options, context)),
     get(`${ONE}/file`, "attachment:manage", (context) => fileOf(options, context)),
-    get(`${ONE}/delete`, "attachment:manage", async (context) =>
-      deletionPage(context, await uploadOf(options, context)),
+    ...asksFirst(
+      `${ONE}/delete`,
+      "attachment:manage",
+      async (context) => deletion(await uploadOf(options, context)),
+      async (context) => {
+        const { id, upload } = await uploadOf(options, context);
+        await deleteAttachment(options.deps, id, context.commandContext());
+        await catchUpIfInTime(options.readModel("attachments"));
+        return context.seeOther(ATTACHMENTS_PATH, `${upload.filename ?? "The upload"} was deleted.`);
+      },
     ),
-    post(`${ONE}/delete`, "attachment:manage", async (context) => {
-      const { id, upload } = await uploadOf(options, context);
-      await deleteAttachment(options.deps, id, context.commandContext());
-      await catchUpIfInTime(options.readModel("attachments"));
-      return context.seeOther(ATTACHMENTS_PATH, `${upload.filename ?? "The upload"} was deleted.`);
-    }),
   ];
 }
 
@@ -162,12 +164,11 @@ async function fileOf(options: Options, context: PageContext): Promise<Response>
   return downloadResponse(new Uint8Array(bytes), filename, contentType);
 }
 
-function deletionPage(context: PageContext, { id, upload }: Upload): Page {
+function deletion({ id, upload }: Upload): Confirmation {
   const name = upload.filename ?? "the upload";
-  const at = `${ATTACHMENTS_PATH}/${id}`;
-  return confirmationPage(context, {
+  return {
     title: `Delete ${name}`,
-    above: [...ABOVE, { path: at, title: name }],
+    above: [...ABOVE, { path: `${ATTACHMENTS_PATH}/${id}`, title: name }],
     verb: "Delete",
     isDangerous: true,
     text: (
@@ -176,5 +177,5 @@ function deletionPage(context: PageContext, { id, upload }: Upload): Page {
         cannot be undone.
       </p>
     ),
-  });
+  };
 }

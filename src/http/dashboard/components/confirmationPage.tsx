@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Page, PageContext } from "../frame/dashboardRoute.ts";
+import type { Scope } from "../../../domain/apiKey/scopes.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { shownMail } from "../frame/shownMail.ts";
 import { PostForm } from "./form.tsx";
 
@@ -16,6 +17,19 @@ export interface Confirmation {
   readonly isDangerous?: boolean;
   /** What happens, and what cannot be undone. */
   readonly text: Child;
+}
+
+/** Asks before an action: the page that asks and the form that confirms have one path. */
+export function asksFirst(
+  path: string,
+  scope: Scope,
+  ask: (context: PageContext) => Confirmation | Promise<Confirmation>,
+  act: DashboardRoute["answer"],
+): readonly DashboardRoute[] {
+  return [
+    get(path, scope, async (context) => confirmationPage(context, await ask(context))),
+    post(path, scope, act),
+  ];
 }
 
 /**

@@ -7,7 +7,7 @@ import { isWaiting } from "../../../domain/email/state.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { requireSender } from "../../server/authorization.ts";
 import { found, Problem } from "../../server/problem.ts";
-import { confirmationPage } from "../components/confirmationPage.tsx";
+import { asksFirst, type Confirmation, confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -22,18 +22,17 @@ type Options = Pick<DashboardOptions, "deps">;
 
 /** Actions on one message. Those that cannot be undone ask once. */
 export function emailActionRoutes(options: Options): readonly DashboardRoute[] {
-  const ask = (
-    path: string,
-    page: (context: PageContext, view: EmailView) => Page | Promise<Page>,
-  ): DashboardRoute =>
-    get(path, "email:send", async (context) => page(context, await reachable(options, context)));
+  const about = (question: (view: EmailView) => Confirmation) => async (context: PageContext) =>
+    question(await reachable(options, context));
   return [
-    ask("/messages/:id/send-again", (context, view) => askSendAgain(options, context, view, {})),
+    get("/messages/:id/send-again", "email:send", async (context) =>
+      askSendAgain(options, context, await reachable(options, context), {}),
+    ),
     post("/messages/:id/send-again", "email:send", (context) => doSendAgain(options, context)),
-    ask("/messages/:id/cancel", askCancel),
-    post("/messages/:id/cancel", "email:send", (context) => doCancel(options, context)),
-    ask("/messages/:id/erase", askErase),
-    post("/messages/:id/erase", "email:send", (context) => doErase(options, context)),
+    ...asksFirst("/messages/:id/cancel", "email:send", about(cancellation), (context) =>
+      doCancel(options, context),
+    ),
+    ...asksFirst("/messages/:id/erase", "email:send", about(erasure), (context) => doErase(options, context)),
     post("/messages/:id/try-now", "email:send", (context) => doTryNow(options, context)),
   ];
 }
@@ -117,15 +116,15 @@ async function doSendAgain({ deps }: Options, context: PageContext): Promise<Pag
   return context.seeOther(`/messages/${id}`, "This is the new message: the content was sent again.");
 }
 
-function askCancel(context: PageContext, view: EmailView): Page {
-  return confirmationPage(context, {
+function cancellation(view: EmailView): Confirmation {
+  return {
     title: "Cancel",
     question: "Cancel this message?",
     above: aboveMessage(view),
     verb: "Cancel the message",
     isDangerous: true,
     text: <p>It is not sent, and cannot be un-canceled; its content can be sent again as a new message.</p>,
-  });
+  };
 }
 
 const CANCEL_NOTICES = {
@@ -142,10 +141,10 @@ async function doCancel({ deps }: Options, context: PageContext): Promise<Respon
   return context.seeOther(`/messages/${id}`, CANCEL_NOTICES[outcome]);
 }
 
-function askErase(context: PageContext, view: EmailView): Page {
+function erasure(view: EmailView): Confirmation {
   const { status, ambiguous } = view.email;
   const soFar = ambiguous ? "The relay may have it" : "It has not been sent yet";
-  return confirmationPage(context, {
+  return {
     title: "Erase content",
     question: "Erase the content of this message?",
     above: aboveMessage(view),
@@ -159,7 +158,7 @@ function askErase(context: PageContext, view: EmailView): Page {
         before still hold it.
       </p>
     ),
-  });
+  };
 }
 
 async function doErase({ deps }: Options, context: PageContext): Promise<Response> {

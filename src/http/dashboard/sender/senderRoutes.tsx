@@ -12,7 +12,7 @@ import {
   switchedSender,
 } from "../../sender/senderHandlers.ts";
 import { senderJson } from "../../sender/senderResource.ts";
-import { confirmationPage } from "../components/confirmationPage.tsx";
+import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
@@ -173,22 +173,27 @@ function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     return context.seeOther(`${PATH}/${id}`, `${sender.name} ${notice}`);
   };
   return [
-    get(`${ONE}/disable`, SCOPE, async (context) => {
-      const { id, sender } = await senderOf(options, context);
-      return confirmationPage(context, {
-        title: `Disable ${sender.name}`,
-        above: [...ABOVE, { path: `${PATH}/${id}`, title: sender.name }],
-        verb: "Disable",
-        isDangerous: true,
-        text: (
-          <p>
-            New messages from it are refused, and what is queued waits until it is enabled again.
-            {sender.kind === "address" ? " Its domain does not cover it meanwhile." : ""}
-          </p>
-        ),
-      });
-    }),
-    post(`${ONE}/disable`, SCOPE, (context) => switched(context, "disabled")),
+    ...asksFirst(
+      `${ONE}/disable`,
+      SCOPE,
+      async (context) => disabling(await senderOf(options, context)),
+      (context) => switched(context, "disabled"),
+    ),
     post(`${ONE}/enable`, SCOPE, (context) => switched(context, "enabled")),
   ];
+}
+
+function disabling({ id, sender: { name, kind } }: SenderView): Confirmation {
+  return {
+    title: `Disable ${name}`,
+    above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
+    verb: "Disable",
+    isDangerous: true,
+    text: (
+      <p>
+        New messages from it are refused, and what is queued waits until it is enabled again.
+        {kind === "address" ? " Its domain does not cover it meanwhile." : ""}
+      </p>
+    ),
+  };
 }

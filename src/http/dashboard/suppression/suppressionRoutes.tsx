@@ -14,7 +14,7 @@ import { codePoints } from "../../../kernel/text/textLength.ts";
 import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
 import { found, Problem } from "../../server/problem.ts";
 import { pageOfSuppressions } from "../../suppression/suppressionsController.ts";
-import { confirmationPage } from "../components/confirmationPage.tsx";
+import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
@@ -86,20 +86,21 @@ function queryOf({ workspaceId, query }: PageContext): Omit<SuppressionQuery, "l
 }
 
 function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
-  return [
-    get(`${PATH}/:address/remove`, "suppression:manage", async (context) => {
+  return asksFirst(
+    `${PATH}/:address/remove`,
+    "suppression:manage",
+    async (context) => {
       const address = addressOf(context);
-      const suppression = found(await readSuppression(deps, context.workspaceId, address));
-      return removalPage(context, address, suppression);
-    }),
-    post(`${PATH}/:address/remove`, "suppression:manage", async (context) => {
+      return removal(address, found(await readSuppression(deps, context.workspaceId, address)));
+    },
+    async (context) => {
       const address = addressOf(context);
       const outcome = await removeSuppression(deps, address, context.commandContext());
       if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
       await catchUpIfInTime(readModel("suppressions"));
       return context.seeOther(PATH, `Mail to ${address.sent} is sent again.`);
-    }),
-  ];
+    },
+  );
 }
 
 function addressOf({ params }: PageContext): Address {
@@ -108,12 +109,12 @@ function addressOf({ params }: PageContext): Address {
   return address;
 }
 
-function removalPage(context: PageContext, { sent }: Address, { reason }: Suppression): Page {
-  return confirmationPage(context, {
+function removal({ sent }: Address, { reason }: Suppression): Confirmation {
+  return {
     title: `Remove ${sent}`,
     question: `Send mail to ${sent} again?`,
     above: [{ path: PATH, title: "Suppressions" }],
     verb: "Remove",
     text: <p>{WHY[reason] ?? WHY.manual} Messages suppressed meanwhile are not sent later.</p>,
-  });
+  };
 }

@@ -16,8 +16,8 @@ import {
   pageOfVersions,
   requireChanged,
 } from "../../template/templateHandlers.ts";
-import { confirmationPage } from "../components/confirmationPage.tsx";
-import { enteredName, NameForm } from "../components/nameForm.tsx";
+import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
+import { enteredName, nameFormPage } from "../components/nameFormPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { pageAsked } from "../frame/listCursor.ts";
@@ -64,22 +64,15 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
 }
 
 function newTemplatePage(context: PageContext, fault?: string): Page {
-  return {
+  return nameFormPage(context, {
     title: "New template",
     above: [TEMPLATES],
-    status: fault === undefined ? 200 : 422,
-    body: (
-      <NameForm
-        context={context}
-        hint={NAME_HINT}
-        title="New template"
-        action="/templates/new"
-        verb="Create the template"
-        cancelTo={TEMPLATES.path}
-        fault={fault}
-      />
-    ),
-  };
+    hint: NAME_HINT,
+    action: "/templates/new",
+    verb: "Create the template",
+    cancelTo: TEMPLATES.path,
+    fault,
+  });
 }
 
 function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
@@ -119,67 +112,46 @@ function renameRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
 
   async function renamePage(context: PageContext, fault?: string): Promise<Page> {
     const { template, at, above } = await templateOf(deps, context);
-    return {
+    return nameFormPage(context, {
       title: `Rename ${template.name}`,
+      heading: "Rename the template",
       above,
-      status: fault === undefined ? 200 : 422,
-      body: (
-        <NameForm
-          context={context}
-          hint={NAME_HINT}
-          title="Rename the template"
-          action={`${at}/rename`}
-          verb="Rename"
-          cancelTo={at}
-          name={template.name}
-          fault={fault}
-        />
-      ),
-    };
+      hint: NAME_HINT,
+      action: `${at}/rename`,
+      verb: "Rename",
+      cancelTo: at,
+      name: template.name,
+      fault,
+    });
   }
 }
 
 /** Actions that cannot be undone: archiving and deleting. */
 function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get("/templates/:id/archive", scope, (context) =>
-      confirmation(context, {
-        verb: "Archive",
-        about:
-          "Nothing is drafted, published or sent with it again: sends that name it are refused from now on. It cannot be brought back. Messages that were accepted with it are not touched.",
-      }),
-    ),
-    post("/templates/:id/archive", scope, async (context) => {
+    ...asksFirst("/templates/:id/archive", scope, question("Archive", ARCHIVING), async (context) => {
       const location = templateLocationOf(context);
       found(await archiveExistingTemplate(deps, location, context.commandContext()));
       return context.seeOther(`/templates/${location.templateId}`, "The template was archived.");
     }),
-    get("/templates/:id/delete", scope, (context) =>
-      confirmation(context, {
-        verb: "Delete",
-        about:
-          "All its versions are deleted with it, from the log too. This cannot be undone. Sends that name it are refused from now on. Messages that were accepted with it keep their content.",
-      }),
-    ),
-    post("/templates/:id/delete", scope, async (context) => {
+    ...asksFirst("/templates/:id/delete", scope, question("Delete", DELETING), async (context) => {
       const { templateId } = templateLocationOf(context);
       found(await deleteTemplate(deps, templateId, context.commandContext()));
       return context.seeOther(TEMPLATES.path, "The template was deleted.");
     }),
   ];
 
-  async function confirmation(
-    context: PageContext,
-    { verb, about }: { readonly verb: string; readonly about: string },
-  ): Promise<Page> {
-    const { template, above } = await templateOf(deps, context);
-    return confirmationPage(context, {
-      title: `${verb} ${template.name}`,
-      question: `${verb} “${template.name}”?`,
-      above,
-      verb,
-      isDangerous: true,
-      text: <p>{about}</p>,
-    });
+  function question(verb: string, about: string) {
+    return async (context: PageContext): Promise<Confirmation> => {
+      const { template, above } = await templateOf(deps, context);
+      const asked = { title: `${verb} ${template.name}`, question: `${verb} “${template.name}”?` };
+      return { ...asked, above, verb, isDangerous: true, text: <p>{about}</p> };
+    };
   }
 }
+
+const ARCHIVING =
+  "Nothing is drafted, published or sent with it again: sends that name it are refused from now on. It cannot be brought back. Messages that were accepted with it are not touched.";
+
+const DELETING =
+  "All its versions are deleted with it, from the log too. This cannot be undone. Sends that name it are refused from now on. Messages that were accepted with it keep their content.";

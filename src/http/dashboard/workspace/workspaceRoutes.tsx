@@ -5,7 +5,7 @@ import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import { DAY_MS, rfc3339 } from "../../../kernel/time.ts";
 import { readInSteps } from "../../lists/caughtUpReads.ts";
 import { readWorkspaceWithUsage, whenCounted } from "../../workspace/workspaceWithUsage.ts";
-import { confirmationPage } from "../components/confirmationPage.tsx";
+import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { usageByTag } from "./usageByTag.ts";
@@ -20,11 +20,15 @@ export function workspaceRoutes(options: DashboardOptions): readonly DashboardRo
   const { deps } = options;
   return [
     get(PATH, SCOPE, (context) => workspacePage(options, context)),
-    get(`${PATH}/pause`, SCOPE, async (context) => pausePage(context)),
-    post(`${PATH}/pause`, SCOPE, async (context) => {
-      await pauseWorkspace(deps, context.workspaceId, context.commandContext());
-      return context.seeOther(PATH, "Sending is paused.");
-    }),
+    ...asksFirst(
+      `${PATH}/pause`,
+      SCOPE,
+      () => PAUSING,
+      async (context) => {
+        await pauseWorkspace(deps, context.workspaceId, context.commandContext());
+        return context.seeOther(PATH, "Sending is paused.");
+      },
+    ),
     post(`${PATH}/resume`, SCOPE, async (context) => {
       await resumeWorkspace(deps, context.workspaceId, context.commandContext());
       return context.seeOther(PATH, "Sending is resumed.");
@@ -52,17 +56,15 @@ async function usageOf(options: DashboardOptions, { principal }: PageContext): P
   return { days, tags: await usageByTag(options, { ownerId, ...range }) };
 }
 
-function pausePage(context: PageContext): Page {
-  return confirmationPage(context, {
-    title: "Pause sending",
-    above: [{ path: PATH, title: "Workspace" }],
-    verb: "Pause",
-    isDangerous: true,
-    text: (
-      <p>
-        New messages are refused, and what is queued waits until sending is resumed. That time does not count
-        against it. What a relay has taken already cannot be called back.
-      </p>
-    ),
-  });
-}
+const PAUSING: Confirmation = {
+  title: "Pause sending",
+  above: [{ path: PATH, title: "Workspace" }],
+  verb: "Pause",
+  isDangerous: true,
+  text: (
+    <p>
+      New messages are refused, and what is queued waits until sending is resumed. That time does not count
+      against it. What a relay has taken already cannot be called back.
+    </p>
+  ),
+};

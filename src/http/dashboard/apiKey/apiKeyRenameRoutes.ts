@@ -1,8 +1,6 @@
-/** @jsxImportSource hono/jsx */
-
 import { existingKey, renameOnRequest } from "../../apiKey/apiKeyHandlers.ts";
 import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
-import { enteredName, NameForm } from "../components/nameForm.tsx";
+import { enteredName, nameFormPage } from "../components/nameFormPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { API_KEYS, type ApiKeyJson } from "./apiKeyPage.tsx";
@@ -28,21 +26,15 @@ export function apiKeyRenameRoutes(options: DashboardOptions): readonly Dashboar
 
 function renamePage(context: PageContext, { id, name }: ApiKeyJson, fault?: string): Page {
   const at = `/api-keys/${id}`;
-  return {
+  return nameFormPage(context, {
     title: `Rename ${name}`,
+    heading: "Rename the key",
     above: [...API_KEYS, { path: at, title: name }],
-    status: fault === undefined ? 200 : 422,
-    body: (
-      <NameForm
-        context={context}
-        title="Rename the key"
-        hint="What it is for. The key itself stays as it is."
-        action={`${at}/rename`}
-        verb="Rename"
-        cancelTo={at}
-        name={name}
-        fault={fault}
-      />
-    ),
-  };
+    hint: "What it is for. The key itself stays as it is.",
+    action: `${at}/rename`,
+    verb: "Rename",
+    cancelTo: at,
+    name,
+    fault,
+  });
 }
