@@ -1,7 +1,6 @@
 import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../../domain/email/events.ts";
 import { type Replay, replayOf } from "../../../domain/email/idempotency.ts";
 import { emailDecider } from "../../../domain/email/state.ts";
-import { invariant } from "../../../kernel/assert.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { SendIdentity } from "./validatedSend.ts";
 
@@ -16,9 +15,8 @@ export async function replayFromLog(
   { isDurable = false }: { readonly isDurable?: boolean } = {},
 ): Promise<Replay | null> {
   const [event] = await deps.store.read(emailStream(id), ACCEPTANCE_REVISION, 1);
-  if (event === undefined) return null;
-  const email = emailDecider.evolve(null, emailCodec.decode(event));
-  invariant(email, "an acceptance begins a message");
+  const email = event === undefined ? null : emailDecider.evolve(null, emailCodec.decode(event));
+  if (email === null) return null;
   if (!isDurable) await deps.store.flush();
   const { acceptedAs, acceptedAt } = email;
   deps.acceptances.remember(id, { fingerprint: email.fingerprint, acceptedAs, acceptedAt });
