@@ -140,7 +140,11 @@ export function operationController<All extends Operations, Name extends RouteNa
     // A caller that sends `?dry_run=1` to an operation without parameters must not believe that it works.
     const query = operation.body === undefined ? { query: operation.query ?? NoQuery } : {};
     // Its hook has added the caller by then.
-    controller.route(route.method, route.path, handler as ElysiaHandler, { parse: "none", transform, ...query });
+    controller.route(route.method, route.path, handler as ElysiaHandler, {
+      parse: "none",
+      transform,
+      ...query,
+    });
   }
   return controller;
 }
