@@ -3,6 +3,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CONTENT_STORE_FILES, isFolderName } from "../../kernel/contentPath.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
+import { ContentRoot } from "./contentRoot.ts";
 import { type CopiedFile, copyBelow } from "./copyFile.ts";
 import { nullIfMissing, syncFolder } from "./durableFile.ts";
 
@@ -10,13 +11,16 @@ const FILE_NAME = /^[0-9a-f]{64}$/;
 /** How many files to copy at once, because each mostly waits for the disk. */
 const COPIES_MAX = 16;
 
-async function entriesIn(path: string): Promise<readonly Dirent[]> {
-  return (await readdir(path, { withFileTypes: true }).catch(nullIfMissing)) ?? [];
+/** The entries of a folder of content; none if it was erased. */
+async function entriesIn(source: ContentRoot, below: string): Promise<readonly Dirent[]> {
+  const entries = await readdir(join(source.path, below), { withFileTypes: true }).catch(nullIfMissing);
+  if (entries === null) await source.requirePresent();
+  return entries ?? [];
 }
 
 /** The content folders below a path, without links. */
-async function folderNamesIn(path: string): Promise<readonly string[]> {
-  return (await entriesIn(path))
+async function folderNamesIn(source: ContentRoot, below: string): Promise<readonly string[]> {
+  return (await entriesIn(source, below))
     .filter((entry) => isFolderName(entry.name) && !entry.isSymbolicLink())
     .map(({ name }) => name);
 }
@@ -29,19 +33,19 @@ export function isContentPath(path: string): boolean {
   return parts.length === 3 && parts.every(isFolderName) && FILE_NAME.test(name);
 }
 
-/** The paths of a content directory's folders below `root`, `<workspace>/<owner>/<folder>`. */
-async function* contentFolders(root: string, below = "", depth = 3): AsyncGenerator<string> {
+/** The paths of a content directory's folders below its root, `<workspace>/<owner>/<folder>`. */
+async function* contentFolders(source: ContentRoot, below = "", depth = 3): AsyncGenerator<string> {
   if (depth === 0) yield below;
   else
-    for (const name of await folderNamesIn(join(root, below)))
-      yield* contentFolders(root, join(below, name), depth - 1);
+    for (const name of await folderNamesIn(source, below))
+      yield* contentFolders(source, join(below, name), depth - 1);
 }
 
 /** The files of a content directory, as paths below it. May miss files written or removed meanwhile. */
-async function* contentFiles(root: string): AsyncGenerator<string> {
+async function* contentFiles(source: ContentRoot): AsyncGenerator<string> {
   for (const name of CONTENT_STORE_FILES) yield name;
-  for await (const folder of contentFolders(root)) {
-    for (const { name } of await entriesIn(join(root, folder)))
+  for await (const folder of contentFolders(source)) {
+    for (const { name } of await entriesIn(source, folder))
       if (FILE_NAME.test(name)) yield join(folder, name);
   }
 }
@@ -52,15 +56,21 @@ export function isDamagedCopy({ path, sha256 }: CopiedFile): boolean {
   return FILE_NAME.test(name) && name !== sha256;
 }
 
-/** Copies a content directory durably, many files at once, without files erased meanwhile. */
+/**
+ * Copies a content directory durably, many files at once, without files erased meanwhile. Throws `ContentStoreError`
+ * if the directory is not in its place when a file is missing, or in the end: then nobody can tell what was erased.
+ */
 export async function* copyContentTree(root: string, target: string): AsyncGenerator<CopiedFile> {
+  const source = new ContentRoot(root);
+  await source.requirePresent();
   await mkdir(target, { recursive: true, mode: FOLDER_MODE });
   const copying: Promise<CopiedFile | null>[] = [];
   const settleOldest = async function* () {
     const copied = await copying.shift();
     if (copied) yield copied;
+    else await source.requirePresent();
   };
-  for await (const path of contentFiles(root)) {
+  for await (const path of contentFiles(source)) {
     const copied = copyBelow(root, target, path);
     // Its failure is reported when its turn comes.
     copied.catch(() => {});
@@ -68,5 +78,6 @@ export async function* copyContentTree(root: string, target: string): AsyncGener
     if (copying.length >= COPIES_MAX) yield* settleOldest();
   }
   while (copying.length > 0) yield* settleOldest();
+  await source.requirePresent();
   await syncFolder(target);
 }
