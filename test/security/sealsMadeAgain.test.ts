@@ -88,7 +88,7 @@ describe("a log file swapped for the open one", () => {
     copyFileSync(path, `${path}.copy`);
     renameSync(`${path}.copy`, path);
     await log.play([SEND]);
-    await expect(log.seal()).rejects.toThrow("its path now leads to another file");
+    await expect(log.seal()).rejects.toThrow("another file put in its place");
     await store.close();
   });
 });

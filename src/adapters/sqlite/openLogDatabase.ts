@@ -4,7 +4,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DamagedLogError, locationOfFault, StoreError } from "../../ports/eventStore.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
-import { isDamage } from "./resultCode.ts";
+import { isBusy, isDamage } from "./resultCode.ts";
 import { writeTransaction } from "./writeTransaction.ts";
 
 /**
@@ -14,6 +14,10 @@ import { writeTransaction } from "./writeTransaction.ts";
 const CHECKPOINT_PAGES = 32_000;
 /** The write-ahead log file is truncated to this size after a checkpoint. */
 const WAL_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** How long another process may take to create the files beside the log, or to remove them when it closes the log. */
+const FILES_CHANGE_MS_MAX = 5_000;
+const LOOK_AGAIN_MS = 5;
 
 interface LogDatabaseOptions {
   /** How many KiB of pages the connection keeps in memory. */
@@ -33,6 +37,7 @@ export function openLogDatabase(
   { cacheKib, evenIfFaulty = false }: LogDatabaseOptions,
 ): DatabaseSync {
   requireFileOfWriteAheadLog(path);
+  requireFilesOfOpenLog(path);
   const db = new DatabaseSync(path);
   try {
     // Wait for another process only while creating the file: both would write the same schema.
@@ -62,6 +67,36 @@ export function requireFileOfWriteAheadLog(path: string): void {
     "unavailable",
     `${path} is missing or empty, but ${writeAheadLog} holds what was written to it last. Nothing was changed. To do: put the file back beside it; if it is lost, move ${writeAheadLog} away and restore a backup`,
   );
+}
+
+/**
+ * Throws `StoreError` if somebody has the log open, but one of the files that SQLite then keeps beside it is missing.
+ * SQLite would create another one, and two processes that each use their own overwrite each other's commits.
+ */
+function requireFilesOfOpenLog(path: string): void {
+  const deadline = performance.now() + FILES_CHANGE_MS_MAX;
+  for (;;) {
+    const missing = existsSync(path) && [`${path}-wal`, `${path}-shm`].find((file) => !existsSync(file));
+    if (!missing || !isOpenElsewhere(path)) return;
+    if (performance.now() >= deadline)
+      throw new StoreError(
+        "unavailable",
+        `${missing} was removed, but another process, such as the running service, still has the log open. Nothing was changed. To do: stop the service (SIGTERM) before anything else, so that it writes what the file held into ${path}`,
+      );
+    Bun.sleepSync(LOOK_AGAIN_MS);
+  }
+}
+
+/** Whether any connection, of this process too, has the database open: then nobody else gets it exclusively. */
+function isOpenElsewhere(path: string): boolean {
+  using db = new DatabaseSync(path);
+  try {
+    db.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; SELECT 1 FROM sqlite_master");
+    return false;
+  } catch (error) {
+    // Any other error occurs again where the log is opened, and is reported there.
+    return isBusy(error);
+  }
 }
 
 /** The port's error if SQLite reports a damaged file; null for every other error. */

@@ -28,7 +28,7 @@ import { checkpointWriteAheadLog, emptyWriteAheadLog } from "./checkpointWriteAh
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
-import { OpenedFile } from "./openedFile.ts";
+import { OpenedLogFiles } from "./openedLogFiles.ts";
 import { damagedLog, damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 import { isBusy } from "./resultCode.ts";
@@ -99,7 +99,7 @@ class SqliteEventStore implements EventStore {
   private closed = false;
   /** False if the file was opened although its tables are not ours; then nothing is read from them. */
   private readonly areTablesOurs;
-  private readonly file: OpenedFile;
+  private readonly files: OpenedLogFiles;
 
   private readonly writeAheadLog: WriteAheadLogFlush;
 
@@ -111,7 +111,7 @@ class SqliteEventStore implements EventStore {
     >,
   ) {
     this.writeAheadLog = new WriteAheadLogFlush(options.path);
-    this.file = new OpenedFile(options.path);
+    this.files = new OpenedLogFiles(options.path);
     this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
     const onCommit = () => {
@@ -122,7 +122,7 @@ class SqliteEventStore implements EventStore {
     this.commits = new GroupCommit(writer, onCommit, (reason) =>
       options.onDamage(damagedLog(options.path, reason)),
     );
-    this.threads = new BroadcastChannel(`commits to the log in ${this.file.id}`);
+    this.threads = new BroadcastChannel(`commits to the log in ${this.files.logId}`);
     this.threads.onmessage = () => this.wake();
     this.threads.unref();
   }
@@ -191,6 +191,12 @@ class SqliteEventStore implements EventStore {
     let announced = false;
     let checkpointedAt = performance.now();
     while (!signal.aborted && !this.closed) {
+      if (this.files.recentlyMissing() !== null) {
+        // SQLite still has the removed file open: this saves what nobody could read from it later.
+        this.checkpoint();
+        await Bun.sleep(LOOK_AGAIN_MS);
+        continue;
+      }
       // Read before the batch, so a commit after the batch ends the wait below at once.
       const seen = this.commitMark();
       const batch = this.nextBatch(position, filter);
@@ -224,9 +230,11 @@ class SqliteEventStore implements EventStore {
   }
 
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
+    // Without its own write-ahead log, SQLite may read any page wrong.
+    const missing = this.files.missing();
+    if (missing !== null) return [fileFaultOf("changed", "file", notInPlace(missing))];
     const look = depth === "quick" ? quickIntegrityCheck : fullIntegrityCheck;
-    const faults = await this.whenUnlocked(() => inOneTransaction(this.db, look), options);
-    return this.file.isInPlace() ? faults : [SWAPPED, ...faults];
+    return this.whenUnlocked(() => inOneTransaction(this.db, look), options);
   }
 
   async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
@@ -257,9 +265,8 @@ class SqliteEventStore implements EventStore {
 
   /** A file that is no longer at its path is gone with the process. Reads fail too, so everybody notices. */
   private requireInPlace(): void {
-    if (this.file.wasInPlace()) return;
-    const { path } = this.options;
-    throw new StoreError("unavailable", `${path} was removed, or another file put in its place`);
+    const missing = this.files.recentlyMissing();
+    if (missing !== null) throw new StoreError("unavailable", notInPlace(missing));
   }
 
   /** The same as {@link whenUnlocked}, for work that reads or writes the tables. */
@@ -294,7 +301,9 @@ class SqliteEventStore implements EventStore {
     return damage ?? new StoreError("unavailable", message, { cause: error });
   }
 
+  /** Not while another process may use another write-ahead log: pages would go to wrong places of the log's file. */
   private checkpoint(): void {
+    if (this.files.isReplaced()) return;
     try {
       checkpointWriteAheadLog(this.db, this.options.path);
     } catch (error) {
@@ -321,10 +330,11 @@ class SqliteEventStore implements EventStore {
     return `${this.ownCommits} ${this.reader.dataVersion()}`;
   }
 
-  /** Waits until anybody has committed since the mark `seen`, or `signal` aborts. */
+  /** Waits until anybody has committed since the mark `seen`, a file of the log is missing, or `signal` aborts. */
   private change(seen: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const isOver = () => this.closed || signal.aborted || this.commitMark() !== seen;
+      const isOver = () =>
+        this.closed || signal.aborted || this.files.recentlyMissing() !== null || this.commitMark() !== seen;
       const done = () => {
         clearTimeout(timer);
         this.wakers.delete(done);
@@ -356,8 +366,10 @@ class SqliteEventStore implements EventStore {
   }
 }
 
-/** Appends would go to a file that nobody opens again. */
-const SWAPPED = fileFaultOf("changed", "file", "its path now leads to another file than the open one");
+/** Why nothing more is appended: it would go to a file that nobody opens again. */
+function notInPlace(path: string): string {
+  return `${path} was removed, or another file put in its place`;
+}
 
 function prepare(event: NewEvent): PreparedEvent & { bytes: number } {
   const metadata = JSON.stringify(event.metadata);

@@ -134,7 +134,7 @@ function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[
 
 /** A file that is put back is the one that is open, as long as the service runs. */
 const EMBEDDED_LOG_REMEDY =
-  "put the log's files back where they were, while the service runs; if they are lost, stop it and restore a backup (docs/operations.md)";
+  "put the log's files back where they were, while the service runs; if events.db is lost, stop it and restore a backup; if only events.db-wal or events.db-shm is, stop it (SIGTERM) and start it again (docs/operations.md)";
 
 /** If the store does not answer, or has been found damaged, that is the only finding about the log. */
 async function logChecksOf({ config, deps, damage, logId }: StatusOptions): Promise<readonly Check[]> {
