@@ -55,7 +55,7 @@ import { createHistogram } from "./metrics/histogram.ts";
 import { DELIVERY_SECONDS_BOUNDS, serviceMetrics } from "./metrics/serviceMetrics.ts";
 import { openInstanceOfService, requireUnboundBeforeCreation } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
-import { type LogDamage, logDamage } from "./status/logDamage.ts";
+import { type LogDamage, logDamage, refusingOnceDamaged } from "./status/logDamage.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
 import { stopService } from "./stopService.ts";
@@ -121,7 +121,8 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   );
   // A call of the store that is under way may take its whole time.
   undo.defer(() => (stop.aborted ? undefined : log.close()));
-  const store = counts?.counted(log) ?? log;
+  const sound = refusingOnceDamaged(log, damage);
+  const store = counts?.counted(sound) ?? sound;
   const opened = await unlessStopped(stop, openInstanceOfService(config, store, content, logger));
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);

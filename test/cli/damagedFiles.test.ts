@@ -141,7 +141,7 @@ test(
 );
 
 test(
-  "a running service that finds its log damaged is not ready, and its log and doctor say what to do",
+  "a running service that finds its log damaged takes no mail, and its log and doctor say what to do",
   async () => {
     const startHere = () => startTestProcess({ dataDir, env: { DELIVERY: "off" } });
     const before = await startHere();
@@ -154,13 +154,19 @@ test(
     overwriteContentPage();
     const after = await startHere();
     const ready = () => after.call("GET", "/health/ready");
+    const small = { ...message, text: "Hello" };
     try {
       // Nothing has read the damaged page yet.
       await until(async () => (await ready()).status === 200, "the service to be ready");
+      const { status, json: kept } = await after.send("before-the-page-is-read", small);
+      expect(status).toBe(202);
       for (let time = 0; time < 2; time += 1)
         expect((await after.call("GET", `/api/v1/emails/${sent.id}`)).status).toBe(503);
       expect((await ready()).status).toBe(503);
       expect((await ready()).json.checks.store).toEqual({ ok: false, required: true, detail: "damaged" });
+      const refused = await after.send("after-the-page-was-read", small);
+      expect(refused.json).toMatchObject({ status: 503, retryable: true });
+      expect((await after.call("GET", `/api/v1/emails/${kept.id}`)).status).toBe(200);
       const line = () => /^.*"level":50.*the log is damaged, so the service is not ready: .*$/gm;
       await until(() => line().test(after.log()), "the line");
       const told = after.log().match(line()) ?? [];

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 
 /** What to do about a log that its store calls damaged. */
 export const DAMAGED_LOG_REMEDY =
@@ -25,4 +26,15 @@ export function logDamage(logger: Pick<Logger, "error">): LogDamage {
       logger.error({ reason }, `the log is damaged, so the service is not ready: ${DAMAGED_LOG_REMEDY}`);
     },
   };
+}
+
+/** Wraps the store to refuse appends once the log is known to be damaged: what is accepted then may be lost with it. */
+export function refusingOnceDamaged(store: EventStore, damage: Pick<LogDamage, "reason">): EventStore {
+  const append: EventStore["append"] = async (...call) => {
+    if (damage.reason !== null) throw new DamagedLogError(damage.reason);
+    return store.append(...call);
+  };
+  // Its own `flush` appends nothing, so that readers of what is sound go on.
+  const flush: EventStore["flush"] = (options) => store.flush(options);
+  return Object.assign(Object.create(store) as EventStore, { append, flush });
 }
