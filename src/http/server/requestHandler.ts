@@ -60,8 +60,9 @@ function unknownRoute(request: Request, path: string, basePath: string): Problem
 }
 
 /** The problem for a path whose percent-encoding is no text: where the path of a route has an id, it cannot be one. */
-function unreadablePath(path: string): Problem {
-  if (methodsOf(path).length === 0) return new Problem("NOT_FOUND");
+function unreadablePath(request: Request, basePath: string): Problem {
+  const path = pathBelow(request, basePath);
+  if (!methodsOf(path).includes(request.method)) return unknownRoute(request, path, basePath);
   return new Problem("INVALID_REQUEST", { detail: "the path is not UTF-8 with percent-encoding" });
 }
 
@@ -123,7 +124,7 @@ export function requestHandler(
     options.requests.begin();
     try {
       checkFraming(request.headers);
-      if (!hasReadablePath(request)) throw unreadablePath(pathBelow(request, basePath));
+      if (!hasReadablePath(request)) throw unreadablePath(request, basePath);
       if (needsLog(request, basePath) && (await options.isClosed()))
         return answerUnavailable(LOG_FROZEN, context);
       return await handle(routable(request, context));

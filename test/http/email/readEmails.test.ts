@@ -205,7 +205,12 @@ describe.each(await testStores())("reading on $name", (store) => {
     });
 
     test("is INVALID_REQUEST under what cannot be an id, also if it decodes to no text", async () => {
-      for (const id of ["none", "%zz%", "%ff"]) expectProblem(await get(id), 400, "INVALID_REQUEST");
+      for (const id of ["none", "%zz%", "%ff"]) {
+        expectProblem(await get(id), 400, "INVALID_REQUEST");
+        const posted = await tenant.call("POST", `/api/v1/emails/${id}`);
+        expectProblem(posted, 405, "METHOD_NOT_ALLOWED");
+        expect(posted.headers.get("allow")).toBe("GET, HEAD");
+      }
       expectProblem(await tenant.call("GET", "/nothing/%zz"), 404, "NOT_FOUND");
     });
 
