@@ -73,7 +73,6 @@ describe("a refusal of us or our sender fails and never suppresses:", () => {
   test.each([
     ["mail", "550 no"],
     ["mail", "550 5.1.1 no such sender"],
-    ["mail", "552 5.3.4 too big"],
     ["rcpt", "550 5.7.1 relaying denied"],
     ["data", "554 5.7.1 spam"],
     ["final", "550 5.7.26 unauthenticated sender"],

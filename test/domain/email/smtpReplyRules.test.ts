@@ -400,7 +400,7 @@ const POSTFIX: readonly Row[] = [
     "policy_rejected",
     "450 4.7.1 Service unavailable; Client host [192.0.2.1] blocked using bl.spamcop.net",
   ],
-  ["mail", "failed", "message_too_large", "552 5.3.4 Message size exceeds fixed limit"],
+  ["mail", "bounced", "message_too_large", "552 5.3.4 Message size exceeds fixed limit"],
   ["final", "bounced", "message_too_large", "552 5.3.4 Error: message file too big"],
   ["mail", "relay's fault", "relay_unavailable", "452 4.3.1 Insufficient system storage"],
   ["final", "relay's fault", "relay_unavailable", "451 4.3.0 Error: queue file write error"],

@@ -79,9 +79,9 @@ function refusedForGood(refused: Refused): AttemptResult {
   const reason = permanentReason(refused);
   const { permanent } = RELAY_REPLY_READINGS[reason];
   if (permanent === "relayFault" || isLoginWanted(refused, reason)) return deferred(refused, reason, true);
-  // Before RCPT, no reply is about the recipient.
+  // Before RCPT, no reply is about the recipient. The size may be refused there or later (RFC 1870 §6), with one meaning.
   const isAboutUs =
-    stage === "mail" ||
+    (stage === "mail" && reason !== "message_too_large") ||
     permanent === "failed" ||
     (permanent === "byCode" && enhancedCode(reply).startsWith("5.7."));
   if (isAboutUs) {
