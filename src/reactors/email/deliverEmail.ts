@@ -270,6 +270,7 @@ function refusalFor(emailId: string, result: AttemptResult): Refusal | null {
 const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
   authentication_required: "login_refused",
   throttled: "throttled",
+  tls_required: "tls_failed",
 };
 
 /** The stages whose refusal may be about this message alone. */

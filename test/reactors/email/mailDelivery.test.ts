@@ -228,6 +228,15 @@ describe("the relay's answer", () => {
     expect(delivery.relayFault).toEqual({ trouble: "login_refused", reason: "authentication_required: 530" });
   });
 
+  test("a relay that wants TLS is not said to want a log-in", async () => {
+    world.relay.answer = () => refused("mail", "530 5.7.0 Must issue a STARTTLS command first");
+    const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
+    const { delivery } = await world.start();
+    for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await until(() => delivery.relayFault !== null, "the failure report");
+    expect(delivery.relayFault).toEqual({ trouble: "tls_failed", reason: "tls_required: 530" });
+  });
+
   test("a relay that asks for less mail is known to throttle, not to be away", async () => {
     world.relay.answer = () => refused("mail", "421 4.7.0 Too many messages, slow down");
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));

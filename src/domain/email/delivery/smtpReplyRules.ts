@@ -33,6 +33,7 @@ export const RELAY_REPLY_READINGS = {
   relay_unavailable: { permanent: "relayFault", transient: "relayFault" },
   sender_rejected: { permanent: "failed", transient: "recipient" },
   throttled: { permanent: "relayFault", transient: "relayFault" },
+  tls_required: { permanent: "relayFault", transient: "relayFault" },
 } as const satisfies Readonly<Record<string, Reading>>;
 
 /** What a refusal is about. */
@@ -67,6 +68,11 @@ const REPLY_RULES: readonly ReplyRule[] = [
   {
     reason: "account_suspended",
     text: /sending (?:has been |is )?(?:suspended|paused|disabled) for (?:this|your) account|your (?:sending )?account (?:has been |is |was )?(?:currently )?(?:suspended|paused|disabled|locked|blocked|pending approval)|while your account is pending|account is under review/i,
+  },
+  {
+    // RFC 3207 §4 has the code of a required log-in for it.
+    reason: "tls_required",
+    text: /must issue an? STARTTLS|STARTTLS is required to send mail/i,
   },
   {
     reason: "authentication_required",

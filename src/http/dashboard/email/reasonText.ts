@@ -21,6 +21,7 @@ const REASONS: Readonly<Record<string, string>> = {
   relay_unavailable: "The relay did not take it at that moment.",
   sender_rejected: "The sender's address was refused.",
   throttled: "The other side asks for slower sending.",
+  tls_required: "The other side takes mail only over TLS.",
   content_store_unavailable: "The content store did not give out the files or the content of the message.",
   content_unavailable: "The content is no longer where it was kept.",
   expired: "Its delivery took longer than permitted.",
