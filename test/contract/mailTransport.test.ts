@@ -795,6 +795,29 @@ describe("TLS and AUTH", () => {
     expect(result).toMatchObject({ kind: "broken", trouble });
   });
 
+  const ACCESS_DENIED = "5.7.1 <anna@example.net>: Recipient address rejected: Access denied";
+
+  test("a relay may want the log-in that it offers until it has taken a message without one", async () => {
+    const sink = await sinkWith(
+      at("rcpt", ({ message }) => (message === 2 ? undefined : { code: 554, text: ACCESS_DENIED })),
+      { disabledCommands: ["STARTTLS"] },
+    );
+    const transport = transportTo(sink);
+    const refusal = { kind: "refused", stage: "rcpt", code: 554, reply: `554 ${ACCESS_DENIED}` } as const;
+    expect(await deliver(transport)).toEqual({ ...refusal, mayWantLogin: true });
+    expect(await deliver(transport)).toMatchObject({ kind: "accepted" });
+    expect(await deliver(transport)).toEqual(refusal);
+  });
+
+  test("a relay does not want a log-in that we have made, or that it does not offer", async () => {
+    const refusing = at("rcpt", () => ({ code: 554, text: ACCESS_DENIED }));
+    const open = await sinkWith(refusing);
+    expect(await deliver(transportTo(open))).not.toHaveProperty("mayWantLogin");
+    const sink = await sinkWith(refusing, withAuth);
+    const credentials = { user: "post", password: "lÄ:dger@1" };
+    expect(await deliver(transportTo(sink, { credentials }))).not.toHaveProperty("mayWantLogin");
+  });
+
   test("credentials for a relay without AUTH are broken", async () => {
     const sink = await sinkWith();
     const reason = await failSession(transportTo(sink, { credentials: { user: "a", password: "b" } }));

@@ -30,6 +30,8 @@ interface Transcript {
   lastCode: number;
   /** Whether the last EHLO reply named SMTPUTF8 (RFC 6531). */
   offersSmtpUtf8: boolean;
+  /** Whether it named AUTH (RFC 4954 §3). */
+  offersLogin: boolean;
 }
 
 /** A connection that has been greeted, secured and authenticated. */
@@ -54,7 +56,7 @@ export async function openRelayConnection(
   signal: AbortSignal,
 ): Promise<RelayConnection | RelayFault> {
   if (signal.aborted) return unreachable("given up before connecting");
-  const transcript: Transcript = { replies: 0, lastCode: 0, offersSmtpUtf8: false };
+  const transcript: Transcript = { replies: 0, lastCode: 0, offersSmtpUtf8: false, offersLogin: false };
   const smtp = new SMTPConnection({
     host: settings.host,
     port: settings.port,
@@ -106,7 +108,10 @@ function transcriber(transcript: Transcript): (entry: { tnx?: unknown }, line: s
     } else if (entry.tnx === "server") {
       transcript.replies += 1;
       transcript.lastCode = Number.parseInt(line, 10);
-      if (greeting) transcript.offersSmtpUtf8 = /^250[ -]SMTPUTF8\b/im.test(line);
+      if (greeting) {
+        transcript.offersSmtpUtf8 = /^250[ -]SMTPUTF8\b/im.test(line);
+        transcript.offersLogin = /^250[ -]AUTH\b/im.test(line);
+      }
       greeting = false;
     }
   };

@@ -30,6 +30,8 @@ interface Pool {
   readonly permits: Semaphore;
   readonly pace: RateLimiter;
   readonly idle: IdleConnections;
+  /** Whether the relay has accepted a message. */
+  hasTakenMail: boolean;
   closed: boolean;
 }
 
@@ -56,6 +58,7 @@ export function createSmtpTransport(options: SmtpOptions, clock: Clock): RelayTr
     permits,
     pace: createRateLimiter(settings.messagesPerSecondMax, clock),
     idle: createIdleConnections(settings.idleMs, permits),
+    hasTakenMail: false,
     closed: false,
   };
   return {
@@ -140,10 +143,14 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     const outcome = await transmit(prepared, outgoing, { ...settings, clock, deadlines });
     // An idle connection may be dead without our knowing. Nothing was sent yet, so the message gets a new
     // connection. That one is not reused, so this ends after one repeat.
-    return reused && wasDead(outcome) ? attempt(outgoing, deadlines) : outcome;
+    if (reused && wasDead(outcome)) return attempt(outgoing, deadlines);
+    if (outcome.kind === "accepted") pool.hasTakenMail = true;
+    return pool.hasTakenMail ? outcome : withLoginDoubt(outcome, loginOf(pool, prepared));
   }
 
+  const login = loginOf(pool, first);
   return {
+    ...(login === undefined ? {} : { login }),
     async send(message, deadlines) {
       if (leftMs(clock, deadlines.handover) <= 0) return { kind: "outOfTime" };
       try {
@@ -217,6 +224,16 @@ async function outgoingOf(message: MailMessage, settings: RelaySettings): Promis
 function wasDead(outcome: MailOutcome): boolean {
   if (outcome.kind === "refused") return outcome.stage === "mail" && outcome.code === 421;
   return outcome.kind === "broken" && outcome.stage === "mail";
+}
+
+function loginOf({ settings }: Pool, { transcript }: RelayConnection): MailSession["login"] {
+  if (settings.credentials) return "accepted";
+  return transcript.offersLogin ? "unused" : undefined;
+}
+
+/** For a relay that has taken no mail yet: perhaps it refuses all mail that comes without a log-in. */
+function withLoginDoubt(outcome: MailOutcome, login: MailSession["login"]): MailOutcome {
+  return outcome.kind === "refused" && login === "unused" ? { ...outcome, mayWantLogin: true } : outcome;
 }
 
 /** Whether the connection can carry another message as it is. */

@@ -11,7 +11,14 @@ export type MailOutcome =
   /** The final dot was answered with 2xx. */
   | { readonly kind: "accepted"; readonly reply: string }
   /** A command was answered with 4xx or 5xx. */
-  | { readonly kind: "refused"; readonly stage: MailStage; readonly code: number; readonly reply: string }
+  | {
+      readonly kind: "refused";
+      readonly stage: MailStage;
+      readonly code: number;
+      readonly reply: string;
+      /** The relay offers a log-in, we have none for it, and it has taken no message without one so far. */
+      readonly mayWantLogin?: true;
+    }
   /** No answer: connection, TLS, authentication or time-out trouble before the final dot was sent. */
   | { readonly kind: "broken"; readonly stage: MailStage; readonly reason: string }
   /** The final dot was sent but no answer came: the relay may or may not have the message. */

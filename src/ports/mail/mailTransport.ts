@@ -49,6 +49,8 @@ export interface MailSession {
   send(message: MailMessage, deadlines: SendDeadlines): Promise<MailOutcome>;
   /** Host and port of the relay that got the last message; absent if only one relay is configured. */
   readonly relay?: string;
+  /** Whether the relay has accepted our log-in, or offers one and we have none; absent if neither. */
+  readonly login?: "accepted" | "unused";
   /** Returns the session to the pool. It must not be used afterwards. */
   release(): void;
 }

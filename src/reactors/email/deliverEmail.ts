@@ -25,6 +25,7 @@ import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
 import {
+  LOG_IN_CODES,
   type MailStage,
   RELAY_TROUBLE_CODES,
   type RelayFault,
@@ -272,6 +273,8 @@ const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
   throttled: "throttled",
   tls_required: "tls_failed",
 };
+/** Replies with such a code are about the relay, whatever the message. */
+const RELAYS_CODES: readonly number[] = [...RELAY_TROUBLE_CODES, ...LOG_IN_CODES];
 
 /** The stages whose refusal may be about this message alone. */
 const MESSAGE_STAGES: readonly MailStage[] = ["rcpt", "data", "final"];
@@ -289,7 +292,7 @@ function relayFaultOf(
   if (reason === "no_answer_to_final_dot") return { trouble: "unavailable", reason };
   if (code === undefined) return { trouble: "unreachable", reason };
   const trouble = TROUBLE_OF_REASON[reason] ?? "unavailable";
-  const isCertain = trouble !== "unavailable" || RELAY_TROUBLE_CODES.includes(code);
+  const isCertain = trouble === "throttled" || RELAYS_CODES.includes(code);
   return {
     trouble,
     reason: `${reason}: ${code}`,

@@ -506,8 +506,46 @@ const PROTOCOL: readonly Row[] = [
   ["rcpt", "failed", "sender_rejected", "550 5.1.3 Invalid sender address"],
 ];
 
-function read([stage, , , reply]: Row): readonly [string, string] {
-  const attempt = classifyMailOutcome({ kind: "refused", stage, code: Number(reply.slice(0, 3)), reply });
+/** Replies of a relay that offers a log-in, where none is configured, and that has taken no mail so far. */
+const WITHOUT_LOGIN: readonly Row[] = [
+  [
+    "rcpt",
+    "relay's fault",
+    "authentication_required",
+    "554 5.7.1 <ana@example.com>: Recipient address rejected: Access denied",
+  ],
+  [
+    "rcpt",
+    "relay's fault",
+    "authentication_required",
+    "554 5.7.1 <unknown[192.0.2.1]>: Client host rejected: Access denied",
+  ],
+  [
+    "mail",
+    "relay's fault",
+    "authentication_required",
+    "554 5.7.1 <orders@example.com>: Sender address rejected: Access denied",
+  ],
+  ["rcpt", "relay's fault", "authentication_required", "554 5.7.1 <ana@example.com>: Relay access denied"],
+  ["rcpt", "relay's fault", "authentication_required", "454 4.7.1 <ana@example.com>: Relay access denied"],
+  ["rcpt", "relay's fault", "authentication_required", "550 5.7.1 <ana@example.com>... Relaying denied"],
+  ["rcpt", "relay's fault", "authentication_required", "550 5.7.1 Client was not authenticated"],
+  ["rcpt", "relay's fault", "authentication_required", "550 authentication required"],
+  ["rcpt", "failed", "policy_rejected", "550 5.7.1 <ana@example.com>: not for this recipient"],
+  ["rcpt", "failed", "policy_rejected", "550 5.7.606 Access denied, banned sending IP [192.0.2.1]."],
+  [
+    "rcpt",
+    "failed",
+    "policy_rejected",
+    "550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication required; Delivery restriction check failed",
+  ],
+  ["rcpt", "suppress", "recipient_address_rejected", "550 5.1.1 <ana@example.com>: User unknown"],
+  ["final", "failed", "policy_rejected", "554 5.7.1 Access denied"],
+];
+
+function read([stage, , , reply]: Row, more: { mayWantLogin?: true } = {}): readonly [string, string] {
+  const code = Number(reply.slice(0, 3));
+  const attempt = classifyMailOutcome({ kind: "refused", stage, code, reply, ...more });
   switch (attempt.kind) {
     case "sent":
       return ["sent", ""];
@@ -534,6 +572,16 @@ describe.each([
   test.each(rows)("at %s is %s, %s: %s", (stage, result, reason, reply) => {
     expect(read([stage, result, reason, reply])).toEqual([result, reason]);
   });
+});
+
+test.each(WITHOUT_LOGIN)("without a log-in, at %s is %s, %s: %s", (stage, result, reason, reply) => {
+  const row = [stage, result, reason, reply] as const;
+  expect(read(row, { mayWantLogin: true })).toEqual([result, reason]);
+});
+
+test("the words of a relay that takes mail without a log-in are about the recipient", () => {
+  const reply = "554 5.7.1 <ana@example.com>: Recipient address rejected: Access denied";
+  expect(read(["rcpt", "failed", "", reply])).toEqual(["failed", "policy_rejected"]);
 });
 
 const ALL = [SES, POSTMARK, MAILGUN, SENDGRID, GMAIL, EXCHANGE, POSTFIX, OTHERS, PROTOCOL].flat();

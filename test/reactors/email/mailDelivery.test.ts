@@ -228,6 +228,22 @@ describe("the relay's answer", () => {
     expect(delivery.relayFault).toEqual({ trouble: "login_refused", reason: "authentication_required: 530" });
   });
 
+  test("a relay that seems to want a log-in is reported at once, and stopped by no single message", async () => {
+    const reply = "554 5.7.1 <a@example.org>: Recipient address rejected: Access denied";
+    world.relay.answer = () => ({ ...refused("rcpt", reply), mayWantLogin: true }) as MailOutcome;
+    const id = await world.accept("order-1001");
+    const { delivery, reports } = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await until(() => delivery.relayFault !== null, "the failure report");
+    expect((await lastEvent(id)).data).toMatchObject({
+      reason: "authentication_required",
+      attemptBurnt: false,
+    });
+    const fault = { trouble: "login_refused", reason: "authentication_required: 554", emailId: id } as const;
+    expect(delivery.relayFault).toEqual(fault);
+    expect(reports).toMatchObject([{ kind: "began", fault }]);
+  });
+
   test("a relay that wants TLS is not said to want a log-in", async () => {
     world.relay.answer = () => refused("mail", "530 5.7.0 Must issue a STARTTLS command first");
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));

@@ -5,6 +5,7 @@ import {
   enhancedCode,
   isAboutCommand,
   isTooManyRecipients,
+  maySayNoLogin,
   RELAY_REPLY_READINGS,
   type RefusalReason,
   reasonOfReply,
@@ -40,9 +41,20 @@ function deferred({ code, reply }: Refused, reason: RefusalReason, relayFault: b
   return { kind: "deferred", reason, attemptBurnt: !relayFault, ambiguous: false, relayFault, code, reply };
 }
 
+/** Whether the relay's reply is what one says that accepts nothing before a log-in. */
+function isUnusedLoginWanted({ stage, code, reply, mayWantLogin }: Refused): boolean {
+  return mayWantLogin === true && (stage === "mail" || stage === "rcpt") && maySayNoLogin(code, reply);
+}
+
+/** The reason that the reply gives; null if none. */
+function knownReason(refused: Refused): RefusalReason | null {
+  if (isUnusedLoginWanted(refused)) return "authentication_required";
+  return reasonOfReply(refused.code, refused.reply);
+}
+
 function refusedForNow(refused: Refused): AttemptResult {
   const { stage, code, reply } = refused;
-  const known = reasonOfReply(code, reply);
+  const known = knownReason(refused);
   // A greylisting server answers RCPT with 4.7.1: that is the recipient's side. Replies before RCPT, and 421, 454 and
   // 4.3.x (mail system) at any stage, are about the relay.
   const isRelays =
@@ -59,14 +71,16 @@ function refusedForNow(refused: Refused): AttemptResult {
  * Whether the relay accepts nothing until we log in. From RCPT on, words alone may be about the recipient: some groups
  * accept mail only from their own members.
  */
-function isLoginWanted({ stage, code }: Refused, reason: RefusalReason): boolean {
-  return reason === "authentication_required" && (stage === "mail" || LOG_IN_CODES.includes(code));
+function isLoginWanted(refused: Refused, reason: RefusalReason): boolean {
+  if (reason !== "authentication_required") return false;
+  return refused.stage === "mail" || LOG_IN_CODES.includes(refused.code) || isUnusedLoginWanted(refused);
 }
 
 /** The reason of a permanent refusal. The reply to the final dot is about the message: no command precedes it. */
-function permanentReason({ stage, code, reply }: Refused): RefusalReason {
+function permanentReason(refused: Refused): RefusalReason {
+  const { stage, code, reply } = refused;
   const isCommands = stage !== "final" && isAboutCommand(code, reply);
-  return reasonOfReply(code, reply) ?? (isCommands ? "relay_unavailable" : "recipient_refused");
+  return knownReason(refused) ?? (isCommands ? "relay_unavailable" : "recipient_refused");
 }
 
 function isTemporary({ code, reply }: Refused): boolean {

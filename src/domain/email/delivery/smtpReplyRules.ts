@@ -180,6 +180,21 @@ export function reasonOfReply(code: number, reply: string): RefusalReason | null
   return REPLY_RULES.find((rule) => matches(rule, code, enhanced, words))?.reason ?? null;
 }
 
+/** At the end: where more follows, that says what the refusal is about. */
+const ACCESS_DENIED = /\baccess denied\.?$/i;
+/** No enhanced code, or one that says no more than "security" or "not authorized" (RFC 3463 §3.8). */
+const NOT_AUTHORIZED = /^(?:5\.7\.[01])?$/;
+
+/**
+ * Whether a relay may say this to MAIL or RCPT because we have not logged in. Postfix (`permit_sasl_authenticated,
+ * reject`) has the same words for a recipient that it blocks, so the reply alone does not tell.
+ */
+export function maySayNoLogin(code: number, reply: string): boolean {
+  const reason = reasonOfReply(code, reply);
+  if (reason === "authentication_required" || reason === "relay_refused") return true;
+  return NOT_AUTHORIZED.test(enhancedCode(reply)) && ACCESS_DENIED.test(wordsOf(reply));
+}
+
 /** A command that the relay does not know, does not implement, or expects at another time (RFC 5321 §4.2.2). */
 const COMMAND_CODES: readonly number[] = [500, 502, 503];
 /** A parameter of a command (RFC 5321 §4.2.2 and §4.1.1.11). The address is one too. */

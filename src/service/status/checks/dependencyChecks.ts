@@ -1,7 +1,7 @@
 import { bytesText } from "../../../kernel/text/readableNumbers.ts";
 import { SECOND_MS } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
-import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
+import type { MailSession, MailTransport } from "../../../ports/mail/mailTransport.ts";
 import { openMalwareScanner } from "../../adapters/openAttachmentInspector.ts";
 import { openMailTransport, openRelays } from "../../adapters/openMailTransport.ts";
 import type { Config } from "../../config/config.ts";
@@ -14,10 +14,17 @@ import { type Check, failed, ok } from "./check.ts";
 const RELAY_MS_MAX = 15_000;
 
 /** What an open session shows. Only a real message would show whether the relay accepts one. */
-const OPENED: Readonly<Record<MailTransport["name"], string>> = {
-  smtp: "greets us and accepts the login",
-  outbox: "can be written to",
-};
+function openedText(transport: MailTransport["name"], login: MailSession["login"]): string {
+  if (transport === "outbox") return "can be written to";
+  switch (login) {
+    case "accepted":
+      return "greets us and accepts the login";
+    case "unused":
+      return "greets us; it offers a login (AUTH), and SMTP_URL has none";
+    default:
+      return "greets us";
+  }
+}
 
 /** Opens a session at each relay and sends nothing. */
 export async function relayChecks(config: Config): Promise<readonly Check[]> {
@@ -31,8 +38,9 @@ async function relayCheck(called: string, transport: MailTransport): Promise<Che
   try {
     const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
     if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));
+    const { login } = opened.session;
     opened.session.release();
-    return ok(name, OPENED[transport.name]);
+    return ok(name, openedText(transport.name, login));
   } finally {
     await transport.close();
   }
