@@ -1,3 +1,4 @@
+import { otherThreadsProcessorMs } from "./processorTime.ts";
 import { RoundRobinQueue } from "./roundRobinQueue.ts";
 
 interface QueuedJob<Job, Result> extends PromiseWithResolvers<Result> {
@@ -8,58 +9,76 @@ interface QueuedJob<Job, Result> extends PromiseWithResolvers<Result> {
 /** A thread that runs jobs one after another. */
 interface JobThread<Job, Result> {
   /**
-   * Owners take turns, so nobody's jobs wait for all of another owner's. Rejects for a bug, when the thread is closed,
-   * and if nobody waits for the result any more when the job's turn comes.
+   * Owners take turns, so nobody's jobs wait for all of another owner's. Rejects for a bug, with {@link JobStarvedError},
+   * when the thread is closed, and if nobody waits for the result any more when the job's turn comes.
    */
   run(job: Job, owner: string, isAbandoned?: () => boolean): Promise<Result>;
   /** Terminates the thread. A later job starts another one. */
   close(): void;
 }
 
-/** After this many times its limit a job is given up even if the process got hardly any processor time. */
+/** A job was given up although it cannot have used its time: the process got too little of the processors. */
+export class JobStarvedError extends Error {
+  override readonly name = "JobStarvedError";
+  constructor() {
+    super("the process got too little processor time; try again");
+  }
+}
+
+/** After this many times its limit a job is given up even if its thread got hardly any processor time. */
 const WAIT_FACTOR_MAX = 12;
 const CHECK_MS_MIN = 50;
 
-/** Answers how many ms have passed since, and how many of these the process can have worked at most. */
+/** Answers how many ms have passed since, and how many of these one other thread can have worked at most. */
 function stopwatch(): () => { readonly passedMs: number; readonly workedMs: number } {
   const startedAt = performance.now();
-  const before = process.cpuUsage();
+  const before = otherThreadsProcessorMs();
   return () => {
     const passedMs = performance.now() - startedAt;
-    const { user, system } = process.cpuUsage(before);
-    return { passedMs, workedMs: Math.min(passedMs, (user + system) / 1_000) };
+    return { passedMs, workedMs: Math.min(passedMs, otherThreadsProcessorMs() - before) };
   };
 }
 
 /**
- * Runs jobs on their own thread, which the first job starts. `script` gets each job as a message and posts its result.
- * A job that takes longer than `msMax` results in `tooLong`, and its thread is terminated. Time in which the process
- * did not run (other programs had the processors, or it was suspended) does not count: the job is not to blame for it.
+ * Runs jobs on their own thread, which the first job starts. `script` calls `serveJobs`. A job that takes longer than
+ * `msMax` results in `tooLong`, and its thread is terminated. Three kinds of time do not count, because the job is not to
+ * blame for them: what the thread takes to start, what the calling thread works, and time in which the process did not
+ * run (other programs had the processors, or it was suspended). Time of other threads does count, as nothing tells it
+ * apart while a job runs, so `msMax` is several times what an ordinary job takes.
  */
 export function jobThread<Job, Result>(
   script: string,
   { msMax, tooLong }: { readonly msMax: number; readonly tooLong: Result },
 ): JobThread<Job, Result> {
   const waiting = new RoundRobinQueue<QueuedJob<Job, Result>>();
-  let thread: Worker | null = null;
+  let thread: { readonly worker: Worker; isReady: boolean } | null = null;
   let current: QueuedJob<Job, Result> | undefined;
   let timer: Timer | undefined;
 
   const end = () => {
-    thread?.terminate();
+    thread?.worker.terminate();
     thread = null;
   };
 
-  const begin = (): Worker => {
-    const begun = new Worker(script, { ref: false });
+  const begin = () => {
+    const worker = new Worker(script, { ref: false });
+    const begun = { worker, isReady: false };
     // Ignore messages of a terminated thread, because they belong to no current job.
-    begun.onmessage = ({ data }: MessageEvent<Result>) => {
-      if (thread === begun) settle((job) => job.resolve(data));
+    worker.onmessage = ({ data }: MessageEvent<Result>) => {
+      if (thread !== begun) return;
+      if (begun.isReady) return settle((job) => job.resolve(data));
+      begun.isReady = true;
+      if (current) start(worker, current);
     };
-    begun.onerror = ({ message }) => {
+    worker.onerror = ({ message }) => {
       if (thread === begun) abandon((job) => job.reject(new Error(message)));
     };
     return begun;
+  };
+
+  const start = (worker: Worker, { job }: QueuedJob<Job, Result>) => {
+    giveUpAfter(msMax, stopwatch());
+    worker.postMessage(job);
   };
 
   const nextWanted = (): QueuedJob<Job, Result> | undefined => {
@@ -71,7 +90,8 @@ export function jobThread<Job, Result>(
   const giveUpAfter = (ms: number, watch: ReturnType<typeof stopwatch>) => {
     timer = setTimeout(() => {
       const { passedMs, workedMs } = watch();
-      if (workedMs >= msMax || passedMs >= msMax * WAIT_FACTOR_MAX) abandon((job) => job.resolve(tooLong));
+      if (workedMs >= msMax) abandon((job) => job.resolve(tooLong));
+      else if (passedMs >= msMax * WAIT_FACTOR_MAX) abandon((job) => job.reject(new JobStarvedError()));
       else giveUpAfter(Math.max(msMax - workedMs, CHECK_MS_MIN), watch);
     }, ms);
   };
@@ -87,8 +107,7 @@ export function jobThread<Job, Result>(
     current = nextWanted();
     if (current === undefined) return;
     thread ??= begin();
-    giveUpAfter(msMax, stopwatch());
-    thread.postMessage(current.job);
+    if (thread.isReady) start(thread.worker, current);
   };
 
   return {

@@ -1,20 +1,26 @@
 import { afterAll, expect, test } from "bun:test";
-import { jobThread } from "../../src/kernel/jobThread.ts";
+import { JobStarvedError, jobThread } from "../../src/kernel/jobThread.ts";
+import { nextTurn } from "../../src/kernel/sleep.ts";
+
+const KERNEL = new URL("../../src/kernel/jobThreadScript.ts", import.meta.url).pathname;
 
 /** Jobs are ms to pass: on the processor or asleep. */
-const SCRIPT = URL.createObjectURL(
-  new Blob([
-    `self.onmessage = ({ data: { sleepMs = 0, workMs = 0 } }) => {
+function script(startMs = 0): string {
+  const source = `import { serveJobs } from ${JSON.stringify(KERNEL)};
+    const work = (ms) => { for (const until = performance.now() + ms; performance.now() < until; ); };
+    work(${startMs});
+    serveJobs(({ sleepMs = 0, workMs = 0 }) => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleepMs);
-      for (const until = performance.now() + workMs; performance.now() < until; );
-      postMessage("done");
-    };`,
-  ]),
-);
+      work(workMs);
+      return "done";
+    });`;
+  return URL.createObjectURL(new Blob([source]));
+}
+
 type Job = { readonly sleepMs?: number; readonly workMs?: number };
 
-function thread(msMax: number) {
-  const made = jobThread<Job, string>(SCRIPT, { msMax, tooLong: "too long" });
+function thread(msMax: number, startMs?: number) {
+  const made = jobThread<Job, string>(script(startMs), { msMax, tooLong: "too long" });
   afterAll(() => made.close());
   return made;
 }
@@ -31,9 +37,26 @@ test("time in which the process does not run is not held against a job", async (
   expect(await run({ sleepMs: 1_500 }, "a")).toBe("done");
 });
 
-test("a job that never ends without working is given up, too", async () => {
+test("nor is what the calling thread works meanwhile", async () => {
+  const { run } = thread(500);
+  const startedAt = performance.now();
+  const job = run({ sleepMs: 1_500 }, "a");
+  while (performance.now() < startedAt + 1_400) {
+    for (const until = performance.now() + 20; performance.now() < until; );
+    await nextTurn();
+  }
+  expect(await job).toBe("done");
+});
+
+test("nor is what the thread takes to start", async () => {
+  const { run } = thread(500, 1_500);
+  expect(await run({}, "a")).toBe("done");
+});
+
+test("a job that never ends without working is given up, too, as one that did not get its time", async () => {
   const { run } = thread(100);
-  expect(await run({ sleepMs: 1e9 }, "a")).toBe("too long");
+  await expect(run({ sleepMs: 1e9 }, "a")).rejects.toThrow(JobStarvedError);
+  expect(await run({}, "a")).toBe("done");
 });
 
 test("a job that nobody waits for any more is not run", async () => {

@@ -1,11 +1,10 @@
 import { compile } from "html-to-text";
+import { serveJobs } from "../../kernel/jobThreadScript.ts";
 import { threadProcessorMs } from "../../kernel/processorTime.ts";
 import type { HtmlReading } from "../../ports/mail/htmlToText.ts";
 
 /** Deeper elements are left out, because each level is a nested call. */
 const DEPTH_MAX = 128;
-
-declare const self: Worker;
 
 const convert = compile({
   wordwrap: false,
@@ -36,4 +35,4 @@ function textOf(html: string): string | null {
   }
 }
 
-self.onmessage = ({ data }: MessageEvent<string>) => self.postMessage(read(data));
+serveJobs(read);

@@ -1,4 +1,4 @@
-import { jobThread } from "../../kernel/jobThread.ts";
+import { JobStarvedError, jobThread } from "../../kernel/jobThread.ts";
 import type { ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
 import { PARSE_MS_MAX } from "./parseLimits.ts";
@@ -15,7 +15,12 @@ export function threadedReturnedMailParser(): ReturnedMailParser & { close(): vo
   const limits = { msMax: PARSE_MS_MAX, tooLong: null };
   const thread = jobThread<Uint8Array, ReturnedMailParts | null>(script, limits);
   return {
-    parse: (bytes) => thread.run(bytes, OWNER).catch(() => null),
+    parse: (bytes) =>
+      thread.run(bytes, OWNER).catch((error: unknown) => {
+        // The mail is not to blame: its server sends it again.
+        if (error instanceof JobStarvedError) throw error;
+        return null;
+      }),
     close: () => thread.close(),
   };
 }

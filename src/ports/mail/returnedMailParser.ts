@@ -4,7 +4,7 @@ import type { ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 export interface ReturnedMailParser {
   /**
    * Reads a message. Its beginning is enough, because a report precedes the message that it returns. Null when the
-   * message cannot be read at all; never throws.
+   * message cannot be read at all. Throws if the process is too busy to read it now.
    */
   parse(bytes: Uint8Array): Promise<ReturnedMailParts | null>;
 }

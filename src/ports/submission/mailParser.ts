@@ -44,7 +44,7 @@ export type MailParseResult =
 export interface MailParser {
   /**
    * Never blocks the caller's event loop for long, however large or hostile the mail, and never makes one owner's mail
-   * wait for all of another's. Throws only for bugs.
+   * wait for all of another's. Throws for bugs, and if the process is too busy to read it now.
    */
   parse(bytes: Uint8Array, owner: string): Promise<MailParseResult>;
   close(): void;
