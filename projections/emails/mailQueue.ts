@@ -229,6 +229,28 @@ export function countReady(db: ReadDatabase, now: EpochMs, max: number): number 
   return Number(db.get(sql, now, max)?.waiting);
 }
 
+/** How many messages of a sender are due. */
+export interface DueOfSender {
+  readonly ownerId: string;
+  readonly authorityId: string;
+  readonly senderId: string;
+  readonly due: number;
+}
+
+/** The messages that have been due longest at `now`, counted by sender. Reads `limit` rows. */
+export function dueBySender(
+  db: ReadDatabase,
+  lane: MailLane,
+  now: EpochMs,
+  limit: number,
+): readonly DueOfSender[] {
+  const sql = `SELECT workspace_id AS ownerId, authority_id AS authorityId, sender_id AS senderId, count(*) AS due
+    FROM (SELECT workspace_id, authority_id, sender_id FROM emails INDEXED BY mail_queue_ready
+      WHERE queue = 'ready' AND simulated = ? AND due_at <= ? ORDER BY due_at LIMIT ? + 0)
+    GROUP BY workspace_id, authority_id, sender_id`;
+  return allRows(db, sql, isSimulated(lane), now, limit);
+}
+
 /** How many messages of a queue are due at `now`, counted up to `max`. */
 export function countReadyOf(db: ReadDatabase, queue: SenderQueue, now: EpochMs, max: number): number {
   const sql = `SELECT count(*) AS due FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_sender
