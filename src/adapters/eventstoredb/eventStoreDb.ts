@@ -41,6 +41,8 @@ interface EventStoreDbOptions {
   readonly inOrder?: boolean;
   /** Readers that ask for types get only these events. By default no other application uses the server. */
   readonly isOwn?: IsOwnEvent;
+  /** Settings and links are reported only of these streams. By default all are ours. */
+  readonly isOwnStream?: (stream: string) => boolean;
 }
 
 /**
@@ -128,9 +130,10 @@ class EventStoreDb implements EventStore {
     // The server checks its own files, and has no quick query for the result.
     if (depth === "quick") return [];
     const { signal } = this.closing;
+    const { isOwnStream = () => true } = this.options;
     return unexpectedStreamMetadata(
       this.connection.reads,
-      { signal },
+      { signal, isOwnStream },
       options?.timeoutMs ?? this.options.timeoutMs,
     );
   }

@@ -1,5 +1,5 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import { LOG_START, type LogFilter, type StoreFault } from "../../ports/eventStore.ts";
+import { LOG_START, type LogBatch, type LogFilter, type StoreFault } from "../../ports/eventStore.ts";
 import { SYSTEM_PREFIX } from "./read/logFilters.ts";
 import type { LogReading } from "./read/logSubscription.ts";
 import { readLog } from "./read/readLog.ts";
@@ -15,30 +15,35 @@ const DETAIL_CHARS_MAX = 200;
 /** The one member of a stream's metadata that we write. */
 const TRUNCATE_BEFORE = "$tb";
 
+interface OwnStreamReading extends Pick<LogReading, "signal"> {
+  /** Whether a stream is ours, and not another application's on the same server. */
+  readonly isOwnStream: (stream: string) => boolean;
+}
+
 /**
  * Settings of our streams that we never make: limits and access rights in their metadata, other default access rights,
  * and links among their events. The log's own check also reports the events that these hide.
  */
 export async function unexpectedStreamMetadata(
   client: EventStoreDBClient,
-  reading: Pick<LogReading, "signal">,
+  { signal, isOwnStream }: OwnStreamReading,
   timeoutMs: number,
 ): Promise<readonly StoreFault[]> {
-  const read = (filter: LogFilter) => readLog(client, { ...reading, from: LOG_START, filter }, timeoutMs);
+  const read = (filter: LogFilter) => readLog(client, { signal, from: LOG_START, filter }, timeoutMs);
+  const described = (metadataOf: string): string | null => {
+    const stream = ownStream(metadataOf);
+    return stream !== null && isOwnStream(stream) ? stream : null;
+  };
   const metadata = new Map<string, string>();
-  const links: StoreFault[] = [];
   let hasSettings = false;
   // Filter by stream, because the server accepts events of any type there.
   for await (const { events } of read({ streamPrefixes: [METADATA_STREAM, SETTINGS_STREAM] })) {
     for (const { stream, data } of events) {
       if (stream === SETTINGS_STREAM) hasSettings = true;
-      else noteMetadata(metadata, ownStream(stream), data);
+      else noteMetadata(metadata, described(stream), data);
     }
   }
-  for await (const { events } of read({ types: [LINK] })) {
-    for (const { stream, revision } of events)
-      if (links.length < FAULTS_REPORTED_MAX) links.push(...linkFaults(stream, revision));
-  }
+  const links = await linkFaults(read({ types: [LINK] }), isOwnStream);
   const bounds = [...metadata].map(([stream, members]): StoreFault => {
     const detail = `the server's metadata has ${members}, which Postledger never sets`;
     return { kind: "changed", stream: null, revision: null, object: `metadata of ${stream}`, detail };
@@ -60,9 +65,19 @@ const SETTINGS_FAULT: StoreFault = {
   detail: "the server's default access rights were changed: others may write to the log",
 };
 
-function linkFaults(stream: string, revision: number): readonly StoreFault[] {
-  // The server's own streams are full of links.
-  if (stream.startsWith(SYSTEM_PREFIX)) return [];
+async function linkFaults(
+  batches: AsyncIterable<LogBatch>,
+  isOwnStream: (stream: string) => boolean,
+): Promise<readonly StoreFault[]> {
   const detail = "it is a link to an event of another stream";
-  return [{ kind: "inserted", stream, revision, object: null, detail }];
+  const faults: StoreFault[] = [];
+  for await (const { events } of batches) {
+    for (const { stream, revision } of events) {
+      // The server's own streams are full of links.
+      if (stream.startsWith(SYSTEM_PREFIX) || !isOwnStream(stream)) continue;
+      if (faults.length < FAULTS_REPORTED_MAX)
+        faults.push({ kind: "inserted", stream, revision, object: null, detail });
+    }
+  }
+  return faults;
 }

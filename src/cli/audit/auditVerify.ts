@@ -6,6 +6,7 @@ import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/auditSignin
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { logReadFraction } from "../../readModels/logReadProgress.ts";
+import { isEmbedded } from "../../service/adapters/openStore.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Invocation, UsageError } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
@@ -80,6 +81,7 @@ async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise
       temporaryPath: join(config.dataDir, `verify-audit-${crypto.randomUUID()}.db`),
       trusted,
       kept,
+      isShared: !isEmbedded(config),
       onProgress({ events, position, head }) {
         const rate = Math.round((events * SECOND_MS) / (performance.now() - began));
         bar.show(logReadFraction({ position, head }), `${events} events, ${rate}/s`);

@@ -34,7 +34,7 @@ function findingLine(finding: Finding): string {
 }
 
 function checkedLines(result: LogVerification): readonly string[] {
-  const { events, streams, compared, erased, chain } = result;
+  const { events, streams, compared, erased, foreign, chain } = result;
   const { seals, signed, signedSince } = chain;
   return under("checked", [
     "how the store keeps the log: its files or settings, its schema and indexes",
@@ -43,6 +43,9 @@ function checkedLines(result: LogVerification): readonly string[] {
       ? "no seal: there is none, so a change that keeps the order of each stream would not show"
       : `${grouped(compared)} of them against ${counted(seals, "seal")}, ${grouped(signed)} of them signed`,
     ...(erased === 0 ? [] : [`the seals also cover ${counted(erased, "event")} erased since`]),
+    ...(foreign === 0
+      ? []
+      : [`not ${counted(foreign, "event")} of other applications on this server, in streams of their own`]),
     ...(signedSince === null
       ? []
       : [`signed since ${signedSince}: if you set up the key before that, somebody has rewritten the seals`]),

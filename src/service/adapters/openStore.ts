@@ -7,7 +7,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
 } from "../../adapters/sqlite/sqliteEventStore.ts";
-import { isInOwnStream } from "../../domain/streamNames.ts";
+import { isInOwnStream, typesInStream } from "../../domain/streamNames.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import { type EventStore, type Position, StoreError } from "../../ports/eventStore.ts";
@@ -64,7 +64,14 @@ export async function openStore(
   const { connectEventStoreDb } = await import("../../adapters/eventstoredb/eventStoreDb.ts");
   try {
     const { inOrder = false } = options;
-    return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder, isOwn: isInOwnStream });
+    const isOwnStream = (stream: string) => typesInStream(stream) !== undefined;
+    return await connectEventStoreDb({
+      url: storeUrl,
+      timeoutMs,
+      inOrder,
+      isOwn: isInOwnStream,
+      isOwnStream,
+    });
   } catch (error) {
     throw error instanceof StoreError ? storeError(config, error) : connectionStringError(error);
   }

@@ -13,7 +13,7 @@ import { temporaryPath } from "../../readModels/generations/temporaryDatabase.ts
 import { logReadFraction } from "../../readModels/logReadProgress.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
-import { openStoreOfService } from "../adapters/openStore.ts";
+import { isEmbedded, openStoreOfService } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { readModelDirectory } from "../config/storeConfig.ts";
 import { workBehindRequests } from "./threadPriority.ts";
@@ -75,7 +75,8 @@ async function work(store: EventStore, start: MaintenanceStart): Promise<Mainten
   if (task.kind === "verifyLog") {
     // Beside the read models, where the next start removes what a killed thread has left.
     const reading = { store, databases, temporaryPath: temporaryPath(storage, "log"), onProgress, signal };
-    return { kind: task.kind, log: await verifyLog({ ...reading, trusted: [], kept: null }) };
+    const isShared = !isEmbedded(start);
+    return { kind: task.kind, log: await verifyLog({ ...reading, trusted: [], kept: null, isShared }) };
   }
   const wanted = projections.filter(({ name }) => task.readModels.includes(name));
   const reading = { ...storage, store, projections: wanted, onProgress, signal };

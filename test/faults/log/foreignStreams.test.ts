@@ -108,6 +108,35 @@ describe.skipIf(!canStartEventStoreDb)("an EventStoreDB that other applications 
     },
     TEST_MS_MAX,
   );
+
+  test(
+    "verifies a log beside theirs, whatever they do with them, but not what they write in ours",
+    async () => {
+      await client.setStreamMetadata("crm-customer-77", { maxCount: 1 });
+      await client.setStreamMetadata("cms-page-5", { truncateBefore: 1, acl: { readRoles: ["crm"] } });
+      await client.deleteStream("notes-3");
+      await client.appendToStream("links-1", jsonEvent({ type: "$>", data: "0@crm-customer-77" }));
+      const verify = () => runCommand(["audit", "verify", "--json"], service.dataDir, env);
+      const clean = await verify();
+      expect(clean).toMatchObject({ exitCode: 0, json: { findings: 0, shown: [] } });
+      const { foreign, events, ...counts } = clean.json as Record<
+        "foreign" | "events" | "compared" | "uncovered" | "never_sealed",
+        number
+      >;
+      expect(foreign).toBeGreaterThan(5);
+      expect(counts.compared + counts.uncovered + counts.never_sealed).toBe(events);
+      const { out } = await runCommand(["audit", "verify"], service.dataDir, env);
+      expect(out).toContain(`not ${foreign} events of other applications on this server`);
+
+      const ours = `email-${crypto.randomUUID()}`;
+      await append(ours, ["PageAdded"]);
+      expect(await verify()).toMatchObject({
+        exitCode: 1,
+        json: { foreign, shown: [{ kind: "unknown", stream: ours, revision: 0 }] },
+      });
+    },
+    TEST_MS_MAX,
+  );
 });
 
 describe.skipIf(!canStartEventStoreDb)("an EventStoreDB on which another application has taken", () => {

@@ -1,5 +1,6 @@
 import { AUDIT_STREAM } from "../../../domain/audit/events.ts";
 import { EVENT_ERASED } from "../../../domain/logImport/events.ts";
+import { typesInStream } from "../../../domain/streamNames.ts";
 import type { PublicKey } from "../../../kernel/crypto/auditSigningKey.ts";
 import { UnreadableEventError } from "../../../kernel/event/eventCodec.ts";
 import { contentEventHash, eventHash } from "../../../kernel/event/eventHash.ts";
@@ -31,6 +32,8 @@ export interface VerifyLogOptions {
   readonly trusted: readonly PublicKey[];
   /** The hash of a seal that somebody kept elsewhere: the chain must contain it. Null: none. */
   readonly kept: string | null;
+  /** Whether other applications may use the store too: streams of names that are not ours are theirs. Default: no. */
+  readonly isShared?: boolean;
   readonly onProgress?: (progress: {
     readonly events: number;
     readonly position: Position;
@@ -42,6 +45,8 @@ export interface VerifyLogOptions {
 export interface LogVerification extends SealMatch {
   /** Events that were read: those that a seal covers, those that none covers yet, and those that none ever does. */
   readonly events: number;
+  /** Events of other applications, which are not among them. */
+  readonly foreign: number;
   /** Events that no seal ever covers: the seals themselves, imports, and running services. */
   readonly neverSealed: number;
   readonly chain: AuditSealChainReport;
@@ -67,7 +72,8 @@ const FINDINGS_SHOWN_MAX = 100;
 /**
  * Checks the store's own files, reads the log once from its start, and compares it with its seals. Finds sealed events
  * that were changed, removed, inserted or moved, revisions missing anywhere, streams that end elsewhere than in the log,
- * events that Postledger does not write, and erasures without a reason. Works beside a running service; memory does not
+ * events that Postledger does not write, and erasures without a reason. Of streams of other applications it only counts
+ * the events. Works beside a running service; memory does not
  * grow with the log. Throws `StoreError`, or the signal's reason.
  */
 export async function verifyLog(options: VerifyLogOptions): Promise<LogVerification> {
@@ -81,7 +87,7 @@ export async function verifyLog(options: VerifyLogOptions): Promise<LogVerificat
 }
 
 async function walk(options: VerifyLogOptions, db: ReadDatabaseFile): Promise<LogVerification> {
-  const check = new LogCheck(db, options.trusted, options.kept);
+  const check = new LogCheck(db, options);
   const faults = await options.store.faults("whole", { timeoutMs: FAULTS_TIMEOUT_MS });
   check.takeFaults(faults);
   const read = { events: 0, streams: 0, lastSeal: null as number | null };
@@ -94,7 +100,8 @@ async function walk(options: VerifyLogOptions, db: ReadDatabaseFile): Promise<Lo
     check.takeFaults([unreadable(error)]);
   }
   const { events, streams, lastSeal } = read;
-  return { events, streams, ...check.finish(lastSeal) };
+  const result = check.finish(lastSeal);
+  return { events: events - result.foreign, streams, ...result };
 }
 
 function unreadable({ message }: StoreError): StoreFault {
@@ -189,9 +196,12 @@ class LogCheck {
   private readonly erasures;
   private readonly sealed;
   private readonly chain;
+  private readonly isShared;
   private neverSealed = 0;
+  private foreign = 0;
 
-  constructor(db: ReadDatabaseFile, trusted: readonly PublicKey[], kept: string | null) {
+  constructor(db: ReadDatabaseFile, { trusted, kept, isShared = false }: VerifyLogOptions) {
+    this.isShared = isShared;
     this.findings = findingsIn(db);
     this.order = new RevisionGaps(db, this.findings);
     this.sealed = new SealMatcher(db, this.findings, this.order);
@@ -208,6 +218,10 @@ class LogCheck {
   }
 
   take(event: RecordedEvent): void {
+    if (this.isShared && typesInStream(event.stream) === undefined) {
+      this.foreign += 1;
+      return;
+    }
     this.checkKnown(event);
     if (event.stream === AUDIT_STREAM || !isLogEvent(event)) this.neverSealed += 1;
     if (event.stream === AUDIT_STREAM) {
@@ -229,10 +243,11 @@ class LogCheck {
     const chain = this.chain.finish(lastSeal);
     const match = this.sealed.finish();
     this.order.finish();
-    const { findings, neverSealed } = this;
+    const { findings, foreign, neverSealed } = this;
     return {
       chain,
       ...match,
+      foreign,
       neverSealed,
       findings: findings.count(),
       kinds: findings.byKind(),

@@ -129,6 +129,9 @@ const Verification: FC<VerificationProps> = ({ context, task, now }) => {
           ["Not sealed yet", `${grouped(log.uncovered)} of them`],
           ["Never sealed", `${grouped(log.neverSealed)} of them, such as the seals themselves`],
           ["Erased since", `${counted(log.erased, "event", "events")} that the seals cover as well`],
+          ...(log.foreign === 0
+            ? []
+            : [["Of others", `${grouped(log.foreign)} more, of other applications on the server`] as const]),
           ["Signed", counted(log.chain.signed, "seal", "seals")],
         ]}
       />
