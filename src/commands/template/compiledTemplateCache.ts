@@ -3,6 +3,7 @@ import { type TemplateEvent, templateCodec, templateStream } from "../../domain/
 import type { TemplateVersion } from "../../domain/template/state.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
 import { invariant } from "../../kernel/assert.ts";
+import { InFlightMap } from "../../kernel/shortLivedSetAndMap.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { CompileResult, TemplateEngine } from "../../ports/templateEngine.ts";
 import type { StepOwner, TemplateScheduler } from "./templateScheduler.ts";
@@ -23,7 +24,10 @@ export interface CompiledVersion {
   readonly text: CompileResult | null;
 }
 
-/** A cache of compiled versions by their ids. An entry is never stale, because a version never changes. */
+/**
+ * A cache of compiled versions by their ids. An entry is never stale, because a version never changes. Concurrent callers
+ * share one compilation, which is abandoned only when all of them are.
+ */
 export interface CompiledVersions {
   /**
    * Null if the template was deleted since. Throws `StoreError` if it has to be read and cannot be, and as
@@ -74,21 +78,44 @@ function bytesOf(part: CompileResult | null): number {
   return part?.kind === "compiled" ? part.template.bytes : 0;
 }
 
+/** A version that is being compiled, and all who wait for it. They are of one workspace, as the version is. */
+interface Compiling {
+  readonly owners: StepOwner[];
+  readonly compiled: Promise<CompiledVersion | null>;
+}
+
 export function compiledVersions(store: EventStore, tools: TemplateTools): CompiledVersions {
   const entries = new LRUCache<string, CompiledVersion>({
     maxSize: CACHE_BYTES_MAX,
     sizeCalculation: ({ subject, html, text }) =>
       ENTRY_BYTES + bytesOf(subject) + bytesOf(html) + bytesOf(text),
   });
-  return {
-    async get(templateId, version, owner) {
-      const known = entries.get(version.id);
-      if (known !== undefined) return known;
+  const inFlight = new InFlightMap<Compiling>();
+  const compile = async (templateId: string, version: TemplateVersion, owner: StepOwner) => {
+    try {
       const source = await readVersionSource(store, templateId, version);
       if (source === null) return null;
       const compiled = await compileVersion(tools, source, owner);
       entries.set(version.id, compiled);
       return compiled;
+    } finally {
+      inFlight.delete(version.id);
+    }
+  };
+  const begin = (templateId: string, version: TemplateVersion, { workspaceId }: StepOwner): Compiling => {
+    const owners: StepOwner[] = [];
+    const isAbandoned = () => owners.every((owner) => owner.isAbandoned?.() === true);
+    const compiling = { owners, compiled: compile(templateId, version, { workspaceId, isAbandoned }) };
+    inFlight.set(version.id, compiling);
+    return compiling;
+  };
+  return {
+    async get(templateId, version, owner) {
+      const known = entries.get(version.id);
+      if (known !== undefined) return known;
+      const compiling = inFlight.get(version.id) ?? begin(templateId, version, owner);
+      compiling.owners.push(owner);
+      return compiling.compiled;
     },
   };
 }
