@@ -125,7 +125,7 @@ describe.skipIf(!canStartEventStoreDb)("an EventStoreDB that other applications 
       >;
       expect(foreign).toBeGreaterThan(5);
       expect(counts.compared + counts.uncovered + counts.never_sealed).toBe(events);
-      const { out } = await runCommand(["audit", "verify"], service.dataDir, env);
+      const { out } = await runProgram(["audit", "verify"], service.dataDir, env);
       expect(out).toContain(`not ${foreign} events of other applications on this server`);
 
       const ours = `email-${crypto.randomUUID()}`;
