@@ -162,7 +162,7 @@ describe.skipIf(!canStartEventStoreDb)("two instances on one EventStoreDB", () =
     "an instance with another MASTER_KEY or content store does not start, and says what to do",
     async () => {
       const otherKey = await start("three", { MASTER_KEY: newMasterKey() }).catch(String);
-      expect(otherKey).toContain("MASTER_KEY is not the one that this log was begun with");
+      expect(otherKey).toContain("MASTER_KEY is not the log's present key");
       expect(otherKey).toContain("MASTER_KEY_PREVIOUS");
       const CONTENT_URL = `file:${join(root, "other-content")}`;
       const otherContent = await start("four", { CONTENT_URL }).catch(String);

@@ -262,7 +262,9 @@ describe("the master key", () => {
         await app.remove();
       }
       expect(new Set(answers).size).toBe(1);
-      expect(await refusal(dataDir, { MASTER_KEY: first })).toContain("MASTER_KEY");
+      expect(await refusal(dataDir, { MASTER_KEY: first })).toContain(
+        "MASTER_KEY is not the log's present key",
+      );
     } finally {
       await rm(dataDir, { recursive: true });
     }

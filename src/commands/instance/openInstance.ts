@@ -124,7 +124,7 @@ async function openDataKey(
   const previous = masterKeyPrevious && decrypt(masterKeyPrevious, recorded);
   if (!previous) {
     throw new InstanceMismatchError(
-      "MASTER_KEY is not the one that this log was begun with: set the right one, or set MASTER_KEY_PREVIOUS to it to rotate",
+      "MASTER_KEY is not the log's present key: set that one, which after a rotation is the new one, or set MASTER_KEY_PREVIOUS to it to rotate",
     );
   }
   const sealedDataKey = encrypt(masterKey, previous);
