@@ -35,6 +35,8 @@ import { memberFaults, ONE_RECIPIENT, sendFaults } from "./sendEmailFaults.ts";
 const ATTACHMENT_ADVICE = {
   path: "files are not fetched; give the file's Base64 as content",
   Name: "did you mean filename?",
+  inlineContentId: "did you mean content_id?",
+  inline_content_id: "did you mean content_id?",
 };
 
 /** A file inside a send, which the html may show. */
@@ -148,6 +150,7 @@ const ADVICE = {
   message: "did you mean text or html?",
   HtmlBody: "did you mean html?",
   TextBody: "did you mean text?",
+  TemplateAlias: "did you mean template_id? There are no aliases",
   TemplateModel: "did you mean variables?",
   template_model: "did you mean variables?",
   template_data: "did you mean variables?",

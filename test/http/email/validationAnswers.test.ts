@@ -99,12 +99,22 @@ const bodies: readonly Case[] = [
     },
   ],
   [
+    "a file under another service's names",
+    attached({ filename: "logo.png", contentType: "image/png", content: "x", inlineContentId: "logo" }),
+    {
+      "/attachments/0/content_type": "is required, because an object here is a file sent inline",
+      "/attachments/0/contentType": "is not known here: did you mean content_type?",
+      "/attachments/0/inlineContentId": "is not known here: did you mean content_id?",
+    },
+  ],
+  [
     "members of another service's names",
     send({
       From: "hello@example.com",
       To: "ana@example.com",
       Subject: "x",
       HtmlBody: "y",
+      TemplateAlias: "welcome",
       TemplateModel: {},
       MessageStream: "outbound",
       TrackOpens: true,
@@ -116,6 +126,7 @@ const bodies: readonly Case[] = [
       "/To": "is not known here: did you mean to?",
       "/Subject": "is not known here: did you mean subject?",
       "/HtmlBody": "is not known here: did you mean html?",
+      "/TemplateAlias": "is not known here: did you mean template_id? There are no aliases",
       "/TemplateModel": "is not known here: did you mean variables?",
       "/MessageStream": "is not known here: a workspace is what comes closest; the API key says which",
       "/TrackOpens": "is not known here: opens are not tracked",
