@@ -211,9 +211,9 @@ export const AUDIT_ACTIONS: AuditActions = {
   WebhookDeliverySkipped: null,
   WebhookRedeliveryRequested: null,
 
-  // Suppressions by bounces are not a person's act.
-  RecipientSuppressed: ({ workspaceId, reason }, { id }) =>
-    reason === "manual" ? about("suppression", id)("suppression.added", { workspaceId }) : null,
+  // A suppression because of a message is not a person's act.
+  RecipientSuppressed: ({ workspaceId, emailId }, { id }) =>
+    emailId === undefined ? about("suppression", id)("suppression.added", { workspaceId }) : null,
   // `apply` replaces the id: see `idOfSuppression`.
   RecipientUnsuppressed: ({ workspaceId }, event) =>
     about("suppression", idOf(event))("suppression.removed", { workspaceId }),

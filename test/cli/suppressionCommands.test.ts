@@ -12,6 +12,12 @@ const TEST_MS_MAX = 120_000;
 /** With notes they are a megabyte. */
 const ENTRIES = 2_000;
 
+/** What a file's text is read as: addresses with their reasons. */
+function reasons(text: string): Record<string, string> {
+  const { addresses = [] } = importedAddresses(text) ?? {};
+  return Object.fromEntries(addresses.map(({ address, reason }) => [address.sent, reason]));
+}
+
 /** What a file's text is read as: addresses with their notes. */
 function read(text: string): Record<string, string | null> | null {
   const found = importedAddresses(text);
@@ -30,12 +36,12 @@ describe("a file of addresses is read", () => {
     ],
     ["with a name above them", "\uFEFFE-Mail\nana@example.com", { "ana@example.com": null }],
     [
-      "in our own columns, where a note says more than the reason",
+      "in our own columns, where the reason alone is no note",
       "address,reason,note,email_id\nana@example.com,manual,asked,\nbo@example.com,bounce,,1\n",
-      { "ana@example.com": "asked", "bo@example.com": "bounce" },
+      { "ana@example.com": "asked", "bo@example.com": null },
     ],
     [
-      "in our own JSON list, where the reason manual is no note",
+      "in our own JSON list, where the reason alone is no note",
       JSON.stringify({
         data: [
           { object: "suppression", address: "ana@example.com", reason: "manual", note: null },
@@ -44,7 +50,7 @@ describe("a file of addresses is read", () => {
         ],
         next_cursor: null,
       }),
-      { "ana@example.com": null, "bo@example.com": "asked", "cy@example.com": "bounce" },
+      { "ana@example.com": null, "bo@example.com": "asked", "cy@example.com": null },
     ],
     [
       "in the dashboard's file, without the guards of formulas",
@@ -66,12 +72,12 @@ describe("a file of addresses is read", () => {
       "in a list of a JSON object, by the names that Postmark gives",
       JSON.stringify({
         Suppressions: [
-          { EmailAddress: "ana@example.com", SuppressionReason: "HardBounce", Origin: "Recipient" },
+          { EmailAddress: "ana@example.com", SuppressionReason: "ManualSuppression", Origin: "Customer" },
           { EmailAddress: "bo@example.com" },
         ],
         NextToken: "x",
       }),
-      { "ana@example.com": "HardBounce", "bo@example.com": null },
+      { "ana@example.com": "ManualSuppression", "bo@example.com": null },
     ],
     ["in a JSON list", '["ana@example.com"]', { "ana@example.com": null }],
     [
@@ -85,6 +91,65 @@ describe("a file of addresses is read", () => {
     ["when there are none", "email\n", {}],
   ])("%s", (_how, text, addresses) => {
     expect(read(text)).toEqual(addresses);
+  });
+
+  test.each<[string, string, Record<string, string>]>([
+    [
+      "our own",
+      "address,reason,note\nana@example.com,bounce,gone\nbo@example.com,complaint,\ncy@example.com,manual,",
+      { "ana@example.com": "bounce", "bo@example.com": "complaint", "cy@example.com": "manual" },
+    ],
+    [
+      "Postmark's",
+      "\uFEFFEmail address,Suppression reason,Origin\nana@example.com,HardBounce,Recipient\nbo@example.com,SpamComplaint,Recipient\ncy@example.com,ManualSuppression,Customer",
+      { "ana@example.com": "bounce", "bo@example.com": "complaint", "cy@example.com": "manual" },
+    ],
+    [
+      "Postmark's, in its bounces",
+      '{"TotalCount":1,"Bounces":[{"Type":"HardBounce","Email":"ana@example.com","Inactive":true}]}',
+      { "ana@example.com": "bounce" },
+    ],
+    [
+      "Resend's, in its suppressions",
+      '{"object":"list","data":[{"email":"ana@example.com","origin":"bounce"},{"email":"bo@example.com","origin":"complaint"},{"email":"cy@example.com","origin":"manual"}]}',
+      { "ana@example.com": "bounce", "bo@example.com": "complaint", "cy@example.com": "manual" },
+    ],
+    [
+      "Amazon's",
+      '{"SuppressedDestinationSummaries":[{"EmailAddress":"ana@example.com","Reason":"BOUNCE"}]}',
+      { "ana@example.com": "bounce" },
+    ],
+    [
+      "SendGrid's, which names none of ours, in its",
+      "email,reason\nana@example.com,550 5.1.1 no",
+      { "ana@example.com": "manual" },
+    ],
+  ])("with reasons as in %s list", (_whose, text, expected) => {
+    expect(reasons(text)).toEqual(expected);
+  });
+
+  test.each<[string, string, string]>([
+    [
+      "Resend's contacts as CSV",
+      "id,email,first_name,last_name,unsubscribed,created_at\n1,ana@example.com,Ana,A,false,2024\n2,bo@example.com,Bo,B,true,2024\n3,,C,C,FALSE,2024",
+      "unsubscribed=false",
+    ],
+    [
+      "Resend's contacts as JSON",
+      '{"object":"list","data":[{"email":"ana@example.com","unsubscribed":false},{"email":"bo@example.com","unsubscribed":true},{"email":"cy@example.com","unsubscribed":false}]}',
+      "unsubscribed=false",
+    ],
+    [
+      "Postmark's bounces",
+      '{"TotalCount":3,"Bounces":[{"Type":"Transient","Email":"ana@example.com","Inactive":false},{"Type":"HardBounce","Email":"bo@example.com","Inactive":true},{"Type":"SoftBounce","Email":"cy@example.com","Inactive":false}]}',
+      "Inactive=false",
+    ],
+  ])("without those that get mail, in %s", (_what, text, said) => {
+    expect(importedAddresses(text)).toMatchObject({
+      addresses: [{ address: { sent: "bo@example.com" } }],
+      notSuppressed: new Map([[said, 2]]),
+      invalid: 0,
+    });
   });
 
   test("and it is not guessed where they are", () => {
@@ -152,6 +217,10 @@ describe("the commands", () => {
       join(folder, "own.csv"),
       "address,reason,note,email_id,created_at\r\n'+ana@example.com,manual,,,2026-11-24T02:00:00.000Z\r\n,bounce,,,2026-11-24T01:00:00.000Z\r\n",
     );
+    await Bun.write(
+      join(folder, "contacts.csv"),
+      "id,email,unsubscribed\n1,healthy@example.com,false\n2,left@example.com,true\n",
+    );
     await Bun.write(join(folder, "columns.csv"), "Bo,bo@example.com\n");
     const call = (...words: readonly string[]) => ({
       words,
@@ -180,6 +249,9 @@ describe("the commands", () => {
       call("suppression", "add", "+ana@example.com"),
       call("suppression", "import", "own.csv"),
       call("suppression", "remove", "+ana@example.com"),
+      call("suppression", "import", "contacts.csv"),
+      call("suppression", "remove", "healthy@example.com"),
+      call("suppression", "remove", "left@example.com"),
     ]);
   }, TEST_MS_MAX);
   afterAll(() => rm(folder, { recursive: true }));
@@ -199,7 +271,7 @@ describe("the commands", () => {
     const lines = (ends[5]?.out ?? "").trimEnd().split("\n");
     expect(lines).toEqual([
       expect.stringMatching(/Z {2}manual {5}ana@example\.com {2}"asked us"$/),
-      expect.stringMatching(/Z {2}manual {5}BO@example\.com {2}"hard bounce"$/),
+      expect.stringMatching(/Z {2}bounce {5}BO@example\.com {2}"moved"$/),
     ]);
     expect(JSON.parse(ends[6]?.out ?? "")).toEqual({ added: 0, already_suppressed: 2, skipped: 1 });
   });
@@ -219,6 +291,14 @@ describe("the commands", () => {
       status: 0,
       out: "0 addresses added, 1 suppressed already\n1 entry without an address skipped\n",
     });
+  });
+
+  test("a list of all contacts adds those who left, and says why it skips the others", () => {
+    expect(ends[21]).toMatchObject({
+      status: 0,
+      out: "1 address added, 0 suppressed already\n1 entry with unsubscribed=false skipped\n",
+    });
+    expect([ends[22]?.status, ends[23]?.status]).toEqual([1, 0]);
   });
 
   test("a dry run says what an import would do, and does nothing", () => {

@@ -181,19 +181,23 @@ describe("an entry's target", () => {
     });
   });
 
-  test("has the same id when a suppression is added and removed; bounces have no entry", () => {
+  test("has the same id when a suppression is added and removed; a message's bounce has no entry", () => {
     const stream = "suppression-h";
+    const bounced = { ...suppressed("bounce"), emailId: "e" };
     const events: readonly AuditedEvent[] = [
       { type: "RecipientSuppressed", stream, id: "first", revision: 1, data: suppressed("manual") },
       { type: "RecipientUnsuppressed", stream, revision: 2, data: unsuppressed },
-      { type: "RecipientSuppressed", stream, id: "second", revision: 4, data: suppressed("bounce") },
+      { type: "RecipientSuppressed", stream, id: "second", revision: 4, data: bounced },
       { type: "RecipientUnsuppressed", stream, revision: 5, data: unsuppressed },
+      // With another service's list.
+      { type: "RecipientSuppressed", stream, id: "third", revision: 7, data: suppressed("bounce") },
     ];
     withRows(events, (db) => {
       expect(entries(db).map(({ action, target }) => `${action} ${target.id}`)).toEqual([
         "suppression.added first",
         "suppression.removed first",
         "suppression.removed second",
+        "suppression.added third",
       ]);
     });
   });

@@ -33,8 +33,9 @@ export const suppressionImport: Command = {
   summary: "Suppress the addresses of a file, such as another service's list",
   description:
     "One address per line; CSV with a column email, address or recipient; or JSON with a list of addresses or of " +
-    "objects that have one. What the file says as reason or note becomes the note. Addresses that are suppressed already " +
-    "stay as they are, so an import can be repeated.",
+    "objects that have one. What the file says as reason or note becomes the reason (bounce, complaint, else manual) " +
+    "and the note. Entries that say unsubscribed=false or Inactive=false are skipped. Addresses that are suppressed " +
+    "already stay as they are, so an import can be repeated.",
   options: [WORKSPACE_OPTION, NOTE_OPTION, SKIP_INVALID, DRY_RUN],
   examples: [
     "postledger suppression import list.csv --note 'from Postmark'",
@@ -55,22 +56,28 @@ export const suppressionImport: Command = {
     const added = await inWorkspace(
       invocation,
       (deps, context) =>
-        forEachConcurrently(read.addresses, CALLS_AT_ONCE, async ({ address, note: own }) => {
+        forEachConcurrently(read.addresses, CALLS_AT_ONCE, async ({ address, reason, note: own }) => {
           if (isDryRun) return (await readSuppression(deps, context.workspaceId, address)) === null;
-          return (await addSuppression(deps, { address, note: own ?? note }, context)).isNew;
+          return (await addSuppression(deps, { address, reason, note: own ?? note }, context)).isNew;
         }),
       { readOnly: isDryRun },
     );
     const alreadySuppressed = read.addresses.length - added;
-    const skipped = read.erased + read.invalid;
+    const withoutAddress = read.erased + read.invalid;
+    const skipped = read.notSuppressed.values().reduce((sum, count) => sum + count, withoutAddress);
     const told = { added, already_suppressed: alreadySuppressed, skipped };
     invocation.print(isDryRun ? { dry_run: true, ...told } : told, [
       ...(isDryRun ? ["nothing was imported; without --dry-run:"] : []),
       `${counted(added, "address", "addresses")} added, ${grouped(alreadySuppressed)} suppressed already`,
-      ...(skipped === 0 ? [] : [`${counted(skipped, "entry", "entries")} without an address skipped`]),
+      ...[...read.notSuppressed].map(([said, count]) => `${entries(count)} with ${said} skipped`),
+      ...(withoutAddress === 0 ? [] : [`${entries(withoutAddress)} without an address skipped`]),
     ]);
   },
 };
+
+function entries(count: number): string {
+  return counted(count, "entry", "entries");
+}
 
 async function contentOf(file: string): Promise<string> {
   const isStdin = file === STDIN;

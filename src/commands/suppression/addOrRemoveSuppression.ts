@@ -1,4 +1,5 @@
 import { suppress, unsuppress } from "../../domain/suppression/decisions.ts";
+import type { SuppressionReason } from "../../domain/suppression/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
@@ -14,17 +15,25 @@ const CHANGES_PER_DAY_MAX = 100;
 /** The maximum length of the note on a manual suppression, in characters. */
 export const NOTE_CHARACTERS_MAX = 500;
 
+/** A recipient to suppress by hand. */
+interface SuppressionToAdd {
+  readonly address: Address;
+  readonly note: string | null;
+  /** Another service's reason, with whose list it comes; `manual` unless given. */
+  readonly reason?: SuppressionReason;
+}
+
 /** Suppresses a recipient by hand. A repeat is no error: the first suppression stays as it is. */
 export async function addSuppression(
   deps: Dependencies,
-  { address, note }: { readonly address: Address; readonly note: string | null },
+  { address, note, reason = "manual" }: SuppressionToAdd,
   context: WorkspaceCommandContext,
 ): Promise<{ readonly isNew: boolean; readonly suppression: Suppression }> {
   const { workspaceId } = context;
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const salt = crypto.randomUUID();
   const stored = { address: address.sent, salt, ...(note === null ? {} : { note }) };
-  const facts = { workspaceId, recipientHash, reason: "manual" };
+  const facts = { workspaceId, recipientHash, reason };
   const aggregate = { ...suppressionAggregate.of(recipientHash), changesPerDayMax: CHANGES_PER_DAY_MAX };
   const outcome = await transact(deps.store, aggregate, (state) => suppress(state, stored, facts), context);
   // The last suppression, lifted or not: somebody may have removed it meanwhile, but our answer still names it.

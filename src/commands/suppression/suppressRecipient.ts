@@ -1,6 +1,6 @@
 import type { RecordedReply } from "../../domain/email/delivery/encryptRelayReply.ts";
 import { suppress } from "../../domain/suppression/decisions.ts";
-import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppression/events.ts";
+import { type SuppressionReason, suppressionStream } from "../../domain/suppression/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts";
@@ -14,7 +14,7 @@ interface RecipientToSuppress extends RecordedReply {
   /** Null if it was erased with the message. */
   readonly address: string | null;
   readonly emailId: string;
-  readonly reason: Exclude<(typeof SUPPRESSION_REASONS)[number], "manual">;
+  readonly reason: Exclude<SuppressionReason, "manual">;
   readonly bounceReason?: string;
 }
 

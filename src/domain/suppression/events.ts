@@ -4,6 +4,7 @@ import { createCodec, type EventOf } from "../../kernel/event/eventCodec.ts";
 
 /** Why an address gets no mail. */
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
+export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
 const schemas = {
   /**
