@@ -38,6 +38,7 @@ import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
+import type { UnmatchedFeedback } from "./logLines/unmatchedFeedback.ts";
 import { openDashboard } from "./openDashboard.ts";
 import type { LogDamage } from "./status/logDamage.ts";
 import { readinessOf } from "./status/readiness.ts";
@@ -49,6 +50,7 @@ interface Serving extends Pick<DashboardOptions, "deps" | "relays" | "maintenanc
   readonly contentHealth: ContentStoreHealth;
   readonly freezeWatch: FreezeWatch;
   readonly damage: LogDamage;
+  readonly unmatched: Pick<UnmatchedFeedback, "tell">;
 }
 
 /** What answers requests. */
@@ -61,7 +63,7 @@ interface Controllers {
 
 /** The controllers of the API, and the dashboard beside them. */
 export async function createControllers(config: Config, serving: Serving): Promise<Controllers> {
-  const { deps, damage, readers, delivery, contentHealth, freezeWatch } = serving;
+  const { deps, damage, readers, delivery, contentHealth, freezeWatch, unmatched } = serving;
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
   const readModel = (name: string): ReadModel => ({
@@ -97,7 +99,7 @@ export async function createControllers(config: Config, serving: Serving): Promi
     readModel,
     senderVerification,
   });
-  const { bounceDomains } = config;
+  const feedback = { bounceDomains: config.bounceDomains, onUnmatched: unmatched.tell };
   const shared = { deps, basePath, readModel };
   const controllers = [
     emailsController({ ...shared, readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled) }),
@@ -106,8 +108,8 @@ export async function createControllers(config: Config, serving: Serving): Promi
     webhookEndpointsController(webhooks),
     webhookDeliveriesController(webhooks),
     suppressionsController(shared),
-    feedbackController({ ...deps, bounceDomains, readModel }),
-    sesController({ deps, sns: snsEndpoint, topicArns: new Set(config.sesTopicArns), bounceDomains }),
+    feedbackController({ ...deps, ...feedback, readModel }),
+    sesController({ deps, sns: snsEndpoint, topicArns: new Set(config.sesTopicArns), ...feedback }),
     workspaceController(shared),
     auditLogController(shared),
     erasuresController(shared),

@@ -49,6 +49,7 @@ import { isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts
 import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
+import { unmatchedFeedback } from "./logLines/unmatchedFeedback.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { createHistogram } from "./metrics/histogram.ts";
@@ -220,7 +221,8 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   };
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
   const maintenance = dashboardMaintenance(logCopyOf(config, incarnation), { logger, clock: deps.clock });
-  const served = { deps, damage, readers, contentHealth, freezeWatch, maintenance, ...workers };
+  const unmatched = unmatchedFeedback(logger);
+  const served = { deps, damage, readers, contentHealth, freezeWatch, maintenance, unmatched, ...workers };
   const { controllers, dashboard, readiness } = await createControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
   listeners.answer({ deps, controllers, requests, isClosed });
@@ -231,7 +233,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   });
   if (counts !== null)
     listeners.metrics?.answer(
-      serviceMetrics({ config, deps, readers, counts, deliverySeconds, readiness, inFlight }),
+      serviceMetrics({ config, deps, readers, counts, unmatched, deliverySeconds, readiness, inFlight }),
     );
   const { url } = listeners;
   const status = serviceStatus({ ...listeners, ...served, config, logId, inFlight });

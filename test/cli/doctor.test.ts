@@ -13,7 +13,7 @@ import type { Check } from "../../src/service/status/checks/check.ts";
 import { readModelLag } from "../../src/service/status/checks/readModelChecks.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { runCommand } from "../support/process/runCommand.ts";
-import { startTestProcess } from "../support/service.ts";
+import { callerOf, startTestProcess } from "../support/service.ts";
 import { freePort } from "../support/stores/eventstoredb.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { until } from "../support/until.ts";
@@ -60,8 +60,15 @@ describe.each(await testStores())("doctor, on $name", (store) => {
           "the read models to catch up",
           TEST_MS_MAX / 2,
         );
+        const key = await readFile(join(dataDir, "bootstrap.key"), "utf8");
+        const body = { RecordType: "SpamComplaint" };
+        await callerOf(service.url, key.trim()).call("POST", "/api/v1/feedback/postmark", { body });
         const { exitCode, checks } = await caughtUp();
         expect(exitCode).toBe(1);
+        expect(checks.get("provider reports")).toMatchObject({
+          status: "ok",
+          detail: expect.stringContaining("1 report from postmark matched no message"),
+        });
         const bad = [...checks.values()].filter(({ status }) => status === "failed");
         expect(bad).toEqual([
           {

@@ -59,6 +59,14 @@ test("metrics count what was accepted, what became of it, and what was answered"
   await until(async () => (await metricValue("postledger_messages_due")) === 0, "no message to be due");
 });
 
+test("metrics count the reports of a provider that match no message", async () => {
+  const value = () => metricValue('postledger_feedback_unmatched_total{source="postmark"}');
+  expect(await value()).toBeNull();
+  for (const RecordType of ["Delivery", "SpamComplaint", "Open"])
+    expect((await app.call("POST", "/api/v1/feedback/postmark", { body: { RecordType } })).status).toBe(204);
+  expect(await value()).toBe(2);
+});
+
 test("metrics are answered whatever the Host header says, and without one", async () => {
   const metrics = app.app.metrics?.href ?? "none:";
   for (const lines of [

@@ -1,25 +1,29 @@
 import { listEmails } from "../../../projections/emails/queries.ts";
+import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { findByRelayId, RELAY_ID_SEARCH_MESSAGES_MAX } from "../../commands/email/feedback/findByRelayId.ts";
 import { recordEmailFeedback } from "../../commands/email/feedback/recordEmailFeedback.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
+import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
 import type { FeedbackReport } from "../../domain/email/feedback/feedbackReport.ts";
-import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
+import { readInactiveAddress, readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";
 import { type ListSource, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { requireSender } from "../server/authorization.ts";
 import { type Caller, operationController } from "../server/operationController.ts";
-import { found } from "../server/problem.ts";
+import { found, Problem } from "../server/problem.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
 
 interface FeedbackOptions extends Dependencies {
   /** Whether a bounce keeps its recipient's domain for good. */
   readonly bounceDomains: boolean;
   readonly readModel: ListSource["readModel"];
+  /** Called for a provider's report that is about no message of the key's workspace. */
+  readonly onUnmatched: (source: FeedbackSource) => void;
 }
 
 /** What others report about messages. */
@@ -32,12 +36,33 @@ export function feedbackController(deps: FeedbackOptions) {
       const outcome = found(await record(deps, caller, { id, report, source: "api" }));
       return { object: "feedback", email_id: id, outcome } as const;
     },
-    takePostmarkEvent: async ({ body, caller }) => {
+    takePostmarkEvent: async ({ body, query, caller }) => {
+      const suppressesUnmatched = query.suppress_unmatched === "true";
+      if (suppressesUnmatched) requireSuppressing(caller.principal);
       const { emailId: id, report } = readPostmarkEvent(body);
-      if (id !== null && report !== null) await record(deps, caller, { id, report, source: "postmark" });
+      if (report === null) return;
+      const source = "postmark";
+      const outcome = id === null ? "notFound" : await record(deps, caller, { id, report, source });
+      if (outcome !== "notFound") return;
+      deps.onUnmatched(source);
+      const inactive = suppressesUnmatched && id === null ? readInactiveAddress(body) : null;
+      if (inactive !== null) await addSuppression(deps, { ...inactive, note: NOTE }, caller.commandContext());
     },
   });
 }
+
+/** The note on an address that was suppressed without a message. */
+const NOTE = "reported by Postmark about mail that was not sent from here";
+
+/** Throws if the key may not suppress whom it likes: a report that names no message may name any address. */
+function requireSuppressing(principal: Principal): void {
+  if (!principal.scopes.has(SUPPRESSING)) {
+    throw new Problem("FORBIDDEN", { detail: `suppress_unmatched needs the scope ${SUPPRESSING} too` });
+  }
+  requireSender(principal, null);
+}
+
+const SUPPRESSING = "suppression:manage";
 
 interface ReceivedReport {
   readonly id: string;

@@ -89,6 +89,10 @@ const PostmarkCall = Type.Object(
     Type: Type.Optional(FreeText("Of a bounce: `HardBounce` and so on.")),
     Details: Type.Optional(FreeText("What the recipient's server said.")),
     Metadata: Type.Optional(Type.Record(AnyName, Type.Unknown())),
+    Email: Type.Optional(FreeText("The recipient's address.")),
+    Inactive: Type.Optional(
+      Type.Boolean({ description: "Of a bounce: whether Postmark has deactivated the address." }),
+    ),
   },
   {
     additionalProperties: true,
@@ -102,6 +106,16 @@ const PostmarkCall = Type.Object(
     ],
   },
 );
+
+const PostmarkQuery = Closed({
+  suppress_unmatched: Type.Optional(
+    OneOf(["true", "false"], {
+      description:
+        "`true`: a hard bounce with `Inactive`, or a complaint, about mail that this service did not send suppresses " +
+        "the address in the key's workspace. The key needs the scope `suppression:manage` too. `false` unless given.",
+    }),
+  ),
+});
 
 const FeedbackOutcome = Closed(
   {
@@ -133,6 +147,7 @@ export const feedbackOperations = operationsOf("Feedback", {
       "nothing about its end, is taken and changes nothing, so that Postmark does not repeat it.",
     body: PostmarkCall,
     ...answersNoContent(),
+    query: PostmarkQuery,
   },
   takeSesNotification: {
     summary: "Take a notification of Amazon SES",

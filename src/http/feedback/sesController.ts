@@ -7,7 +7,7 @@ import { Problem } from "../server/problem.ts";
 import { bodyWithoutKey, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 
-interface SesOptions extends Pick<SesContext, "sns" | "topicArns" | "bounceDomains"> {
+interface SesOptions extends Pick<SesContext, "sns" | "topicArns" | "bounceDomains" | "onUnmatched"> {
   readonly deps: Dependencies;
 }
 

@@ -9,6 +9,7 @@ import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.t
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
+import type { UnmatchedFeedback } from "../logLines/unmatchedFeedback.ts";
 import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
 import { countPausedWorkspaces } from "../status/checks/pauseChecks.ts";
 import { MESSAGES_DUE_MAX, messagesDue } from "../status/messagesDue.ts";
@@ -31,6 +32,7 @@ interface MetricsOptions {
   readonly deps: Dependencies;
   readonly readers: Readers;
   readonly counts: EventAndRequestCounts;
+  readonly unmatched: Pick<UnmatchedFeedback, "counts">;
   /** How long each message took from when it was due until the relay had accepted it. */
   readonly deliverySeconds: Histogram;
   readonly readiness: () => Promise<Readonly<Record<string, Check>>>;
@@ -61,7 +63,7 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
         due === null ? [] : [{ value: due }],
       ),
       behindMetric(options, head),
-      ...countMetrics(options.counts),
+      ...countMetrics(options),
       histogram(
         "postledger_delivery_seconds",
         "Seconds from when a message was due until the relay accepted it, of those that this process delivered.",
@@ -144,7 +146,7 @@ function behindMetric({ config, readers }: MetricsOptions, head: Position | null
   );
 }
 
-function countMetrics({ events, requests }: EventAndRequestCounts): readonly Metric[] {
+function countMetrics({ counts: { events, requests }, unmatched }: MetricsOptions): readonly Metric[] {
   return [
     counter(
       "postledger_events_appended_total",
@@ -155,6 +157,11 @@ function countMetrics({ events, requests }: EventAndRequestCounts): readonly Met
       "postledger_http_responses_total",
       "Requests that this process has answered, by status.",
       [...requests].map(([status, value]) => ({ labels: { status: String(status) }, value })),
+    ),
+    counter(
+      "postledger_feedback_unmatched_total",
+      "Reports of providers that this process has taken and that matched no message, by source.",
+      [...unmatched.counts].map(([source, value]) => ({ labels: { source }, value })),
     ),
   ];
 }

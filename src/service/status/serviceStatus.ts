@@ -16,6 +16,7 @@ import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { readModelDirectory } from "../config/storeConfig.ts";
 import { refusalRemedy, relayRemedy } from "../logLines/relayLogLines.ts";
+import type { UnmatchedFeedback } from "../logLines/unmatchedFeedback.ts";
 import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
 import { allChecks } from "./checks/allChecks.ts";
@@ -57,6 +58,7 @@ interface StatusOptions {
   /** Where mail is taken over SMTP; null if it is not. */
   readonly submission: Pick<SubmissionServer<unknown>, "host" | "port" | "connections"> | null;
   readonly inbound: Pick<InboundMail, "port" | "counts"> | null;
+  readonly unmatched: Pick<UnmatchedFeedback, "counts">;
   inFlight(): { readonly requests: number; readonly deliveries: number };
 }
 
@@ -75,6 +77,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         ...clockChecks(Math.max(clockWatch.latestSeen(), latestDated(readers)), deps.clock.now()),
         ...submissionChecks(options),
         ...returnedMailChecks(options),
+        ...unmatchedFeedbackChecks(options),
       ],
       log: async () => {
         const [log, readModels, firstKey] = await Promise.all([
@@ -130,6 +133,14 @@ function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[
   const what = read.length === 0 ? "nothing came back yet" : `read as ${read.join(", ")}`;
   const tls = config.inbound?.tls ? ", with STARTTLS" : "";
   return [ok("returned mail", `taken on port ${inbound.port}${tls}; ${what}`)];
+}
+
+/** What providers have reported in vain since the start. It may be as it should: see the page that it names. */
+function unmatchedFeedbackChecks({ unmatched }: StatusOptions): readonly Check[] {
+  if (unmatched.counts.size === 0) return [];
+  const read = [...unmatched.counts].map(([source, count]) => `${counted(count, "report")} from ${source}`);
+  const what = `${read.join(" and ")} matched no message and changed nothing`;
+  return [ok("provider reports", `${what} (docs/bounces-and-complaints.md, reports that match no message)`)];
 }
 
 /** A file that is put back is the one that is open, as long as the service runs. */

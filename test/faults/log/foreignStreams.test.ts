@@ -116,7 +116,7 @@ describe.skipIf(!canStartEventStoreDb)("an EventStoreDB that other applications 
       await client.setStreamMetadata("cms-page-5", { truncateBefore: 1, acl: { readRoles: ["crm"] } });
       await client.deleteStream("notes-3");
       await client.appendToStream("links-1", jsonEvent({ type: "$>", data: "0@crm-customer-77" }));
-      const verify = () => runCommand(["audit", "verify", "--json"], service.dataDir, env);
+      const verify = () => runProgram(["audit", "verify", "--json"], service.dataDir, env);
       const clean = await verify();
       expect(clean).toMatchObject({ exitCode: 0, json: { findings: 0, shown: [] } });
       const { foreign, events, ...counts } = clean.json as Record<

@@ -51,4 +51,39 @@ describe.each(await testStores())("webhook calls of Postmark on $name", (store: 
     expect(await call({ RecordType: "SpamComplaint", Metadata }, reader)).toBe(403);
     expect(await call({ Type: "HardBounce" })).toBe(400);
   });
+
+  describe("about mail that was sent past the service", () => {
+    const SUPPRESSING = "/api/v1/feedback/postmark?suppress_unmatched=true";
+    const HARD = { RecordType: "Bounce", Type: "HardBounce", Details: "smtp;550 5.1.1 unknown" };
+
+    async function reasonAfter(path: string, event: object): Promise<string | null> {
+      const Email = `${crypto.randomUUID()}@example.net`;
+      const { tenant } = fixture;
+      expect((await tenant.call("POST", path, { body: { ...event, Email } })).status).toBe(204);
+      const found = await tenant.call("GET", `/api/v1/suppressions/${Email}`);
+      return found.status === 200 ? found.json.reason : null;
+    }
+
+    test.each<[string, object, string | null]>([
+      ["a hard bounce that deactivated the address", { ...HARD, Inactive: true }, "bounce"],
+      ["a hard bounce that did not", { ...HARD, Inactive: false }, null],
+      ["a block", { RecordType: "Bounce", Type: "Blocked", Inactive: true }, null],
+      ["a complaint", { RecordType: "SpamComplaint", Type: "SpamComplaint", Inactive: true }, "complaint"],
+      ["a delivery", { RecordType: "Delivery" }, null],
+    ])("%s suppresses as the URL says", async (_, event, reason) => {
+      expect(await reasonAfter(SUPPRESSING, event)).toBe(reason);
+      expect(await reasonAfter("/api/v1/feedback/postmark", event)).toBeNull();
+      expect(await reasonAfter(SUPPRESSING.replace("true", "false"), event)).toBeNull();
+    });
+
+    test("suppresses nothing if a message of another workspace is named, or for a key that may not", async () => {
+      const { Metadata } = await sent("elsewhere@example.net");
+      const other = await fixture.service.tenant();
+      const body = { RecordType: "SpamComplaint", Metadata, Email: "elsewhere@example.net" };
+      expect((await other.call("POST", SUPPRESSING, { body })).status).toBe(204);
+      expect((await other.call("GET", "/api/v1/suppressions/elsewhere@example.net")).status).toBe(404);
+      const reporter = await other.withKey({ scopes: ["feedback:write"] });
+      expect((await reporter.call("POST", SUPPRESSING, { body })).status).toBe(403);
+    });
+  });
 });

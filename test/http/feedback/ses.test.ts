@@ -41,6 +41,10 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
   let service: TestService;
   let tenant: Tenant;
   const requestedUrls: string[] = [];
+  let unmatched = 0;
+  const onUnmatched = () => {
+    unmatched += 1;
+  };
   let isReachable = true;
   let handle: (text: string) => Promise<SesOutcome>;
   beforeAll(async () => {
@@ -65,7 +69,15 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       },
     };
     const { store: log, content, keys } = service.log;
-    const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
+    const shared = {
+      store: log,
+      content,
+      keys,
+      bounceDomains: true,
+      topicArns: new Set([TOPIC]),
+      sns,
+      onUnmatched,
+    };
     const handler = sesNotifications(shared);
     return (text) => handler(text, { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() });
   }
@@ -131,6 +143,21 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     ])
       expect(await handle(signed({ Message: JSON.stringify({ mail, ...bounce }) }))).toBe("taken");
     for (const id of [own, others]) expect((await emailOf(tenant, id)).status).toBe("sent");
+  });
+
+  test("a report about a message that the service does not know is counted, any other is not", async () => {
+    const own = await sent("own-report@example.net");
+    unmatched = 0;
+    for (const [id, count] of [
+      [own, 0],
+      [crypto.randomUUID(), 1],
+      ["", 2],
+    ] as const) {
+      expect(await handle(signed({ Message: event(id, { eventType: "Delivery" }) }))).toBe("taken");
+      expect(unmatched).toBe(count);
+    }
+    expect(await handle(signed({ Message: event("", { eventType: "Open" }) }))).toBe("taken");
+    expect(unmatched).toBe(2);
   });
 
   test("a signed bounce is recorded, and its repeat changes nothing", async () => {
@@ -231,7 +258,15 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
         return requests.get(url)?.promise ?? Promise.resolve(null);
       },
     };
-    const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
+    const shared = {
+      store: log,
+      content,
+      keys,
+      bounceDomains: true,
+      topicArns: new Set([TOPIC]),
+      sns,
+      onUnmatched,
+    };
     const handler = sesNotifications(shared);
     const handleNth = (nth: number) => {
       const SigningCertURL = CERTIFICATE_URL.replace("0a1b2c3d", String(nth));
@@ -251,7 +286,15 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     const sns = {
       get: () => (hangs ? new Promise<null>(() => {}) : Promise.resolve(signer.certificate)),
     };
-    const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
+    const shared = {
+      store: log,
+      content,
+      keys,
+      bounceDomains: true,
+      topicArns: new Set([TOPIC]),
+      sns,
+      onUnmatched,
+    };
     const handler = sesNotifications(shared);
     const origin = { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() };
     const forged = (nth: number) => {

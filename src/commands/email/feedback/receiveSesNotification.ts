@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { FeedbackSource } from "../../../domain/email/feedback/feedbackDecision.ts";
 import { readSesEvent } from "../../../domain/email/feedback/sesEvent.ts";
 import {
   isInRegionOf,
@@ -22,6 +23,8 @@ export interface SesContext extends FeedbackContext {
   readonly sns: SnsEndpoint;
   /** The topics whose notifications are accepted; subscriptions to others are not confirmed. */
   readonly topicArns: ReadonlySet<string>;
+  /** Called for a report that is about no message of ours. */
+  readonly onUnmatched: (source: FeedbackSource) => void;
 }
 
 /** Who delivered a notification, and when. */
@@ -83,8 +86,13 @@ export function sesNotifications(context: SesContext) {
   /** Records what SES reports. Unknown messages are no error: the topic may cover other senders too. */
   async function record(event: unknown, origin: SesOrigin): Promise<void> {
     const { emailId, report } = readSesEvent(event);
-    if (emailId === null || report === null) return;
-    await recordEmailFeedback(context, emailId, report, { ...origin, source: "ses" });
+    if (report === null) return;
+    const source = "ses";
+    const outcome =
+      emailId === null
+        ? "notFound"
+        : await recordEmailFeedback(context, emailId, report, { ...origin, source });
+    if (outcome === "notFound") context.onUnmatched(source);
   }
 
   async function confirm({ SubscribeURL = "" }: SnsMessage): Promise<SesOutcome> {

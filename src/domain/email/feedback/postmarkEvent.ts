@@ -1,6 +1,8 @@
 import { isUuid } from "../../../kernel/ids.ts";
+import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { type BounceReason, bounceReason } from "./bounceReason.ts";
 import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
+import { reasonToSuppress } from "./suppressionRule.ts";
 
 /** The members that we read; Postmark sends many more. */
 export interface PostmarkEvent {
@@ -8,6 +10,8 @@ export interface PostmarkEvent {
   readonly Type?: unknown;
   readonly Details?: unknown;
   readonly Metadata?: unknown;
+  readonly Email?: unknown;
+  readonly Inactive?: unknown;
 }
 
 /** The key in `Metadata` that carries our id. */
@@ -55,4 +59,18 @@ export function readPostmarkEvent(event: PostmarkEvent): ProviderFeedback {
     default:
       return { emailId, report: null };
   }
+}
+
+/**
+ * The address that Postmark has deactivated because of the event, and why: after a complaint, or a bounce that is the
+ * address's fault. Null if it has not, or the event names no address.
+ */
+export function readInactiveAddress(
+  event: PostmarkEvent,
+): { readonly address: Address; readonly reason: "complaint" | "bounce" } | null {
+  const { report } = readPostmarkEvent(event);
+  const reason = report && reasonToSuppress(report);
+  const address = parseAddress(textOf(event.Email));
+  if (reason === null || "invalid" in address) return null;
+  return reason === "complaint" || event.Inactive === true ? { address, reason } : null;
 }
