@@ -963,6 +963,15 @@ describe("parseSmtpUrl", () => {
       "smtp://u%40x:p%3A%2F@h",
       { host: "h", port: 587, ...remote, credentials: { user: "u@x", password: "p:/" } },
     ],
+    [
+      "smtp://h?provider=postmark&message_stream=broad-casts_2",
+      {
+        host: "h",
+        port: 587,
+        ...remote,
+        provider: { name: "postmark" as const, messageStream: "broad-casts_2" },
+      },
+    ],
   ])("%s", (url, options) => {
     expect(parseSmtpUrl(url)).toEqual(options);
   });
@@ -984,6 +993,11 @@ describe("parseSmtpUrl", () => {
     "smtp://u:s3cret@h?tls=opportunistic",
     "smtp://u:s3cret@h?tls=none&tls=required",
     "smtp://u:s3cret@h?pool=true",
+    "smtp://u:s3cret@h?message_stream=outbound",
+    "smtp://u:s3cret@h?provider=ses&configuration_set=shop&message_stream=outbound",
+    "smtp://u:s3cret@h?provider=postmark&message_stream=",
+    "smtp://u:s3cret@h?provider=postmark&message_stream=a%0d%0aBcc:%20eve@example.com",
+    "smtp://u:s3cret@h?provider=postmark&configuration_set=shop",
     "smtps://u:s3cret@h?tls=none",
     "smtp://u:s3cret@exa mple",
     "smtp://u:s3cret@bücher.example",

@@ -13,7 +13,8 @@ const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
  * `smtp:` except on loopback, where it is used if offered and the certificate is not verified. `?tls=required`
  * requires it on loopback too; `?tls=none` disables it (for a relay in the same private network). `?return_path=off`
  * is for relays that replace our envelope sender with their own; `?ehlo_name=` is the name in EHLO. `?connections_max=`
- * and `?messages_per_second=` limit the use of this relay. Throws an Error that never contains the password.
+ * and `?messages_per_second=` limit the use of this relay. `?provider=` names one whose reports should name our
+ * messages, with its `configuration_set` or `message_stream`. Throws an Error that never contains the password.
  */
 export function parseSmtpUrl(text: string): SmtpRelay {
   const url = URL.parse(text);
@@ -91,9 +92,10 @@ const NAMES = [
   "messages_per_second",
   "provider",
   "configuration_set",
+  "message_stream",
 ] as const;
 const PARAMETERS =
-  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, connections_max=1 to 1000, messages_per_second=0 to 100000, provider=postmark, and provider=ses with configuration_set";
+  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, connections_max=1 to 1000, messages_per_second=0 to 100000, provider=postmark, also with message_stream, and provider=ses with configuration_set";
 /** Each number and its range, by the member that holds it. */
 const NUMBERS = {
   order: { parameter: "order", min: 1, max: 99 },
@@ -115,14 +117,24 @@ function ehloNameOf(url: URL): Pick<SmtpRelay, "ehloName"> {
   return { ehloName };
 }
 
-/** The provider, with the settings it needs to report on messages. */
+/** What providers name their configuration sets and message streams with. */
+const PROVIDER_NAME = /^[\w-]{1,64}$/;
+
+/** The provider, with the settings it needs to report on messages, and the stream that it sends them through. */
 function providerOf(url: URL): Pick<SmtpRelay, "provider"> {
   const name = choiceOf(url, "provider", ["postmark", "ses"]);
   const configurationSet = parameterOf(url, "configuration_set");
-  if (name === "ses" && configurationSet !== null && /^[\w-]{1,64}$/.test(configurationSet))
+  const messageStream = parameterOf(url, "message_stream");
+  if (name !== "postmark" && messageStream !== null)
+    throw malformed(`message_stream is for provider=postmark; ${PARAMETERS}`);
+  if (messageStream !== null && !PROVIDER_NAME.test(messageStream))
+    throw malformed("message_stream is not 1 to 64 letters, digits, hyphens and underscores");
+  if (name === "ses" && configurationSet !== null && PROVIDER_NAME.test(configurationSet))
     return { provider: { name, configurationSet } };
-  if (name !== "ses" && configurationSet === null) return name === null ? {} : { provider: { name } };
-  throw malformed(`provider=ses needs configuration_set, and no other provider has it; ${PARAMETERS}`);
+  if (name === "ses" || configurationSet !== null)
+    throw malformed(`provider=ses needs configuration_set, and no other provider has it; ${PARAMETERS}`);
+  if (name === null) return {};
+  return { provider: { name, ...(messageStream === null ? {} : { messageStream }) } };
 }
 
 function requireKnown(url: URL): void {

@@ -3,7 +3,8 @@ import type { SmtpLimits } from "./smtpLimits.ts";
 
 /** How a provider learns our id for a message. */
 export type RelayProvider =
-  | { readonly name: "postmark" }
+  /** Postmark sends the mail through one of the server's message streams (`message_stream`), or through its default. */
+  | { readonly name: "postmark"; readonly messageStream?: string }
   /** SES sends events through a configuration set (`configuration_set` in the URL). */
   | { readonly name: "ses"; readonly configurationSet: string };
 

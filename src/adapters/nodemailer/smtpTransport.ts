@@ -174,7 +174,10 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
 /** Tags that SES accepts: names and values of letters, digits, hyphens and underscores. */
 const SES_TAGS = /^[\w-]+=[\w-]+(?:, ?[\w-]+=[\w-]+)*$/;
 
-/** The fields that make a provider return our id in its events. It removes them from the message. */
+/**
+ * The fields that make a provider return our id in its events, or choose the stream for the message. It removes them
+ * from the message.
+ */
 function providerFields(
   { id, headers = {} }: MailMessage,
   provider: RelayProvider | undefined,
@@ -183,7 +186,11 @@ function providerFields(
     case undefined:
       return {};
     case "postmark":
-      return { "X-PM-Metadata-postledger_id": id, "X-PM-KeepID": "true" };
+      return {
+        "X-PM-Metadata-postledger_id": id,
+        "X-PM-KeepID": "true",
+        ...(provider.messageStream === undefined ? {} : { "X-PM-Message-Stream": provider.messageStream }),
+      };
     case "ses": {
       const [, given = ""] =
         Object.entries(headers).find(([name]) => name.toLowerCase() === "x-ses-message-tags") ?? [];

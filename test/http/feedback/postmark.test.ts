@@ -4,7 +4,9 @@ import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 
 describe.each(await testStores())("webhook calls of Postmark on $name", (store: TestStore) => {
-  const fixture = serviceWithRelay(store, { query: "?provider=postmark&return_path=off" });
+  const fixture = serviceWithRelay(store, {
+    query: "?provider=postmark&return_path=off&message_stream=receipts",
+  });
 
   /** A message, and the metadata that Postmark would give back. */
   async function sent(to: string): Promise<{ readonly id: string; readonly Metadata: object }> {
@@ -17,6 +19,18 @@ describe.each(await testStores())("webhook calls of Postmark on $name", (store: 
   async function call(body: object, caller = fixture.tenant): Promise<number> {
     return (await caller.call("POST", "/api/v1/feedback/postmark", { body })).status;
   }
+
+  test("the relay is told the message stream, once, before the message", async () => {
+    await sent("stream@example.net");
+    const raw = fixture.sink.record.messages
+      .find(({ to }) => to.includes("stream@example.net"))
+      ?.raw.toString();
+    const fields = (raw ?? "").split("\r\n");
+    expect(fields.slice(0, 3).filter((line) => /^X-PM-/.test(line))).toHaveLength(3);
+    expect(fields.filter((line) => /^x-pm-message-stream:/i.test(line))).toEqual([
+      "X-PM-Message-Stream: receipts",
+    ]);
+  });
 
   test.each<[string, object, string]>([
     ["a delivery", { RecordType: "Delivery", MessageID: "theirs" }, "delivered"],
