@@ -9,6 +9,7 @@ import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
 import type { FeedbackReport } from "../../domain/email/feedback/feedbackReport.ts";
 import { readInactiveAddress, readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
+import { asPermanent, asTransient } from "../../domain/email/feedback/providerFeedback.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";
@@ -111,13 +112,19 @@ async function sentAs(deps: FeedbackOptions, workspaceId: string, recipient: str
   );
 }
 
+/** How a provider's word changes the reading of a bounce. */
+const AS_CALLED = { permanent: asPermanent, transient: asTransient } as const;
+
 function feedbackReportOf({
   type,
   status = "",
   reply = "",
+  bounce: called,
   feedback_type: feedbackType = "abuse",
 }: TellFeedback): FeedbackReport {
   if (type === "delivered") return { kind: "delivered" };
   if (type === "complained") return { kind: "complained", feedbackType };
-  return { kind: "bounced", bounce: bounceReason({ status, diagnostic: reply }), diagnostic: reply };
+  const read = bounceReason({ status, diagnostic: reply });
+  const bounce = called === undefined ? read : AS_CALLED[called](read);
+  return { kind: "bounced", bounce, diagnostic: reply };
 }

@@ -55,6 +55,13 @@ export const TellFeedbackBody = withRules(
             "Of a bounce: what the recipient's server answered, such as `550 5.1.1 user unknown`. Addresses in it are replaced.",
         }),
       ),
+      bounce: Type.Optional(
+        OneOf(["permanent", "transient"], {
+          description:
+            "Of a bounce: what the provider calls it, if it does not pass the server's answer on. `permanent` suppresses " +
+            "the address, unless `status` or `reply` gives another reason; `transient` never does.",
+        }),
+      ),
       feedback_type: Type.Optional(
         OneOf(["abuse", "fraud", "virus", "opt-out", "other"], {
           description: "Of a complaint (RFC 5965); `abuse` unless given.",
@@ -134,7 +141,7 @@ export const feedbackOperations = operationsOf("Feedback", {
     summary: "Report what happened to a message",
     description:
       "For relays whose events come to you: that a message was delivered, bounced, or that its recipient has reported " +
-      "it. Whether a bounce is the address's fault is read from `status` and `reply`; then, and for a complaint, the " +
+      "it. Whether a bounce is the address's fault is read from `status`, `reply` and `bounce`; then, and for a complaint, the " +
       "address that the message was sent to is suppressed. A repeat changes nothing.",
     body: TellFeedbackBody,
     ...answersOk(FeedbackOutcome, "NOT_FOUND"),

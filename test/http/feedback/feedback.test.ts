@@ -121,6 +121,27 @@ describe.each(await testStores())("feedback about messages on $name", (store) =>
     ]);
   });
 
+  test.each<[string, object, string, boolean]>([
+    ["permanent", { bounce: "permanent" }, "recipient_address_rejected", true],
+    [
+      "permanent, with a reply that gives another reason",
+      { bounce: "permanent", reply: "554 5.7.1 blocked using zen.example" },
+      "policy_rejected",
+      false,
+    ],
+    ["transient", { bounce: "transient" }, "recipient_refused", false],
+    ["transient, with a reply about the address", { bounce: "transient", status: "5.1.1" }, "", false],
+    ["nothing", {}, "recipient_refused", false],
+  ])("a bounce that its provider calls %s", async (_, facts, reason, suppresses) => {
+    const to = `${crypto.randomUUID()}@example.net`;
+    const id = await sent(to);
+    expect((await postFeedback({ email_id: id, type: "bounced", ...facts })).json.outcome).toBe("recorded");
+    const last = (await emailOf(tenant, id)).timeline.at(-1);
+    expect(last).toMatchObject({ type: "bounced", ...(reason === "" ? {} : { reason }) });
+    const { status } = await tenant.call("GET", `/api/v1/suppressions/${to}`);
+    expect(status).toBe(suppresses ? 200 : 404);
+  });
+
   test("a bounce for policy, quota or time suppresses nobody", async () => {
     const to = "full@example.net";
     for (const [status, reply] of [
