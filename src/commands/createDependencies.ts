@@ -13,7 +13,8 @@ import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { knownAcceptances, type ListedAcceptance } from "./email/send/knownAcceptances.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
-import { dailyQuota, type NearDailyLimit } from "./quota/dailyQuota.ts";
+import { dailyQuota } from "./quota/dailyQuota.ts";
+import { limitWatch, type NearLimit } from "./quota/limitWatch.ts";
 import { contentQuota } from "./storage/contentQuota.ts";
 import { fileStorageQuota } from "./storage/fileStorageQuota.ts";
 import { compiledVersions } from "./template/compiledTemplateCache.ts";
@@ -30,6 +31,7 @@ type Made =
   | "compiled"
   | "templateScheduler"
   | "templateAllowances"
+  | "limitWatch"
   | "quota"
   | "storage"
   | "contentQuota"
@@ -42,14 +44,15 @@ type Given = Omit<Dependencies, Made | "outbox"> & {
   readonly listedAcceptance?: ListedAcceptance;
   /** Left out if nothing is stored. */
   readonly contentUsage?: ContentBytesUsed;
-  /** Left out if nobody is to be warned of workspaces near their daily limit. */
-  readonly onNearDailyLimit?: (near: NearDailyLimit) => void;
+  /** Left out if nobody is to be warned of limits that are nearly used up. */
+  readonly onNearLimit?: (near: NearLimit) => void;
 };
 
 /** Adds the caches that decisions read, and the quotas. */
 export function createDependencies(given: Given): Dependencies {
   const workspaces = aggregateCache(given.store, workspaceAggregate);
   const allowances = templateAllowances(given.clock);
+  const watch = limitWatch(given);
   const tools = { ...given, templateScheduler: templateScheduler(given.clock, allowances) };
   return {
     outbox: null,
@@ -63,9 +66,10 @@ export function createDependencies(given: Given): Dependencies {
     compiled: compiledVersions(given.store, tools),
     templateScheduler: tools.templateScheduler,
     templateAllowances: allowances,
-    quota: dailyQuota({ ...given, workspaces }),
-    storage: fileStorageQuota({ ...given, workspaces }),
-    contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }),
+    limitWatch: watch,
+    quota: dailyQuota({ ...given, workspaces, limitWatch: watch }),
+    storage: fileStorageQuota({ ...given, workspaces, limitWatch: watch }),
+    contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }, watch),
     sendsInFlight: new InFlightMap(),
     acceptances: knownAcceptances(given.listedAcceptance ?? (() => null)),
     instanceStatus: instanceStatusCache(given.store),

@@ -26,6 +26,7 @@ import type { KnownAcceptances } from "./email/send/knownAcceptances.ts";
 import type { SendsInFlight } from "./email/send/sendsInFlight.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
 import type { DailyQuota } from "./quota/dailyQuota.ts";
+import type { LimitWatch } from "./quota/limitWatch.ts";
 import type { ContentQuota } from "./storage/contentQuota.ts";
 import type { FileStorageQuota } from "./storage/fileStorageQuota.ts";
 import type { CompiledVersions } from "./template/compiledTemplateCache.ts";
@@ -61,6 +62,8 @@ export interface Dependencies {
   readonly compiled: CompiledVersions;
   readonly templateScheduler: TemplateScheduler;
   readonly templateAllowances: TemplateAllowances;
+  /** Which limits are nearly used up. */
+  readonly limitWatch: LimitWatch;
   readonly quota: DailyQuota;
   readonly storage: FileStorageQuota;
   readonly contentQuota: ContentQuota;

@@ -20,11 +20,10 @@ import {
   registerService,
   type ServiceMembership,
 } from "../commands/instance/registerService.ts";
-import type { NearDailyLimit } from "../commands/quota/dailyQuota.ts";
+import type { NearLimit } from "../commands/quota/limitWatch.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { LOG_FROZEN } from "../http/server/problem.ts";
 import { lazy } from "../kernel/lazy.ts";
-import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
@@ -49,6 +48,7 @@ import { isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts
 import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
+import { limitLog } from "./logLines/limitLogLines.ts";
 import { unmatchedFeedback } from "./logLines/unmatchedFeedback.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
@@ -197,10 +197,10 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const { store, damage, contentHealth, opened, listeners, lock, membership, counts, stop } = resources;
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
-  const onNearDailyLimit = dailyLimitLog(logger);
+  const onNearLimit = limitLog(logger);
   const outbox = await openOutboxErasure(config, logger);
   const content = contentHealth.observed;
-  const deps = depsOn(config, { store, content, keys: opened.keys, readers, outbox, onNearDailyLimit });
+  const deps = depsOn(config, { store, content, keys: opened.keys, readers, outbox, onNearLimit });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
   const deliverySeconds = createHistogram(DELIVERY_SECONDS_BOUNDS);
   const onSent = (afterMs: number) => deliverySeconds.observe(afterMs / SECOND_MS);
@@ -340,20 +340,12 @@ function followLog(config: Config, logger: Logger, { incarnation, readers, worke
 
 interface Opened extends Pick<Dependencies, "store" | "content" | "keys" | "outbox"> {
   readonly readers: Readers;
-  readonly onNearDailyLimit: (near: NearDailyLimit) => void;
+  readonly onNearLimit: (near: NearLimit) => void;
 }
 
 function contentHealthOf(config: Config, logger: Logger, content: ContentStore): ContentStoreHealth {
   const onTrouble = workerErrorLog({ logger, text: "looking at the content store was interrupted" });
   return contentStoreHealth({ content, clock: systemClock, tell: contentLog(config, logger), onTrouble });
-}
-
-function dailyLimitLog(logger: Logger): Opened["onNearDailyLimit"] {
-  return ({ workspaceId, limit, day }) =>
-    logger.warn(
-      { workspace: workspaceId, limit, day },
-      `a workspace has used 80 % of its daily limit: at the limit sends get 429; \`${POSTLEDGER} workspace limits <id> --messages-per-day <n>\` raises it`,
-    );
 }
 
 function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {

@@ -39,7 +39,7 @@ const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
 
 /** A problem as an SMTP reply: its codes, what is wrong, and the API's error code. */
 export function replyOf(problem: Problem): SmtpReply {
-  const [code, enhanced] = CODES[problem.code] ?? CONTENT;
+  const [code, enhanced] = problem.options.isPermanent ? TOO_LARGE : (CODES[problem.code] ?? CONTENT);
   // A pointer, which over HTTP names a member of the body, names a header field here. Mail has no templates, and its keys
   // are in fields of its own.
   const message = problem.message

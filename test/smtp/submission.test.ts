@@ -504,6 +504,9 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       const refused = await sendTo("ana@example.com", "bob@example.com").catch((error) => error);
       expect(refused.response).toMatch(/^452 4\.3\.1 .*STORAGE_LIMIT_EXCEEDED/);
       expect((await sendTo("eve@example.com")).response).toStartWith("250 ");
+      attachments[0] = { filename: "note.txt", content: "more than twenty bytes" };
+      const neverFits = await sendTo("eve@example.com").catch((error) => error);
+      expect(neverFits.response).toMatch(/^552 5\.3\.4 .*STORAGE_LIMIT_EXCEEDED/);
       client.close();
       await until(async () => (await idsOf(own)).length >= 1, "a message in the list");
       expect(await idsOf(own)).toHaveLength(1);

@@ -35,6 +35,8 @@ export type UploadOutcome =
       readonly message: string;
       /** Which member of the file is at fault; null if the file itself is not. */
       readonly member: FileFault["member"] | null;
+      /** Whether the same upload can never work, though the code says that it may. */
+      readonly isPermanent?: boolean;
     };
 
 /**
@@ -116,10 +118,12 @@ async function record(
   const { workspaceId, filename, contentType, context } = upload;
   const stream = attachmentStream(id);
   try {
-    if (!(await deps.storage.reserve(workspaceId, stream, bytes, context))) {
+    const room = await deps.storage.reserve(workspaceId, stream, bytes, context);
+    if (room !== "reserved") {
       await deps.content.removeOwner(folder);
       const message = `the storage quota has no room for ${bytes} bytes`;
-      return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message, member: null };
+      const isPermanent = room === "neverFits";
+      return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message, member: null, isPermanent };
     }
     const limits = await readWorkspaceLimits(deps, workspaceId);
     const until = context.at + limits.attachmentRetentionHours * HOUR_MS;

@@ -2,10 +2,11 @@ import { quotaDay, quotaStream } from "../../domain/quota/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { newId } from "../../kernel/ids.ts";
-import { type EpochMs, rfc3339, SECOND_MS, utcDay } from "../../kernel/time.ts";
+import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
+import type { LimitWatch } from "./limitWatch.ts";
 import { ReservedQuotaBlock } from "./reservedQuotaBlock.ts";
 
 /** The daily limit of every workspace, counted by UTC days. Shared by all instances of a log. */
@@ -28,22 +29,13 @@ export interface QuotaUnit {
   readonly messageId: string | null;
 }
 
-/** A workspace that has used, or reserved for its next messages, 80 % of a day's limit. */
-export interface NearDailyLimit {
-  readonly workspaceId: string;
-  /** Messages per day. */
-  readonly limit: number;
-  /** The UTC day, such as 2026-11-21. */
-  readonly day: string;
-}
-
 interface DailyQuotaOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
-  /** Called at most once for each workspace and day, when this instance reserves messages or finds none left. */
-  readonly onNearDailyLimit?: (near: NearDailyLimit) => void;
+  /** Told of each look at a day's reservations. */
+  readonly limitWatch: Pick<LimitWatch, "note">;
   /** After this long without use a block goes back to the log. */
   readonly idleMs?: number;
 }
@@ -55,16 +47,16 @@ const RETURNS_MAX = 64;
 
 /** One instance's reserved blocks of the daily limits. A crash loses at most what is in reserve. */
 export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
-  const { store, clock, workspaces, limitsDefault, idleMs = IDLE_MS, onNearDailyLimit } = options;
+  const { store, clock, workspaces, limitsDefault, idleMs = IDLE_MS, limitWatch } = options;
   const instance = newId();
   const blocks = new Map<string, ReservedQuotaBlock>();
-  const warnOnce = warnOncePerDay(onNearDailyLimit ?? (() => {}));
   let sweeps: Timer | null = null;
 
   const blockOf = (workspaceId: string, at: EpochMs): ReservedQuotaBlock => {
     const stream = quotaStream(workspaceId, quotaDay(at));
-    const onNearLimit = (limit: number) => warnOnce({ workspaceId, limit, day: utcDay(rfc3339(at)) });
-    return new ReservedQuotaBlock({ store, clock, stream, workspaceId, instance, onNearLimit });
+    const onReserved = (used: number, of: number) =>
+      limitWatch.note({ limit: "daily", ownerId: workspaceId, used, of, isUsedUp: used >= of }, at);
+    return new ReservedQuotaBlock({ store, clock, stream, workspaceId, instance, onReserved });
   };
   const keptBlockOf = (workspaceId: string, at: EpochMs): ReservedQuotaBlock => {
     const name = `${workspaceId}/${quotaDay(at)}`;
@@ -99,21 +91,6 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
       stopSweeps();
       await releaseAll([...blocks.values()]);
     },
-  };
-}
-
-/** Limits the warnings of this process to one for each workspace and day. */
-function warnOncePerDay(warn: (near: NearDailyLimit) => void): (near: NearDailyLimit) => void {
-  const warned = new Set<string>();
-  let lastDay = "";
-  return (near) => {
-    // A send that began before midnight can come after the first of the new day. Its day is over.
-    if (near.day < lastDay) return;
-    if (near.day > lastDay) warned.clear();
-    lastDay = near.day;
-    if (warned.has(near.workspaceId)) return;
-    warned.add(near.workspaceId);
-    warn(near);
   };
 }
 

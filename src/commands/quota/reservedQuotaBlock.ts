@@ -1,10 +1,5 @@
 import { emailStream } from "../../domain/email/events.ts";
-import {
-  isNearLimit,
-  type QuotaReservation,
-  reserveBlock,
-  returnUnused,
-} from "../../domain/quota/decisions.ts";
+import { type QuotaReservation, reserveBlock, returnUnused } from "../../domain/quota/decisions.ts";
 import { type QuotaEvent, quotaCodec } from "../../domain/quota/events.ts";
 import { HELD_FOR_MAX, type Quota, quotaDecider } from "../../domain/quota/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
@@ -29,8 +24,8 @@ interface ReservedQuotaBlockOptions {
   readonly stream: string;
   readonly workspaceId: string;
   readonly instance: string;
-  /** Called each time this instance asks the log for units and the day is near its limit. */
-  readonly onNearLimit: (limit: number) => void;
+  /** Called each time this instance has asked the log for units, with what all instances have reserved. */
+  readonly onReserved: (reserved: number, limit: number) => void;
 }
 
 /**
@@ -161,7 +156,7 @@ export class ReservedQuotaBlock {
       this.left += taken.count;
       this.limit = limit;
     }
-    if (this.known !== null && isNearLimit(this.known.state, limit)) this.options.onNearLimit(limit);
+    if (this.known !== null) this.options.onReserved(this.known.state.reserved, limit);
     return taken.kind;
   }
 

@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ContentBytesUsed } from "../../ports/contentBytesUsed.ts";
+import type { LimitWatch } from "../quota/limitWatch.ts";
 
 /** The detail of the error when the quota is used up. */
 export const CONTENT_QUOTA_USED_UP =
@@ -18,6 +19,8 @@ const OWNERS_MAX = 10_000;
 export interface ContentQuota {
   /** Whether the mail owner has no room left. Content that crosses the limit is still accepted. */
   isUsedUp(ownerId: string, limitBytes: number): boolean;
+  /** The bytes that the mail owner uses, as far as this instance knows. */
+  used(ownerId: string): number;
   /** Counts content that was just stored. */
   add(ownerId: string, bytes: number): void;
 }
@@ -28,7 +31,8 @@ interface Count {
   readonly freshUntil: number;
 }
 
-export function contentQuota(usage: ContentBytesUsed): ContentQuota {
+/** `limitWatch` is told of each look at what is used. */
+export function contentQuota(usage: ContentBytesUsed, limitWatch: Pick<LimitWatch, "note">): ContentQuota {
   const counts = new LRUCache<string, Count>({ max: OWNERS_MAX });
 
   const countOf = (ownerId: string): Count => {
@@ -42,7 +46,13 @@ export function contentQuota(usage: ContentBytesUsed): ContentQuota {
   };
 
   return {
-    isUsedUp: (ownerId, limitBytes) => countOf(ownerId).bytes >= limitBytes,
+    isUsedUp(ownerId, limitBytes) {
+      const { bytes: used } = countOf(ownerId);
+      const isUsedUp = used >= limitBytes;
+      limitWatch.note({ limit: "content", ownerId, used, of: limitBytes, isUsedUp });
+      return isUsedUp;
+    },
+    used: (ownerId) => countOf(ownerId).bytes,
     add(ownerId, bytes) {
       const count = counts.get(ownerId);
       if (count !== undefined) count.bytes += bytes;

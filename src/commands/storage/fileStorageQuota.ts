@@ -9,6 +9,7 @@ import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
+import type { LimitWatch } from "../quota/limitWatch.ts";
 import { StorageReservationQueue } from "./storageReservationQueue.ts";
 
 /**
@@ -17,10 +18,10 @@ import { StorageReservationQueue } from "./storageReservationQueue.ts";
  */
 export interface FileStorageQuota {
   /**
-   * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false if the quota has no room.
-   * `bytes` replaces what the owner already has. Throws `StoreError`.
+   * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`. `bytes` replaces what the owner
+   * already has. Throws `StoreError`.
    */
-  reserve(accountId: string, owner: string, bytes: number, context: CommandContext): Promise<boolean>;
+  reserve(accountId: string, owner: string, bytes: number, context: CommandContext): Promise<ReserveOutcome>;
   /** Releases the reservation of `owner`. Repeatable. */
   release(accountId: string, owner: string, context: CommandContext): Promise<void>;
   /** Records that these owners exist: they keep their reservations until those are released. Repeatable. */
@@ -29,10 +30,15 @@ export interface FileStorageQuota {
   used(accountId: string): Promise<number>;
 }
 
+/** `noRoom`: not now. `neverFits`: it is larger than the whole quota. */
+export type ReserveOutcome = "reserved" | "noRoom" | "neverFits";
+
 interface FileStorageQuotaOptions {
   readonly store: EventStore;
   readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
+  /** Told of each look at what is used. */
+  readonly limitWatch: Pick<LimitWatch, "note">;
 }
 
 /** Any request has ended long before this: an owner that does not exist by then never will. */
@@ -45,6 +51,7 @@ export function fileStorageQuota({
   store,
   workspaces,
   limitsDefault,
+  limitWatch,
 }: FileStorageQuotaOptions): FileStorageQuota {
   const accounts = new LRUCache<string, StorageReservationQueue>({ max: ACCOUNTS_MAX });
   const accountOf = (accountId: string): StorageReservationQueue => {
@@ -57,8 +64,11 @@ export function fileStorageQuota({
       const ownContext = ofWorkspace(accountId, context);
       const limit = limitsOf(await workspaces.get(ownContext.workspaceId), limitsDefault).storageBytes;
       const request = { owner, bytes, until: context.at + HOLD_MS, limit };
-      const outcome = await accountOf(accountId).reserve(request, ownContext);
-      return outcome === "reserved";
+      const { outcome, used } = await accountOf(accountId).reserve(request, ownContext);
+      const isUsedUp = outcome === "exceeded";
+      if (isUsedUp && bytes > limit) return "neverFits";
+      limitWatch.note({ limit: "storage", ownerId: accountId, used, of: limit, isUsedUp });
+      return isUsedUp ? "noRoom" : "reserved";
     },
     async release(accountId, owner, context) {
       await accountOf(accountId).decide(

@@ -77,15 +77,19 @@ export class StorageReservationQueue {
     private readonly stream: string,
   ) {}
 
-  /** Reserves room. Does not count what requests that race for the same message hold. Throws `StoreError`. */
-  reserve(
+  /**
+   * Reserves room, and says how much the account then uses. Does not count what requests that race for the same message
+   * hold. Throws `StoreError`.
+   */
+  async reserve(
     request: Omit<ReserveRequest, "racingBytes">,
     context: CommandContext,
-  ): Promise<"reserved" | "exceeded"> {
-    return this.decide(
+  ): Promise<{ readonly outcome: "reserved" | "exceeded"; readonly used: number }> {
+    const outcome = await this.decide(
       (state) => reserveStorage(state, { ...request, racingBytes: this.racingBytes(state, request.owner) }),
       context,
     );
+    return { outcome, used: (this.known ?? NOTHING).state.used };
   }
 
   /** Decides on the current state of the stream, and appends the events. Throws `StoreError`. */

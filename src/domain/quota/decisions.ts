@@ -7,12 +7,12 @@ export const BLOCK_MAX = 256;
 /** A block is this fraction of what is left: near the limit blocks get small, so instances can share the rest. */
 const BLOCKS_OF_REST = 16;
 
-/** From this share of the daily limit on, operators are warned. */
-export const WARNING_SHARE = 0.8;
+/** From this share of a limit on, operators are warned. */
+const WARNING_SHARE = 0.8;
 
-/** Whether the day's reservations have reached the share at which operators are warned. */
-export function isNearLimit({ reserved }: Pick<Quota, "reserved">, limit: number): boolean {
-  return reserved > 0 && reserved >= limit * WARNING_SHARE;
+/** Whether so much of a limit is used that operators are warned. */
+export function isNearLimit(used: number, limit: number): boolean {
+  return used > 0 && used >= limit * WARNING_SHARE;
 }
 
 interface BlockRequest {

@@ -91,10 +91,10 @@ function readUpload(deps: Dependencies) {
 
 /** The pointer of a fault: a form has one part for the whole file, a JSON body has several members. */
 function refusal(
-  { code, message, member }: Omit<Extract<UploadOutcome, { kind: "refused" }>, "kind">,
+  { code, message, member, isPermanent = false }: Omit<Extract<UploadOutcome, { kind: "refused" }>, "kind">,
   isOfForm: boolean,
 ): Problem {
-  if (member === null) return new Problem(code, { detail: message });
+  if (member === null) return new Problem(code, { detail: message, isPermanent });
   if (!isOfForm) return refusedFor(code, [{ pointer: `/${DIRECT_MEMBERS[member]}`, message }]);
   const hint = member === "contentType" ? ", or left out in a form" : "";
   return refusedFor(code, [{ pointer: "/file", message: `${message}${hint}` }]);

@@ -9,12 +9,12 @@ export function sendProblem(outcome: Exclude<SendOutcome, { kind: "accepted" }>,
     const detail = `The Idempotency-Key was used with other content, for the message ${outcome.id}`;
     return new Problem("IDEMPOTENCY_CONFLICT", { detail, emailId: outcome.id });
   }
-  const { code, faults, detail, retryAfterMs } = outcome;
+  const { code, faults, detail, isPermanent = false, retryAfterMs } = outcome;
   // The fixed times of other codes are in `problemCodes.ts`.
   if (code === "DAILY_LIMIT_REACHED") {
     const retryAfterSeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
     return new Problem(code, { retryAfterSeconds });
   }
   if (retryAfterMs !== undefined) return tooManyRequests(Math.ceil(retryAfterMs / SECOND_MS), detail);
-  return detail === undefined ? refusedFor(code, faults) : new Problem(code, { detail });
+  return detail === undefined ? refusedFor(code, faults) : new Problem(code, { detail, isPermanent });
 }

@@ -20,6 +20,8 @@ export interface ProblemOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** When to retry; by default what the status or the code says. */
   readonly retryAfterSeconds?: number;
+  /** Whether the same request can never work, though the code says that it may. */
+  readonly isPermanent?: boolean;
   /** The message that the refusal is about. */
   readonly emailId?: string;
   /** 503 instead of the code's own status: the same request may work later. */

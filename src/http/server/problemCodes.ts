@@ -25,7 +25,11 @@ const TABLE = {
   ATTACHMENT_EXPIRED: { status: 410, title: "A referenced attachment is no longer retained" },
   ATTACHMENT_LIMIT_EXCEEDED: { status: 413, title: "There are too many attachments, or they are too large" },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The encoded request is larger than this operation takes" },
-  STORAGE_LIMIT_EXCEEDED: { status: 413, title: "The workspace's quota for what it stores is used up" },
+  STORAGE_LIMIT_EXCEEDED: {
+    status: 413,
+    title: "The workspace's quota for what it stores is used up",
+    retryAfterSeconds: 60,
+  },
   ATTACHMENT_INVALID: { status: 422, title: "An attachment failed validation" },
   ATTACHMENT_TYPE_UNSUPPORTED: { status: 422, title: "The file format is not supported" },
   INVALID_WEBHOOK_URL: { status: 422, title: "The destination is not a public HTTPS endpoint on port 443" },

@@ -7,8 +7,14 @@ import { problemFacts } from "./problemCodes.ts";
 const RETRY_AFTER_SECONDS = 2;
 
 /** Whether the same request may be sent again unchanged. */
-function isRetryable({ code, status }: Problem): boolean {
-  return status === 429 || status >= 500 || problemFacts(code).retryAfterSeconds !== undefined;
+function isRetryable(problem: Problem): boolean {
+  return problem.status === 429 || problem.status >= 500 || retryAfterSecondsOf(problem) !== undefined;
+}
+
+/** When to retry, if the problem does not say so itself. */
+function retryAfterSecondsOf({ code, status, options }: Problem): number | undefined {
+  if (options.isPermanent) return undefined;
+  return status === 503 ? RETRY_AFTER_SECONDS : problemFacts(code).retryAfterSeconds;
 }
 
 /** An answer to a key is neither cached on the way nor interpreted as another media type. */
@@ -61,14 +67,14 @@ export function problemBody(problem: Problem, requestId: string): Static<typeof 
 
 /** A problem as an answer: `application/problem+json` (RFC 9457). */
 export function problemResponse(problem: Problem, requestId: string): Response {
-  const { code, status } = problem;
+  const { status } = problem;
   const headers: Record<string, string> = {
     "content-type": "application/problem+json",
     "x-request-id": requestId,
     ...PRIVATE_HEADERS,
     ...problem.headers,
   };
-  const retryAfterSeconds = status === 503 ? RETRY_AFTER_SECONDS : problemFacts(code).retryAfterSeconds;
+  const retryAfterSeconds = retryAfterSecondsOf(problem);
   if (retryAfterSeconds !== undefined) headers["retry-after"] ??= String(retryAfterSeconds);
   if (status === 401) headers["www-authenticate"] = "Bearer";
   return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });

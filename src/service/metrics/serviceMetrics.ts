@@ -1,6 +1,7 @@
 import { version } from "../../../package.json";
 import { countDueWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { NEAR_LIMIT_MAX, WATCHED_LIMITS } from "../../commands/quota/limitWatch.ts";
 import type { Check } from "../../http/health/healthController.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -11,6 +12,7 @@ import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import type { UnmatchedFeedback } from "../logLines/unmatchedFeedback.ts";
 import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
+import { countNearLimits } from "../status/checks/limitChecks.ts";
 import { countPausedWorkspaces } from "../status/checks/pauseChecks.ts";
 import { MESSAGES_DUE_MAX, messagesDue } from "../status/messagesDue.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
@@ -48,10 +50,11 @@ interface MetricsOptions {
 export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
   const ofProcess = processMetrics();
   return async () => {
-    const [checks, head, due] = await Promise.all([
+    const [checks, head, due, countNear] = await Promise.all([
       options.readiness(),
       headOf(options.deps),
       messagesDue(options.deps, options.readers),
+      countNearLimits(options.deps),
     ]);
     return prometheusText([
       ...ofProcess(),
@@ -61,6 +64,13 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
         "postledger_messages_due",
         `Messages that should be delivered by now, without those that a pause or their sender holds; ${MESSAGES_DUE_MAX} at most.`,
         due === null ? [] : [{ value: due }],
+      ),
+      gauge(
+        "postledger_workspaces_near_limit",
+        `Workspaces that send and have used 80 % or more of a limit, by limit; ${NEAR_LIMIT_MAX} at most.`,
+        countNear === null
+          ? []
+          : WATCHED_LIMITS.map((limit) => ({ labels: { limit }, value: countNear(limit) })),
       ),
       behindMetric(options, head),
       ...countMetrics(options),

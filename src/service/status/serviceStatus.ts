@@ -26,6 +26,7 @@ import { type Check, failed, ok, warning } from "./checks/check.ts";
 import { clockChecks, latestDated } from "./checks/clockChecks.ts";
 import { descriptorChecks } from "./checks/descriptorCheck.ts";
 import { erasureChecks } from "./checks/erasureChecks.ts";
+import { limitChecks } from "./checks/limitChecks.ts";
 import { logChecks, unreadableLog } from "./checks/logChecks.ts";
 import { pauseChecks } from "./checks/pauseChecks.ts";
 import { readModelLag, stoppedReadModel } from "./checks/readModelChecks.ts";
@@ -80,13 +81,14 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         ...unmatchedFeedbackChecks(options),
       ],
       log: async () => {
-        const [log, readModels, firstKey] = await Promise.all([
+        const [log, readModels, firstKey, limits] = await Promise.all([
           logChecksOf(options),
           readModelChecks(options),
           // A log that cannot be read is reported by its own check.
           bootstrapKeyChecks(config, deps.store).catch(() => []),
+          limitChecks(deps),
         ]);
-        return { log, readModels, firstKey };
+        return { log: [...log, ...limits], readModels, firstKey };
       },
       workers: async () => [
         await workersCheck(options),

@@ -1,12 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { aggregateCache } from "../../../src/commands/aggregateCache.ts";
 import { workspaceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import {
-  type DailyQuota,
-  dailyQuota,
-  type NearDailyLimit,
-  type QuotaUnit,
-} from "../../../src/commands/quota/dailyQuota.ts";
+import { type DailyQuota, dailyQuota, type QuotaUnit } from "../../../src/commands/quota/dailyQuota.ts";
+import { limitWatch, type NearLimit } from "../../../src/commands/quota/limitWatch.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { quotaDay, quotaStream } from "../../../src/domain/quota/events.ts";
 import { workspaceStream } from "../../../src/domain/workspace/events.ts";
@@ -28,11 +24,11 @@ let clock: TestClock;
 let workspaceId: string;
 
 /** One instance's hold on the quotas, and what makes it look at a workspace's limits anew. */
-function instance(idleMs?: number, warned: NearDailyLimit[] = []): DailyQuota & { forget(): void } {
+function instance(idleMs?: number, warned: NearLimit[] = []): DailyQuota & { forget(): void } {
   const workspaces = aggregateCache(store, workspaceAggregate);
   const { limitsDefault } = readConfig({});
-  const onNearDailyLimit = (near: NearDailyLimit) => void warned.push(near);
-  const given = { store, clock, workspaces, limitsDefault, onNearDailyLimit };
+  const watch = limitWatch({ clock, onNearLimit: (near) => void warned.push(near) });
+  const given = { store, clock, workspaces, limitsDefault, limitWatch: watch };
   const options = { ...given, ...(idleMs === undefined ? {} : { idleMs }) };
   return { ...dailyQuota(options), forget: () => workspaces.forget(workspaceId) };
 }
@@ -70,8 +66,8 @@ describe("the daily limit", () => {
     expect(await usedInLog()).toBe(1_000);
   });
 
-  test("is warned of once a day by each instance that reserves from 80 % on", async () => {
-    const warned: NearDailyLimit[] = [];
+  test("is warned of at 80 % and when it is used up, once a day each, by each instance that reserves", async () => {
+    const warned: NearLimit[] = [];
     const instances = [instance(undefined, warned), instance(undefined, warned)];
     const take = async (count: number) => {
       for (const quota of instances) await takeConcurrently(quota, count);
@@ -79,18 +75,26 @@ describe("the daily limit", () => {
     await take(350);
     expect(warned).toEqual([]);
     await take(100);
-    const near = { workspaceId, limit: 1_000, day: utcDay(rfc3339(clock.now())) };
-    expect(warned).toEqual([near, near]);
+    const near = { limit: "daily", ownerId: workspaceId, of: 1_000, isUsedUp: false };
+    const day = utcDay(rfc3339(clock.now()));
+    expect(warned).toMatchObject([
+      { ...near, day },
+      { ...near, day },
+    ]);
     await take(100);
-    expect(warned).toHaveLength(2);
+    await take(100);
+    expect(warned.slice(2)).toMatchObject([
+      { ...near, used: 1_000, isUsedUp: true },
+      { ...near, used: 1_000, isUsedUp: true },
+    ]);
     clock.advance(DAY_MS);
     await take(450);
-    expect(warned.slice(2)).toEqual([{ ...near, day: utcDay(rfc3339(clock.now())) }]);
+    expect(warned.slice(4)).toMatchObject([{ ...near, day: utcDay(rfc3339(clock.now())) }]);
   });
 
   test("is warned of by an instance that starts when 80 % is used already", async () => {
     await takeConcurrently(instance(), 900);
-    const warned: NearDailyLimit[] = [];
+    const warned: NearLimit[] = [];
     await takeConcurrently(instance(undefined, warned), 1);
     expect(warned).toHaveLength(1);
   });
@@ -100,25 +104,25 @@ describe("the daily limit", () => {
     { messagesPerDay: 400, taken: 0 },
   ])("is warned of when it is lowered to $messagesPerDay after 500 messages", async (lowered) => {
     const { messagesPerDay, taken } = lowered;
-    const warned: NearDailyLimit[] = [];
+    const warned: NearLimit[] = [];
     const quota = instance(undefined, warned);
     await takeConcurrently(quota, 500);
     expect(warned).toEqual([]);
     await setLimits({ store }, workspaceId, { messagesPerDay });
     quota.forget();
     expect(await takeConcurrently(quota, 1)).toBe(taken);
-    expect(warned).toMatchObject([{ limit: messagesPerDay }]);
+    expect(warned).toMatchObject([{ of: messagesPerDay }]);
   });
 
   test("is not warned of where it is 0 from the start", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 0 });
-    const warned: NearDailyLimit[] = [];
+    const warned: NearLimit[] = [];
     expect(await takeConcurrently(instance(undefined, warned), 1)).toBe(0);
     expect(warned).toEqual([]);
   });
 
   test("is warned of once a day, also when a late send of the day before comes in between", async () => {
-    const warned: NearDailyLimit[] = [];
+    const warned: NearLimit[] = [];
     const quota = instance(undefined, warned);
     const yesterday = clock.now();
     await takeConcurrently(quota, 900, yesterday);
@@ -133,7 +137,7 @@ describe("the daily limit", () => {
 
   test("is warned of once, also when messages are returned and taken again", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 10 });
-    const warned: NearDailyLimit[] = [];
+    const warned: NearLimit[] = [];
     const quota = instance(undefined, warned);
     expect(await takeConcurrently(quota, 7)).toBe(7);
     expect(warned).toEqual([]);

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { aggregateCache } from "../../../src/commands/aggregateCache.ts";
 import { workspaceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
+import { limitWatch, type NearLimit } from "../../../src/commands/quota/limitWatch.ts";
 import { type FileStorageQuota, fileStorageQuota } from "../../../src/commands/storage/fileStorageQuota.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { storageStream } from "../../../src/domain/storage/events.ts";
@@ -8,7 +9,7 @@ import { workspaceStream } from "../../../src/domain/workspace/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
-import { type WatchedStore, watchedStore } from "../../reactors/email/deliveryFixtures.ts";
+import { testClock, type WatchedStore, watchedStore } from "../../reactors/email/deliveryFixtures.ts";
 import { setLimits } from "../../support/limits.ts";
 import { until } from "../../support/until.ts";
 
@@ -18,9 +19,11 @@ const context = { at: Date.parse("2030-01-01T00:00:00Z"), correlationId: "test",
 let store: WatchedStore;
 let workspaceId: string;
 
-function instance(): FileStorageQuota {
+function instance(warned: NearLimit[] = []): FileStorageQuota {
   const workspaces = aggregateCache(store, workspaceAggregate);
-  return fileStorageQuota({ store, workspaces, limitsDefault: readConfig({}).limitsDefault });
+  const watch = limitWatch({ clock: testClock(), onNearLimit: (near) => void warned.push(near) });
+  const { limitsDefault } = readConfig({});
+  return fileStorageQuota({ store, workspaces, limitsDefault, limitWatch: watch });
 }
 
 const reserve = (quota: FileStorageQuota, holder: string, bytes: number) =>
@@ -45,16 +48,35 @@ describe("the storage quota", () => {
         Array.from({ length: 60 }, (_, index) => reserve(quota, `holder-${owner}-${index}`, 100)),
       ),
     );
-    expect(answers.filter((isReserved) => isReserved)).toHaveLength(QUOTA_BYTES / 100);
+    expect(answers.filter((outcome) => outcome === "reserved")).toHaveLength(QUOTA_BYTES / 100);
     expect(await usedInLog()).toBe(QUOTA_BYTES);
+  });
+
+  test("is warned of once when 80 % of it are used, and once when it has no room", async () => {
+    const warned: NearLimit[] = [];
+    const quota = instance(warned);
+    await reserve(quota, "a", 7_999);
+    expect(warned).toEqual([]);
+    await reserve(quota, "b", 1);
+    await reserve(quota, "c", 1);
+    const near = { limit: "storage", ownerId: workspaceId, of: QUOTA_BYTES };
+    expect(warned).toMatchObject([{ ...near, used: 8_000, isUsedUp: false }]);
+    for (const holder of ["d", "e"]) expect(await reserve(quota, holder, 2_000)).toBe("noRoom");
+    expect(warned.slice(1)).toMatchObject([{ ...near, used: 8_001, isUsedUp: true }]);
+  });
+
+  test("tells files that it never takes from those that it has no room for now", async () => {
+    const warned: NearLimit[] = [];
+    expect(await reserve(instance(warned), "a", QUOTA_BYTES + 1)).toBe("neverFits");
+    expect(warned).toEqual([]);
   });
 
   test("that another instance has released is available at once", async () => {
     const [one, two] = [instance(), instance()];
-    expect(await reserve(one, "a", QUOTA_BYTES)).toBeTrue();
-    expect(await reserve(two, "b", 1)).toBeFalse();
+    expect(await reserve(one, "a", QUOTA_BYTES)).toBe("reserved");
+    expect(await reserve(two, "b", 1)).toBe("noRoom");
     await release(one, "a");
-    expect(await reserve(two, "b", QUOTA_BYTES)).toBeTrue();
+    expect(await reserve(two, "b", QUOTA_BYTES)).toBe("reserved");
     await release(one, "b");
     expect(await usedInLog()).toBe(0);
   });
@@ -74,8 +96,8 @@ describe("the storage quota", () => {
     await reserve(quota, "a", 5);
     const before = store.calls.append;
     await release(quota, "b");
-    expect(await reserve(quota, "a", 5)).toBeTrue();
-    expect(await reserve(quota, "c", QUOTA_BYTES)).toBeFalse();
+    expect(await reserve(quota, "a", 5)).toBe("reserved");
+    expect(await reserve(quota, "c", QUOTA_BYTES)).toBe("noRoom");
     await quota.confirm(workspaceId, ["b"], context);
     expect(store.calls.append).toBe(before);
   });
@@ -103,7 +125,7 @@ describe("the storage quota", () => {
     const answers = await Promise.allSettled([reserve(quota, "a", 1), reserve(quota, "b", 1)]);
     expect(answers.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     store.beforeAppend = () => {};
-    expect(await reserve(quota, "c", QUOTA_BYTES)).toBeTrue();
+    expect(await reserve(quota, "c", QUOTA_BYTES)).toBe("reserved");
   });
 
   test("counts what the store accepted without an answer", async () => {
@@ -113,8 +135,8 @@ describe("the storage quota", () => {
     };
     await expect(reserve(quota, "a", 7)).rejects.toThrow(StoreError);
     store.afterAppend = () => {};
-    expect(await reserve(quota, "b", QUOTA_BYTES - 6)).toBeFalse();
-    expect(await reserve(quota, "b", QUOTA_BYTES - 7)).toBeTrue();
+    expect(await reserve(quota, "b", QUOTA_BYTES - 6)).toBe("noRoom");
+    expect(await reserve(quota, "b", QUOTA_BYTES - 7)).toBe("reserved");
   });
 });
 
@@ -150,7 +172,7 @@ describe("a long history of storage", () => {
     expect(truncations).toContain(await firstReadable());
     expect(await usedInLog()).toBe(3_000);
     expect(await quota.used(workspaceId)).toBe(3_000);
-    expect(await reserve(instance(), "more", QUOTA_BYTES - 3_000)).toBeTrue();
+    expect(await reserve(instance(), "more", QUOTA_BYTES - 3_000)).toBe("reserved");
   });
 
   test("that another instance has truncated is read again", async () => {

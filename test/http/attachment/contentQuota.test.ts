@@ -46,7 +46,7 @@ describe.each(await testStores())("the content quota on $name", (store) => {
     expect({ status, code: json?.code, retryable: json?.retryable }).toEqual({
       status: 413,
       code: "STORAGE_LIMIT_EXCEEDED",
-      retryable: false,
+      retryable: true,
     });
     expect(json.detail).toContain("content_bytes");
   };

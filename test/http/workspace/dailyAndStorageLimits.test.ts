@@ -116,7 +116,7 @@ describe.each(stores)("limits on $name", (store) => {
     const reserve = (holder: string, index: number) =>
       ledgers[index % 2]?.reserve(workspaceId, holder, 25, context);
     const reserved = await Promise.all(holders.map(reserve));
-    expect(reserved.filter((isReserved) => isReserved)).toHaveLength(40);
+    expect(reserved.filter((outcome) => outcome === "reserved")).toHaveLength(40);
     for (const holder of holders) await ledgers[0]?.release(workspaceId, holder, context);
     expect(await ledgers[1]?.used(workspaceId)).toBe(0);
   });

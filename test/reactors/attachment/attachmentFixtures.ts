@@ -37,9 +37,9 @@ function testStorageQuota(): TestStorageQuota {
     held,
     limit: Number.POSITIVE_INFINITY,
     async reserve(_workspaceId, holder, bytes) {
-      if (used() + bytes > quota.limit) return false;
+      if (used() + bytes > quota.limit) return "noRoom";
       held.set(holder, bytes);
-      return true;
+      return "reserved";
     },
     async release(_workspaceId, holder) {
       held.delete(holder);

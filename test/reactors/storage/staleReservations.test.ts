@@ -44,7 +44,7 @@ afterEach(async () => {
   await world.close();
 });
 
-function reserve(holder: string, bytes: number): Promise<boolean> {
+function reserve(holder: string, bytes: number) {
   const context = { at: world.clock.now(), correlationId: "test", actor: "test" };
   return world.deps.storage.reserve(world.workspaceId, holder, bytes, context);
 }

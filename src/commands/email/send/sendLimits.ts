@@ -14,6 +14,12 @@ const STORAGE_EXCEEDED: SendRefusal = {
     "the workspace's quota for temporary files (storage_bytes) cannot take the direct files; test mail has its own",
 };
 
+const LARGER_THAN_STORAGE: SendRefusal = {
+  ...refused("STORAGE_LIMIT_EXCEEDED"),
+  detail: "the direct files are larger than the workspace's whole quota for temporary files (storage_bytes)",
+  isPermanent: true,
+};
+
 /** Stands in for a unit of the daily limit if the message does not count. */
 const NO_UNIT = Symbol("no unit of the daily limit");
 
@@ -30,7 +36,8 @@ export async function reserveLimits(
 ): Promise<ReservedLimits | SendRefusal> {
   const { workspaceId, context, id } = send;
   const { accountId, owner, bytes } = filesOf(send);
-  if (bytes > 0 && !(await deps.storage.reserve(accountId, owner, bytes, context))) return STORAGE_EXCEEDED;
+  const room = bytes === 0 ? "reserved" : await deps.storage.reserve(accountId, owner, bytes, context);
+  if (room !== "reserved") return room === "noRoom" ? STORAGE_EXCEEDED : LARGER_THAN_STORAGE;
   let held = false;
   try {
     const unit = isSimulated(send) ? NO_UNIT : await deps.quota.take(workspaceId, id, context.at);

@@ -27,6 +27,8 @@ export interface SendRefusal {
   readonly faults: readonly { readonly pointer: string; readonly message: string }[];
   /** Explains the code to people, where it has several causes. */
   readonly detail?: string;
+  /** Whether the same send can never work, though the code says that it may. */
+  readonly isPermanent?: boolean;
   /** When the same send may work, if the code does not say. */
   readonly retryAfterMs?: number;
   /** Why the sender is unavailable, with SENDER_UNAVAILABLE. */

@@ -248,6 +248,7 @@ const CHECK_NAMES: Readonly<Record<string, string>> = {
 /** The pages with more about a maintenance check. */
 const UPKEEP_PAGES: Readonly<Record<string, string>> = {
   "API keys": "/api-keys",
+  limits: "/workspace",
   "last seal": "/audit/seals",
   "verification of the read models": "/audit/read-models",
 };

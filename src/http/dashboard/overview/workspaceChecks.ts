@@ -1,22 +1,26 @@
 import type { ExpiringKey } from "../../../../projections/apiKeys.ts";
+import { limitsInUse, type WorkspaceNearLimit } from "../../../commands/quota/limitsInUse.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { EXPIRY_REMEDY, expiryDetail, keysToWarnOf } from "../../apiKey/expiryWarning.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
+import { LIMIT_REMEDY, limitDetail } from "../../workspace/limitWarning.ts";
 import type { DashboardOptions, MaintenanceCheck } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** What needs attention in the workspace itself; empty if nothing does. */
 export async function workspaceChecks(
-  { readModel }: Pick<DashboardOptions, "readModel">,
+  { deps, readModel }: Pick<DashboardOptions, "deps" | "readModel">,
   { pausedSince, workspaceId, may }: PageContext,
   now: EpochMs,
 ): Promise<readonly MaintenanceCheck[]> {
   const keys = may("workspace:manage")
     ? await scheduledRead(readModel("api-keys"), (db) => keysToWarnOf(db, now, workspaceId))
     : null;
+  const limits = may("workspace:manage") ? await limitsInUse(deps, workspaceId) : null;
   return [
     ...(pausedSince === null ? [] : [pauseWarning(pausedSince)]),
     ...(keys === null || keys.length === 0 ? [] : [keyWarning(keys, now)]),
+    ...(limits === null || limits.length === 0 ? [] : [limitWarning(limits)]),
   ];
 }
 
@@ -28,4 +32,9 @@ function pauseWarning(since: EpochMs): MaintenanceCheck {
 function keyWarning(keys: readonly ExpiringKey[], now: EpochMs): MaintenanceCheck {
   const detail = expiryDetail(keys, now, ({ name }) => name);
   return { name: "API keys", status: "warning", detail, action: EXPIRY_REMEDY };
+}
+
+function limitWarning(near: readonly WorkspaceNearLimit[]): MaintenanceCheck {
+  const detail = limitDetail(near, () => "");
+  return { name: "limits", status: "warning", detail, action: LIMIT_REMEDY };
 }

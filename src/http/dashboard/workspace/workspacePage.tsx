@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
-import { WARNING_SHARE } from "../../../domain/quota/decisions.ts";
+import { isNearLimit } from "../../../domain/quota/decisions.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
@@ -93,18 +93,23 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
 const MessagesToday: FC<{ readonly used: number; readonly of: number }> = ({ used, of }) => (
   <>
     {grouped(used)} of {grouped(of)} <span class="soft">(without mail to the simulator)</span>
-    {used < of * WARNING_SHARE ? null : (
-      <>
-        {" "}
-        <Status status="warning" label={used < of ? "near the limit" : "at the limit"} />
-      </>
-    )}
+    <NearLimit used={used} of={of} />
   </>
 );
+
+/** A mark on a figure that is near its limit, or at it. */
+const NearLimit: FC<{ readonly used: number; readonly of: number }> = ({ used, of }) =>
+  used < of && !isNearLimit(used, of) ? null : (
+    <>
+      {" "}
+      <Status status="warning" label={used < of ? "near the limit" : "at the limit"} />
+    </>
+  );
 
 const Used: FC<{ readonly bytes: number; readonly of: number }> = ({ bytes, of }) => (
   <>
     <Bytes bytes={bytes} /> of <Bytes bytes={of} />
+    <NearLimit used={bytes} of={of} />
   </>
 );
 
