@@ -28,6 +28,8 @@ export interface ReaderStatus {
   readonly position: Position;
   /** Live, and at the head of the log at the follower's last report. */
   readonly isCaughtUp: boolean;
+  /** Whether it has been at the head of the log since the start. */
+  readonly hasCaughtUp: boolean;
   readonly failure: string | null;
   /** The name of the open file; null if none was opened yet. */
   readonly file: string | null;
@@ -82,6 +84,7 @@ interface Slot {
   isDamageTold: boolean;
   /** Whether `db` is in the transaction that {@link Readers.turnReader}'s queries of this turn share. */
   hasSnapshot: boolean;
+  hasCaughtUp: boolean;
 }
 
 function slotOf({ name }: { readonly name: string }): Slot {
@@ -95,6 +98,7 @@ function slotOf({ name }: { readonly name: string }): Slot {
     db: undefined,
     isDamageTold: false,
     hasSnapshot: false,
+    hasCaughtUp: false,
   };
 }
 
@@ -274,8 +278,9 @@ export function openReaders(options: ReadersOptions): Readers {
       return readerOf(slot, options, (db) => shareSnapshot(slot, db));
     },
     status: () =>
-      [...slots.values()].map(({ name, state, position, failure, file = null }) => {
-        return { name, state, position, failure, file, isCaughtUp: isCaughtUp && state === "live" };
+      [...slots.values()].map(({ name, state, position, failure, file = null, hasCaughtUp }) => {
+        const caughtUp = { isCaughtUp: isCaughtUp && state === "live", hasCaughtUp };
+        return { name, state, position, failure, file, ...caughtUp };
       }),
     position: (name) => slotNamed(name).position,
     noneWatchedUntil(position) {
@@ -305,7 +310,11 @@ export function openReaders(options: ReadersOptions): Readers {
         case "progress":
           isCaughtUp = event.caughtUp;
           watch = watchedBy(watch, event);
-          for (const slot of slots.values()) if (slot.state === "live") moveOn(slot, event.position);
+          for (const slot of slots.values()) {
+            if (slot.state !== "live") continue;
+            slot.hasCaughtUp ||= isCaughtUp;
+            moveOn(slot, event.position);
+          }
           return;
         default: {
           const slot = slots.get(event.name);

@@ -183,15 +183,25 @@ test(
 );
 
 describe("a read model's lag", () => {
+  const FOLLOWED = { firstRead: null };
+
   test("is a warning only where something follows the log and does not keep up", () => {
     const secondsAgo = (seconds: number) => Date.now() - seconds * 1_000;
-    expect(readModelLag("emails", secondsAgo(60), true)).toMatchObject({
+    expect(readModelLag("emails", secondsAgo(60), FOLLOWED)).toMatchObject({
       status: "warning",
       detail: expect.stringMatching(/^60\.\d s behind the log: it lacks what was written since 2\S+Z$/),
     });
-    expect(readModelLag("emails", secondsAgo(1), true).status).toBe("ok");
-    expect(readModelLag("emails", secondsAgo(60), false).status).toBe("ok");
-    expect(readModelLag("emails", "unknown", true).status).toBe("warning");
+    expect(readModelLag("emails", secondsAgo(1), FOLLOWED).status).toBe("ok");
+    expect(readModelLag("emails", secondsAgo(60), null).status).toBe("ok");
+    expect(readModelLag("emails", "unknown", FOLLOWED).status).toBe("warning");
+  });
+
+  test("is told as a share of the log while it is read for the first time", () => {
+    const since = Date.now() - 2_645_500;
+    expect(readModelLag("emails", since, { firstRead: 0.427 })).toMatchObject({
+      status: "warning",
+      detail: "being built: 42% of the log is read",
+    });
   });
 });
 

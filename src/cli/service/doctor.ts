@@ -31,9 +31,9 @@ async function readModelCheck(config: Config, store: EventStore, listing: ReadMo
   const { name, status, checkpoint, isAtHead, failure } = listing;
   if (failure !== null) return stoppedReadModel(name, failure, config);
   if (status === "absent") return ok(`read model ${name}`, "not built yet");
-  if (isAtHead) return readModelLag(name, null, false);
+  if (isAtHead) return readModelLag(name, null, null);
   const since = checkpoint === null ? "unknown" : await behindSince(store, projectionNamed(name), checkpoint);
-  return readModelLag(name, since, false);
+  return readModelLag(name, since, null);
 }
 
 async function readModelChecks(

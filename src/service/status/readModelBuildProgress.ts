@@ -12,6 +12,11 @@ const CAUGHT_UP_LAG_MS = 5 * SECOND_MS;
 /** How long to reuse a result, because a look reads the log. */
 const POLL_INTERVAL_MS = SECOND_MS;
 
+/** How far read models are that are being built; `done` from 0 to 1. */
+export function beingBuilt(done: number): string {
+  return `being built: ${Math.floor(done * 100)}% of the log is read`;
+}
+
 interface BuildOptions {
   readonly store: EventStore;
   readonly clock: Clock;

@@ -14,6 +14,7 @@ import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts
 import { isOutbox } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 import type { LogDamage } from "./logDamage.ts";
+import { beingBuilt } from "./readModelBuildProgress.ts";
 
 /** How far a read model may be behind the log before the service reports itself unready. */
 const READY_LAG_MS_MAX = 10_000;
@@ -160,8 +161,7 @@ function readModelCheck({ readers, readModelBuild }: ReadinessOptions): () => Pr
     const failures = failuresOf(models);
     const isNew = models.some(({ name, state }) => state !== "failed" && !haveBeenLevel.has(name));
     const isLate = build !== null && (isNew || build.lagMs > READY_LAG_MS_MAX);
-    const progress =
-      build === null ? [] : [`being built: ${Math.floor(build.done * 100)}% of the log is read`];
+    const progress = build === null ? [] : [beingBuilt(build.done)];
     return {
       ok: failures.length === 0 && !isLate,
       required: true,

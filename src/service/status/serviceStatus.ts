@@ -6,11 +6,13 @@ import { instanceStatusCache } from "../../commands/instance/instanceStatusCache
 import { invariant } from "../../kernel/assert.ts";
 import { hostInUrl } from "../../kernel/network/isLoopback.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
+import { type EventStore, requireStoreError } from "../../ports/eventStore.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
 import { missingFile } from "../../readModels/generations/missingFile.ts";
-import type { Readers } from "../../readModels/readModelReaders.ts";
+import { logReadFraction } from "../../readModels/logReadProgress.ts";
+import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
@@ -170,20 +172,37 @@ async function logChecksOf({ config, deps, damage, logId }: StatusOptions): Prom
 
 async function readModelChecks({ config, readers, deps }: StatusOptions): Promise<readonly Check[]> {
   const directory = readModelDirectory(config);
-  const checks = readers.status().map(async ({ name, state, position, isCaughtUp, failure, file }) => {
+  const checks = readers.status().map(async (status) => {
+    const { name, state, position, isCaughtUp, failure, file } = status;
     if (failure !== null) return stoppedReadModel(name, failure, config);
     // An open file works on after its removal, but no command finds it, and it is gone with the process.
     const missing = file === null ? null : missingFile(directory, { name, file });
     // The text itself says what to do.
     if (missing !== null) return failed(`read model ${name}`, missing, null);
-    if (isCaughtUp) return readModelLag(name, null, true);
+    if (isCaughtUp) return readModelLag(name, null, null);
     const projection = projections.find((one) => one.name === name);
     invariant(projection, "what is read is one of ours");
-    if (state !== "absent")
-      return readModelLag(name, await behindSince(deps.store, projection, position), true);
+    if (state !== "absent") {
+      const since = await behindSince(deps.store, projection, position);
+      return readModelLag(name, since, { firstRead: await firstReadOf(deps.store, status) });
+    }
     return warning(`read model ${name}`, "not built yet", "wait: it catches up by itself");
   });
   return Promise.all(checks);
+}
+
+/** The share of the log that a read model has read, from 0 to 1; null once it was at its head, or if nobody knows. */
+async function firstReadOf(
+  store: EventStore,
+  { position, hasCaughtUp }: ReaderStatus,
+): Promise<number | null> {
+  if (hasCaughtUp) return null;
+  try {
+    return logReadFraction({ position, head: await store.head({ timeoutMs: STORE_MS_MAX }) });
+  } catch (error) {
+    requireStoreError(error);
+    return null;
+  }
 }
 
 async function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptions): Promise<Check> {

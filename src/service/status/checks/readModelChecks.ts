@@ -5,6 +5,7 @@ import type { BehindSince } from "../../../readModels/behindSince.ts";
 import type { Config } from "../../config/config.ts";
 import { readModelDirectory } from "../../config/storeConfig.ts";
 import { isOutOfRoom, MAKE_ROOM } from "../diskFull.ts";
+import { beingBuilt } from "../readModelBuildProgress.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
 /** What to do about a damaged catalog of the read models; the log itself is fine. */
@@ -37,8 +38,13 @@ export function stoppedReadModel(name: string, failure: string, { dataDir }: Pic
 /** `doctor` warns of this lag and more. A busy service may lag by less at any moment. */
 const WARNED_LAG_MS = 10 * SECOND_MS;
 
-/** How far a read model is behind the log. `isFollowed`: a service runs and keeps it up to date. */
-export function readModelLag(name: string, since: BehindSince, isFollowed: boolean): Check {
+/** Who brings a read model up to date. `firstRead`: the share of the log that it has read, if it was never at its head. */
+interface Following {
+  readonly firstRead: number | null;
+}
+
+/** How far a read model is behind the log. Null for `following`: no service runs that keeps it up to date. */
+export function readModelLag(name: string, since: BehindSince, following: Following | null): Check {
   const check = `read model ${name}`;
   if (since === null) return ok(check, "at the head of the log");
   const lagMs = since === "unknown" ? Number.POSITIVE_INFINITY : Math.max(0, Date.now() - since);
@@ -46,6 +52,9 @@ export function readModelLag(name: string, since: BehindSince, isFollowed: boole
     since === "unknown"
       ? "behind the log; how far cannot be read now"
       : `${(lagMs / SECOND_MS).toFixed(1)} s behind the log: it lacks what was written since ${rfc3339(since)}`;
-  if (!isFollowed || lagMs < WARNED_LAG_MS) return ok(check, detail);
-  return warning(check, detail, "wait: it catches up by itself; until then lists lack the newest");
+  if (following === null || lagMs < WARNED_LAG_MS) return ok(check, detail);
+  const { firstRead } = following;
+  // The age of what it lacks says nothing of the time that the first reading takes.
+  const shown = firstRead === null ? detail : beingBuilt(firstRead);
+  return warning(check, shown, "wait: it catches up by itself; until then lists lack the newest");
 }
