@@ -39,6 +39,23 @@ describe("the workspace in the dashboard", () => {
     );
   });
 
+  test("a quota for content that is nearly used up is marked, and told of in the overview", async () => {
+    const { service, visitor } = fixture;
+    const tenant = await service.tenant();
+    const own = await logIn(service.url, tenant.apiKey);
+    const text = "x".repeat(9_000);
+    for (const contentBytes of [10_000, 1_000_000]) {
+      await setLimits(service.log, tenant.workspaceId, { contentBytes });
+      // The second send is decided on what the first one uses.
+      for (let sent = 0; sent < 2; sent += 1) await tenant.send(newKey(), message({ text }));
+      const isNear = contentBytes === 10_000;
+      const says = (html: string) => html.includes("quota for content, ");
+      await until(async () => says((await own.get("/")).html) === isNear, "the overview");
+      expect((await own.get("/workspace")).html.includes("the limit</span>")).toBe(isNear);
+    }
+    expect((await visitor.get("/")).html).not.toContain("quota for content, ");
+  });
+
   test("messages are counted by their tags, each of which leads to its messages", async () => {
     await fixture.tenant.send(newKey(), message({ tags: ["welcome", "spring & sale"] }));
     await fixture.tenant.send(newKey(), message({ tags: ["welcome"] }));
