@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
+import { sharedService } from "../support/sharedService.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
 
 /** For what does not depend on the store. */
 const sqlite = [sqliteStore];

@@ -4,8 +4,9 @@ import { BodyAdmissionControl } from "../../src/http/body/bodyAdmission.ts";
 import { readJsonBody } from "../../src/http/body/jsonBody.ts";
 import { type Described, described } from "../gate/documentedAnswers.ts";
 import { rawCall } from "../support/servers/rawRequest.ts";
+import { sharedService } from "../support/sharedService.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
 
 /** For what does not depend on the store. */
 const sqlite = [sqliteStore];

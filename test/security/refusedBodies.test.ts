@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
+import { sharedService } from "../support/sharedService.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { newKey, sharedService, type Tenant, type TestService } from "../support/tenants.ts";
+import { newKey, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const WRITE_BYTES = 65_536;

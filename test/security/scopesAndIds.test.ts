@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../src/http/server/routes.ts";
 import { problemOf } from "../support/expectProblem.ts";
+import { sharedService } from "../support/sharedService.ts";
 import { testStores } from "../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const allRoutes: readonly [string, Route][] = Object.entries(routes);

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll } from "bun:test";
 import { logIn, type Visitor } from "./dashboard.ts";
+import { sharedService } from "./sharedService.ts";
 import type { TestStore } from "./stores/stores.ts";
-import { sharedService, startService, type Tenant, type TestService } from "./tenants.ts";
+import { startService, type Tenant, type TestService } from "./tenants.ts";
 
 /** A service, a workspace, and a visitor who has logged in with the workspace's key. */
 export interface DashboardFixture {

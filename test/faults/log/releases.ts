@@ -72,8 +72,8 @@ export function writingRelease(): Promise<string> {
     { file: "src/kernel/event/logFormat.ts", from: "{ reads: 1, writes: 1 }", to: "{ reads: 2, writes: 2 }" },
     {
       file: "src/domain/email/decisions.ts",
-      from: "transport: on.transport, reply, ...facts } };",
-      to: 'transport: on.transport, reply, ...facts, route: { relay: "of the next release" } } };',
+      from: "transport: recording.transport, reply, ...facts } };",
+      to: 'transport: recording.transport, reply, ...facts, route: { relay: "of the next release" } } };',
     },
   ]);
 }

@@ -8,8 +8,9 @@ import { systemCommandContext } from "../../../src/service/systemCommandContext.
 import { direct, formOf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 /** The cores are shared, and some of this waits for a cache that is a second old. */

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { limitWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/audit-log";
 

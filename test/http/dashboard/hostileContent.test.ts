@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { logIn } from "../../support/dashboard.ts";
 import { crawlDashboard, HOSTILE, PAGES_MAX, plantHostileContent } from "../../support/hostileContent.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
-import { sharedService, type TestService } from "../../support/tenants.ts";
+import type { TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const TEST_MS_MAX = 120_000;

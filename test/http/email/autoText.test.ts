@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acceptedEmail } from "../../support/mail/sentEmail.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const HTML = `<style>p { color: red }</style><h1>Hello Ana</h1>
   <p>Your order <b>4711</b> is on its way: <a href="https://example.com/4711?a=1&amp;b=2">track it</a>.</p>

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import { metadataOf } from "../../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails";
 

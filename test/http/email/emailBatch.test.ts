@@ -3,15 +3,9 @@ import { emailStream } from "../../../src/domain/email/events.ts";
 import { BATCH_EMAILS_MAX } from "../../../src/http/email/emailBatch.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import {
-  message,
-  newKey,
-  SENDER,
-  sharedService,
-  type Tenant,
-  type TestService,
-} from "../../support/tenants.ts";
+import { message, newKey, SENDER, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails/batch";
 const RECEIPT = ["created_at", "id", "object", "status"];

@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acceptedEmail, faultsIn } from "../../support/mail/sentEmail.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import {
-  message,
-  newKey,
-  SENDER,
-  sharedService,
-  type Tenant,
-  type TestService,
-} from "../../support/tenants.ts";
+import { message, newKey, SENDER, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails";
 const NAMES = { from_name: "Bücher & Mehr", to_name: "Ana 👩‍💻 山田", reply_to_name: 'Desk, "the" <one>' };

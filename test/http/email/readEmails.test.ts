@@ -5,12 +5,12 @@ import { expectProblem } from "../../support/expectProblem.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
 import type { Caller } from "../../support/service.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import {
   message,
   newKey,
   SENDER,
-  sharedService,
   startService,
   type Tenant,
   type TestService,

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/emails";

@@ -3,8 +3,9 @@ import { checkAnswer } from "../../gate/answerLog.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { acceptedEmail, acceptedId } from "../../support/mail/sentEmail.ts";
 import type { Answer } from "../../support/service.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const EMOJI = "😀";
 const BODY_BYTES_MAX = 16_000_000;

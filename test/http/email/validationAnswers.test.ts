@@ -4,8 +4,9 @@ import { EMAIL_STATUSES } from "../../../src/domain/email/state.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { described } from "../../gate/documentedAnswers.ts";
 import { direct, pdf } from "../../support/files/uploadFiles.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 
 /** What came by way of which operation, and everything that is told of it. */
 type Case = readonly [

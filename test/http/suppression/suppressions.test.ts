@@ -3,8 +3,9 @@ import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import type { Caller } from "../../support/service.ts";
 import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/suppressions";

@@ -3,8 +3,9 @@ import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
 import type { Caller } from "../../support/service.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 
 const USAGE = "/api/v1/usage";
 const BOUNCES = "/api/v1/usage/bounces";

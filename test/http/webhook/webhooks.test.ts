@@ -3,8 +3,9 @@ import { webhooksStream } from "../../../src/domain/webhook/events.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import type { Caller } from "../../support/service.ts";
+import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { sharedService, type Tenant, type TestService } from "../../support/tenants.ts";
+import type { Tenant, TestService } from "../../support/tenants.ts";
 
 const PATH = "/webhooks";
 const ENDPOINTS_MAX = 100;
