@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { RoundRobinQueue } from "../../kernel/roundRobinQueue.ts";
 
 /** By how many owners of an item turns are taken: those of mail by workspace and, within it, by sender. */
 const DEPTH = 2;
@@ -30,22 +31,16 @@ export class OwnerTurns<Item> {
   private interleaved(items: readonly Item[], depth: number): Item[] {
     if (depth === DEPTH) return [...items];
     const byOwner = Map.groupBy(items, (item) => this.ownersOf(item)[depth] ?? "");
-    const shares = [...byOwner].map(([owner, share]) => ({
-      lastTurn: this.lastTurns.get(owner) ?? 0,
-      items: this.interleaved(share, depth + 1),
-    }));
-    shares.sort((left, right) => left.lastTurn - right.lastTurn);
-    return roundRobin(shares.map((share) => share.items));
+    const longestWaiting = [...byOwner].sort(
+      ([left], [right]) => this.lastTurnOf(left) - this.lastTurnOf(right),
+    );
+    const queue = new RoundRobinQueue<Item>();
+    for (const [owner, share] of longestWaiting)
+      for (const item of this.interleaved(share, depth + 1)) queue.add(owner, item);
+    return items.map(() => queue.next() as Item);
   }
-}
 
-/** The first of each list, then the second of each that has one, and so on. */
-function roundRobin<Item>(lists: readonly (readonly Item[])[]): Item[] {
-  const result: Item[] = [];
-  let left = lists;
-  for (let index = 0; left.length > 0; index += 1) {
-    left = left.filter((list) => index < list.length);
-    for (const list of left) result.push(list[index] as Item);
+  private lastTurnOf(owner: string): number {
+    return this.lastTurns.get(owner) ?? 0;
   }
-  return result;
 }
