@@ -5,7 +5,7 @@ import { NEAR_LIMIT_MAX, WATCHED_LIMITS } from "../../commands/quota/limitWatch.
 import type { Check } from "../../http/health/healthController.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type Position, requireStoreError } from "../../ports/eventStore.ts";
+import type { Position } from "../../ports/eventStore.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
@@ -14,6 +14,7 @@ import type { UnmatchedFeedback } from "../logLines/unmatchedFeedback.ts";
 import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
 import { countNearLimits } from "../status/checks/limitChecks.ts";
 import { countPausedWorkspaces } from "../status/checks/pauseChecks.ts";
+import { headIfAnswering } from "../status/headIfAnswering.ts";
 import { MESSAGES_DUE_MAX, messagesDue } from "../status/messagesDue.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
 import type { Histogram } from "./histogram.ts";
@@ -52,7 +53,7 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
   return async () => {
     const [checks, head, due, countNear] = await Promise.all([
       options.readiness(),
-      headOf(options.deps),
+      headIfAnswering(options.deps.store, HEAD_MS_MAX),
       messagesDue(options.deps, options.readers),
       countNearLimits(options.deps),
     ]);
@@ -131,16 +132,6 @@ type CountRows = (db: ReadDatabase, now: EpochMs, max: number) => number;
 function countIn(db: ReadDatabase, countRows: CountRows, clock: Clock): Metric["samples"] {
   const value = unlessUnavailable(() => countRows(db, clock.now(), COUNTED_MAX));
   return value === null ? [] : [{ value }];
-}
-
-/** Null while the store does not answer. */
-async function headOf({ store }: Dependencies): Promise<Position | null> {
-  try {
-    return await store.head({ timeoutMs: HEAD_MS_MAX });
-  } catch (error) {
-    requireStoreError(error);
-    return null;
-  }
 }
 
 /** No samples without the head of the log. */

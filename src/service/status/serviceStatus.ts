@@ -4,9 +4,10 @@ import { descriptorLimit } from "../../adapters/system/descriptorLimit.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { invariant } from "../../kernel/assert.ts";
+import { lazy } from "../../kernel/lazy.ts";
 import { hostInUrl } from "../../kernel/network/isLoopback.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
-import { type EventStore, requireStoreError } from "../../ports/eventStore.ts";
+import type { Position } from "../../ports/eventStore.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
@@ -34,6 +35,7 @@ import { pauseChecks } from "./checks/pauseChecks.ts";
 import { readModelLag, stoppedReadModel } from "./checks/readModelChecks.ts";
 import { webhookEndpointChecks } from "./checks/webhookEndpointChecks.ts";
 import type { ClockWatch } from "./clockWatch.ts";
+import { headIfAnswering } from "./headIfAnswering.ts";
 import { DAMAGED_LOG_REMEDY, type LogDamage } from "./logDamage.ts";
 import { messagesDue } from "./messagesDue.ts";
 
@@ -143,7 +145,7 @@ function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[
 function unmatchedFeedbackChecks({ unmatched }: StatusOptions): readonly Check[] {
   if (unmatched.counts.size === 0) return [];
   const read = [...unmatched.counts].map(([source, count]) => `${counted(count, "report")} from ${source}`);
-  const what = `${read.join(" and ")} matched no message and changed nothing`;
+  const what = `${read.join(" and ")} matched no message`;
   return [ok("provider reports", `${what} (docs/bounces-and-complaints.md, reports that match no message)`)];
 }
 
@@ -172,6 +174,7 @@ async function logChecksOf({ config, deps, damage, logId }: StatusOptions): Prom
 
 async function readModelChecks({ config, readers, deps }: StatusOptions): Promise<readonly Check[]> {
   const directory = readModelDirectory(config);
+  const headOfLog = lazy(() => headIfAnswering(deps.store, STORE_MS_MAX));
   const checks = readers.status().map(async (status) => {
     const { name, state, position, isCaughtUp, failure, file } = status;
     if (failure !== null) return stoppedReadModel(name, failure, config);
@@ -184,7 +187,7 @@ async function readModelChecks({ config, readers, deps }: StatusOptions): Promis
     invariant(projection, "what is read is one of ours");
     if (state !== "absent") {
       const since = await behindSince(deps.store, projection, position);
-      return readModelLag(name, since, { firstRead: await firstReadOf(deps.store, status) });
+      return readModelLag(name, since, { firstRead: await firstReadOf(status, headOfLog) });
     }
     return warning(`read model ${name}`, "not built yet", "wait: it catches up by itself");
   });
@@ -193,16 +196,11 @@ async function readModelChecks({ config, readers, deps }: StatusOptions): Promis
 
 /** The share of the log that a read model has read, from 0 to 1; null once it was at its head, or if nobody knows. */
 async function firstReadOf(
-  store: EventStore,
   { position, hasCaughtUp }: ReaderStatus,
+  headOfLog: () => Promise<Position | null>,
 ): Promise<number | null> {
-  if (hasCaughtUp) return null;
-  try {
-    return logReadFraction({ position, head: await store.head({ timeoutMs: STORE_MS_MAX }) });
-  } catch (error) {
-    requireStoreError(error);
-    return null;
-  }
+  const head = hasCaughtUp ? null : await headOfLog();
+  return head === null ? null : logReadFraction({ position, head });
 }
 
 async function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptions): Promise<Check> {
