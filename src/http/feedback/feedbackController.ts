@@ -19,6 +19,11 @@ import { type Caller, operationController } from "../server/operationController.
 import { found, Problem } from "../server/problem.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
 
+/** What a key needs besides to suppress an address that no message names. */
+const SUPPRESSING = "suppression:manage";
+/** The note on an address that was suppressed without a message. */
+const NOTE = "reported by Postmark about mail that was not sent from here";
+
 interface FeedbackOptions extends Dependencies {
   /** Whether a bounce keeps its recipient's domain for good. */
   readonly bounceDomains: boolean;
@@ -52,9 +57,6 @@ export function feedbackController(deps: FeedbackOptions) {
   });
 }
 
-/** The note on an address that was suppressed without a message. */
-const NOTE = "reported by Postmark about mail that was not sent from here";
-
 /** Throws if the key may not suppress whom it likes: a report that names no message may name any address. */
 function requireSuppressing(principal: Principal): void {
   if (!principal.scopes.has(SUPPRESSING)) {
@@ -62,8 +64,6 @@ function requireSuppressing(principal: Principal): void {
   }
   requireSender(principal, null);
 }
-
-const SUPPRESSING = "suppression:manage";
 
 interface ReceivedReport {
   readonly id: string;

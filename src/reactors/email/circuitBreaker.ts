@@ -60,7 +60,7 @@ export class CircuitBreaker<Fault extends BreakerFault> {
     return this.permit(true);
   }
 
-  /** For work that is done whether it is well or not: what it finds counts, and a probe goes on beside it. */
+  /** For work that goes ahead without asking: what it finds counts, and a probe may run beside it. */
   witness(): BreakerPermit<Fault> {
     return this.permit(false);
   }

@@ -267,7 +267,7 @@ function refusalFor(emailId: string, result: AttemptResult): Refusal | null {
   return reason === undefined ? null : { emailId, reason, code: result.code };
 }
 
-/** Relay answers that an operator can act attempt. */
+/** Relay answers that an operator can act on. */
 const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
   authentication_required: "login_refused",
   throttled: "throttled",
