@@ -10,7 +10,10 @@ import { MainThreadLogWriter } from "./mainThreadLogWriter.ts";
 /** Which thread writes the log: the caller's; the caller's while another one waits for the disk; or its own. */
 export type WritingThreads = "caller" | "flushedAside" | "own";
 
-/** On two cores the read models' thread and our callers need the second: docs/performance.md, "Which threads write". */
+/**
+ * On two cores the read models' thread and our callers need the second: docs/performance-notes.md, "Which threads
+ * write".
+ */
 const WRITER_THREAD_CORES_MIN = 3;
 
 /** Which threads write an embedded log in a process that also takes requests, on a machine with this many cores. */
