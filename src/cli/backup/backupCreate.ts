@@ -115,12 +115,12 @@ export const backupCreate: Command = {
     {
       name: "with-key",
       value: null,
-      help: "also copy DATA_DIR/master.key: whoever has the backup can then read all of it (default: it is left out)",
+      help: "also copy DATA_DIR/master.key, which a restore needs: whoever has both can act as the service (default: it is left out)",
     },
   ],
   examples: [
     "postledger backup create --out /backups/2026-11-21",
-    "postledger backup create --out /backups/2026-11-21 --with-key # Keep it where nobody else can read it",
+    "postledger backup create --out /backups/2026-11-21 --with-key # Keep it as safe as the service itself",
   ],
   async run(invocation) {
     const { config } = invocation;
@@ -141,8 +141,9 @@ export const backupCreate: Command = {
       ...(damaged > 0 ? [`${damaged} files of content were damaged before they were copied`] : []),
       ...(content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
       withKey
-        ? "it holds master.key: whoever has the backup can read all of it"
-        : "it cannot be opened without the log's MASTER_KEY (DATA_DIR/master.key): keep that in another place",
+        ? "it holds master.key: whoever has the backup can act as the service"
+        : "a restore needs the log's MASTER_KEY (DATA_DIR/master.key) too: keep that in another place",
+      "the mail in it is not encrypted: store it like the mail itself",
     ]);
     return damaged > 0 ? 1 : 0;
   },

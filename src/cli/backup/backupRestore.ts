@@ -233,7 +233,7 @@ export const backupRestore: Command = {
       ...(hasKey
         ? []
         : [
-            "set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens the log",
+            "set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it the service does not start",
           ]),
       ...(isContentThere ? [] : [contentHint(facts, from)]),
       `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
