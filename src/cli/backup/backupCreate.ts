@@ -115,7 +115,7 @@ export const backupCreate: Command = {
     {
       name: "with-key",
       value: null,
-      help: "also copy DATA_DIR/master.key, which a restore needs: whoever has both can act as the service (default: it is left out)",
+      help: "also copy DATA_DIR/master.key, without which the service does not start on a copy; whoever has both can act as the service (default: it is left out)",
     },
   ],
   examples: [
@@ -142,7 +142,7 @@ export const backupCreate: Command = {
       ...(content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
       withKey
         ? "it holds master.key: whoever has the backup can act as the service"
-        : "a restore needs the log's MASTER_KEY (DATA_DIR/master.key) too: keep that in another place",
+        : "the service starts on it only with the log's MASTER_KEY (DATA_DIR/master.key): keep that in another place",
       "the mail in it is not encrypted: store it like the mail itself",
     ]);
     return damaged > 0 ? 1 : 0;
