@@ -55,8 +55,8 @@ const Copies: FC<{ readonly context: PageContext; readonly copies: readonly Copy
         />
         <Commands />
         <p class="soft">
-          What is erased later is still in these copies: delete them in time. The newest 200 are listed, also
-          when their files are gone.
+          Mail in these copies is not encrypted, and what is erased later is still in them: delete them in
+          time. The newest 200 are listed, also when their files are gone.
         </p>
       </>
     )}
