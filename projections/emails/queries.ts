@@ -47,6 +47,19 @@ export function contentBytesOf(db: ReadDatabase, ownerId: string): number {
   return Number(db.get("SELECT bytes FROM content WHERE workspace_id = ?", ownerId)?.bytes ?? 0);
 }
 
+/** The content of one mail owner's messages, in bytes as accepted. */
+export interface ContentInUse {
+  readonly ownerId: string;
+  readonly bytes: number;
+}
+
+/** The mail owners with the most content; those without any are left out. */
+export function contentInUse(db: ReadDatabase, max: number): readonly ContentInUse[] {
+  const sql = `SELECT workspace_id AS ownerId, bytes FROM content WHERE bytes > 0
+    ORDER BY bytes DESC, workspace_id LIMIT ? + 0`;
+  return allRows<ContentInUse>(db, sql, max);
+}
+
 /** The filters that compare a column of a message's own row. */
 const FILTER_COLUMNS = {
   senderId: "sender_id",

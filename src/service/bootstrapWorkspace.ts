@@ -45,7 +45,7 @@ export function bootstrapKeyDetail(dataDir: string): string {
 export const BOOTSTRAP_KEY_REMEDY = `make keys of your own with \`${POSTLEDGER} api-key create\`, revoke it with \`${POSTLEDGER} api-key revoke\`, and delete the file`;
 
 /** What to do about a log without a workspace. */
-export const WORKSPACE_REMEDY = `\`${POSTLEDGER} workspace create <name>\`, then \`sender add\`, \`sender verify\` and \`api-key create\`, or BOOTSTRAP=on`;
+export const WORKSPACE_REMEDY = `\`${POSTLEDGER} workspace create <name>\`, then \`sender add\`, \`sender verify\` and \`api-key create\``;
 
 /**
  * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace

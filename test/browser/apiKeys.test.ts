@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodPage, logInByKey } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodPage, logInByKey, logInByLink } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -49,6 +49,22 @@ describeInBrowser("API keys and the workspace", (browser) => {
     TEST_MS_MAX,
   );
 
+  test(
+    "the button of a log-in by link names the day until which a key is valid, and follows the field",
+    async () => {
+      const { page, errors } = await browser.open();
+      await logInByLink(page, app);
+      await page.getByRole("link", { name: "API keys" }).click();
+      await page.getByRole("link", { name: "Create a key" }).click();
+      await page.getByRole("button", { name: /^Create, valid until \d+ \w+ 20\d\d$/ }).waitFor();
+      await page.getByLabel("Expires").fill("2199-01-31T12:00");
+      await page.getByRole("button", { name: "Create, valid until 31 January 2199" }).waitFor();
+      await page.getByRole("button", { name: "Copy the command" }).waitFor();
+      expect(errors).toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+
   test.each([
     ["api-keys", "/api-keys"],
     ["api-key-new", "/api-keys/new"],
@@ -56,9 +72,7 @@ describeInBrowser("API keys and the workspace", (browser) => {
   ])(
     "%s looks right",
     async (name, path) => {
-      await expectGoodPage(browser, name, `${app.url}/dashboard${path}`, (page) =>
-        logInByKey(page, app.url, app.apiKey),
-      );
+      await expectGoodPage(browser, name, `${app.url}/dashboard${path}`, (page) => logInByLink(page, app));
     },
     TEST_MS_MAX,
   );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Check } from "../../src/service/status/checks/check.ts";
@@ -8,20 +8,53 @@ import { startTestProcess, type TestProcess } from "../support/service.ts";
 
 const TEST_MS_MAX = 120_000;
 
+/** As behind a proxy on the same machine, with files for a relay. */
+const PRODUCTION = { BASE_URL: "https://mail.example.com", SMTP_URL: "outbox:" };
+
 describe("on a log without a workspace", () => {
   let dataDir: string;
   let service: TestProcess;
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), "postledger-first-steps-"));
-    service = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
+    service = await startTestProcess({
+      dataDir,
+      env: { ...PRODUCTION, LIMIT_CONTENT_BYTES: String(2 ** 50) },
+    });
   }, TEST_MS_MAX);
   afterAll(() => rm(dataDir, { recursive: true }));
 
   const run = (...words: readonly string[]) => runCommand(words, dataDir);
-  const workspaceChecks = async () => {
+  const checksNamed = async (...names: readonly string[]) => {
     const { json } = await run("doctor", "--json");
-    return (json as readonly Check[]).filter(({ name }) => name === "workspaces");
+    return (json as readonly Check[]).filter(({ name }) => names.includes(name));
   };
+  const workspaceChecks = () => checksNamed("workspaces");
+
+  test(
+    "a service behind a proxy makes no key, and says that mail goes nowhere and that one workspace could fill the disk",
+    async () => {
+      expect(await readdir(dataDir)).not.toContain("bootstrap.key");
+      const place = join(dataDir, "outbox");
+      expect(await checksNamed("relay (outbox)", "room for content")).toEqual([
+        {
+          name: "room for content",
+          status: "warning",
+          detail: expect.stringMatching(/^1 quota for content allows more than .*: any workspace 1\.1 PB; /),
+          action: expect.stringContaining("LIMIT_CONTENT_BYTES"),
+        },
+        {
+          name: "relay (outbox)",
+          status: "warning",
+          detail: expect.stringContaining(`its mail is written to ${place} and goes nowhere else`),
+          action: expect.stringContaining("SMTP_URL"),
+        },
+      ]);
+      expect(service.log()).toContain(`its mail is written to ${place} and goes nowhere else`);
+      const { json } = await service.call("GET", "/health/ready", { headers: { authorization: null } });
+      expect(json.checks.relay.detail).toBe("Mail is written to files and goes nowhere else.");
+    },
+    TEST_MS_MAX,
+  );
 
   test(
     "doctor says that nobody can use it, of a running service and without one, until there is one",

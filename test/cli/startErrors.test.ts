@@ -102,6 +102,12 @@ describe("a service that cannot start", () => {
       env: { HOST: "host.invalid", SMTP_URL: "outbox:" },
       patterns: [/HOST host\.invalid is not an address of this machine/],
     }),
+    "SMTP_URL that is not set, though a proxy brings in others": () => ({
+      env: { BASE_URL: "https://mail.example.com" },
+      patterns: [
+        /^postledger: SMTP_URL is not set\. Name a relay, or set it to outbox: if mail is to go to files\.$/m,
+      ],
+    }),
     "SMTP_URL with tls=off": () => ({
       env: { SMTP_URL: "smtp://u:s3cret@relay.example?tls=off" },
       patterns: [/SMTP_URL /, /"off"/, /tls=required, tls=none/],
@@ -343,7 +349,7 @@ describe("a service that starts warns", () => {
     descriptorLimit: null,
   };
   const warnings = (env: Readonly<Record<string, string>>) =>
-    startupWarnings(readConfig({ SMTP_URL: "outbox:", ...env }), nothing);
+    startupWarnings(readConfig({ SMTP_URL: "smtp://relay.example.com", ...env }), nothing);
 
   test("once, when anybody can listen in to its callers", () => {
     expect(warnings({ HOST: "0.0.0.0" })).toEqual([expect.stringMatching(/^HOST 0\.0\.0\.0 .*TLS/)]);
@@ -363,7 +369,16 @@ describe("a service that starts warns", () => {
       "SMTP_URL is not set: mail is written to /data/outbox and goes nowhere else",
     ]);
     expect(startupWarnings(unset, { ...nothing, isGreeted: true })).toEqual([]);
-    expect(warnings({ SMTP_URL: "smtp://relay.example.com" })).toEqual([]);
+    expect(warnings({})).toEqual([]);
+  });
+
+  test("of mail that goes into files as asked, only if others send it", () => {
+    expect(warnings({ SMTP_URL: "outbox:" })).toEqual([]);
+    expect(warnings({ SMTP_URL: "outbox:/mail", BASE_URL: "https://mail.example.com" })).toEqual([
+      expect.stringMatching(
+        /^the service is not for this machine only, but its mail is written to \/mail .*SMTP_URL/,
+      ),
+    ]);
   });
 
   test("of variables that are hardly another name than a setting, and of nobody else's", () => {

@@ -48,7 +48,7 @@ describe("the commands that the banner shows", () => {
 
 test("the banner names the dashboard by the port that was taken", () => {
   expect(shown({ PORT: "0" })).toContain("http://127.0.0.1:3000/dashboard\n");
-  expect(shown({ PORT: "0", BASE_URL: "https://mail.example" })).toContain(
+  expect(shown({ PORT: "0", BASE_URL: "https://mail.example", SMTP_URL: "outbox:" })).toContain(
     "https://mail.example/dashboard\n",
   );
 });

@@ -13,7 +13,7 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   "docs/bounces-and-complaints.md": 3,
   "docs/clients.md": 4,
   "docs/contributing.md": 4,
-  "docs/deployment.md": 10,
+  "docs/deployment.md": 11,
   "docs/eventstoredb.md": 2,
   "docs/getting-started.md": 1,
   "docs/moving-from-other-providers.md": 1,

@@ -45,7 +45,13 @@ describe("settings", () => {
   test("are all optional", () => {
     const config = readConfig({});
     const mailRoute = { kind: "outbox", directory: null };
-    expect(config).toMatchObject({ host: "127.0.0.1", port: 3000, bootstrap: true, mailRoute });
+    expect(config).toMatchObject({
+      host: "127.0.0.1",
+      port: 3000,
+      isTrial: true,
+      bootstrap: true,
+      mailRoute,
+    });
     expect(config.storeUrl).toBe(`file:${config.dataDir}`);
     expect(config.masterKey).toBeNull();
   });
@@ -73,7 +79,7 @@ describe("settings", () => {
 
   test("take mail over SMTP in clear text on loopback alone", () => {
     expect(readConfig({}).submission).toBeNull();
-    const open = { SUBMISSION_PORT: "587", SUBMISSION_HOST: "0.0.0.0" };
+    const open = { SUBMISSION_PORT: "587", SUBMISSION_HOST: "0.0.0.0", SMTP_URL: "outbox:" };
     expect(errorsOf(open)).toEqual([expect.stringContaining("SUBMISSION_TLS_CERT_FILE")]);
     expect(readConfig({ SUBMISSION_PORT: "587" }).submission).toEqual({
       host: "127.0.0.1",
@@ -306,7 +312,7 @@ describe("settings", () => {
       "http://127.0.0.1.example.com",
       "http://localhost.example.com",
     ])
-      expect(errorsOf({ WEBHOOK_ALLOW_PRIVATE_HOSTS, BASE_URL })).toEqual([
+      expect(errorsOf({ WEBHOOK_ALLOW_PRIVATE_HOSTS, BASE_URL, SMTP_URL: "outbox:" })).toEqual([
         expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE_HOSTS .*BASE_URL must be loopback/),
       ]);
     // Where the service listens on all addresses, its own URL is not loopback either unless that is said.
@@ -387,16 +393,50 @@ describe("settings", () => {
     expect(errors.join()).not.toContain("hunter2");
   });
 
-  test("SMTP_URL must be given where HOST is not loopback", () => {
-    expect(errorsOf({ HOST: "0.0.0.0" })).toEqual([expect.stringContaining("SMTP_URL must be set")]);
-    expect(errorsOf({ HOST: "0.0.0.0", SMTP_URL: "smtp://relay.example:587" })).toEqual([]);
-    for (const HOST of ["127.0.0.2", "::1", "localhost", "LocalHost"]) expect(errorsOf({ HOST })).toEqual([]);
-  });
+  describe("of a service that others can reach", () => {
+    const returned = {
+      INBOUND_PORT: "25",
+      INBOUND_HOST: "0.0.0.0",
+      RETURN_PATH_DOMAIN: "bounce.example.com",
+    };
+    const reachable: readonly Environment[] = [
+      { HOST: "0.0.0.0" },
+      { HOST: "0.0.0.0", BASE_URL: "http://127.0.0.1:3000" },
+      { BASE_URL: "https://mail.example.com" },
+      { BASE_URL: "http://192.0.2.1:3000" },
+      returned,
+    ];
+    const trials: readonly Environment[] = [
+      ...["127.0.0.2", "::1", "localhost", "LocalHost"].map((HOST) => ({ HOST })),
+      ...["http://localhost:8080/mail", "https://[::1]:3000"].map((BASE_URL) => ({ BASE_URL })),
+      { ...returned, INBOUND_HOST: "127.0.0.1" },
+    ];
+    const unset = "SMTP_URL is not set. Name a relay, or set it to outbox: if mail is to go to files.";
 
-  test("BOOTSTRAP is off where HOST is not loopback, unless it is asked for", () => {
-    const env = { HOST: "0.0.0.0", SMTP_URL: "outbox:" };
-    expect(readConfig(env).bootstrap).toBeFalse();
-    expect(readConfig({ ...env, BOOTSTRAP: "on" }).bootstrap).toBeTrue();
+    test("must name a relay, or the outbox", () => {
+      for (const env of reachable) {
+        expect(errorsOf(env)).toEqual([unset]);
+        for (const SMTP_URL of ["smtp://relay.example:587", "outbox:"])
+          expect(errorsOf({ ...env, SMTP_URL })).toEqual([]);
+        expect(errorsOf({ ...env, SMTP_URL_FILE: "/nowhere" })).toEqual([
+          expect.stringMatching(/^SMTP_URL_FILE names a file that cannot be read/),
+        ]);
+      }
+      for (const env of trials) expect(errorsOf(env)).toEqual([]);
+    });
+
+    test("need no relay for a command, which delivers nothing", () => {
+      for (const env of reachable) expect(() => readConfig(env, { needsRelay: false })).not.toThrow();
+    });
+
+    test("give a new log no key, unless they ask for one", () => {
+      for (const env of reachable) {
+        const started = { ...env, SMTP_URL: "outbox:" };
+        expect(readConfig(started).bootstrap).toBeFalse();
+        expect(readConfig({ ...started, BOOTSTRAP: "on" }).bootstrap).toBeTrue();
+      }
+      for (const env of trials) expect(readConfig(env).bootstrap).toBeTrue();
+    });
   });
 
   test("limits for every workspace come from LIMIT_ variables", () => {

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { SMTPServerOptions } from "smtp-server";
 import { readConfig } from "../../src/service/config/config.ts";
 import { relayChecks } from "../../src/service/status/checks/dependencyChecks.ts";
@@ -28,6 +31,19 @@ describe("the check of a relay", () => {
   test("tells of a login that is offered and not configured", async () => {
     const detail = "greets us; it offers a login (AUTH), and SMTP_URL has none";
     expect(await detailFor("", [])).toBe(detail);
+  });
+
+  test("that is a directory is a warning where others send mail, and its absence a failure", async () => {
+    const open = { BASE_URL: "https://mail.example.com" };
+    const SMTP_URL = `outbox:${await mkdtemp(join(tmpdir(), "postledger-test-"))}`;
+    const name = "relay (outbox)";
+    expect(await relayChecks(readConfig({ SMTP_URL }))).toMatchObject([{ name, status: "ok" }]);
+    expect(await relayChecks(readConfig({ ...open, SMTP_URL }))).toMatchObject([
+      { name, status: "warning", detail: expect.stringContaining(SMTP_URL.slice("outbox:".length)) },
+    ]);
+    expect(await relayChecks(readConfig(open, { needsRelay: false }))).toMatchObject([
+      { name: "relay", status: "failed", detail: expect.stringMatching(/^SMTP_URL is not set/) },
+    ]);
   });
 
   test("tells of no login where there is none", async () => {

@@ -15,7 +15,10 @@ let service: TestProcess;
 let metricsPort: number;
 beforeAll(async () => {
   metricsPort = await freePort();
-  const env = { METRICS_PORT: String(metricsPort), LIMIT_CONTENT_BYTES: String(QUOTA_BYTES) };
+  const env = {
+    ...{ BASE_URL: "https://mail.example.com", SMTP_URL: "outbox:", BOOTSTRAP: "on" },
+    ...{ METRICS_PORT: String(metricsPort), LIMIT_CONTENT_BYTES: String(QUOTA_BYTES) },
+  };
   service = await startTestProcess({ env });
 }, TEST_MS_MAX);
 afterAll(async () => {
@@ -31,10 +34,9 @@ async function nearContent(): Promise<number> {
   return Number(line?.[1] ?? Number.NaN);
 }
 
-const limitsCheck = async () =>
-  (await runCommand(["doctor"], service.dataDir)).out
-    .split("\n")
-    .find((line) => line.includes(" workspace limits: "));
+const checkNamed = async (name: string) =>
+  (await runCommand(["doctor"], service.dataDir)).out.split("\n").find((line) => line.includes(` ${name}: `));
+const limitsCheck = () => checkNamed("workspace limits");
 
 const linesOf = (text: string) =>
   service
@@ -68,6 +70,22 @@ test(
     await runCommand(["workspace", "limits", id, "--content-bytes", "1000000"], service.dataDir);
     await until(async () => (await nearContent()) === 0, "the limit to be raised");
     expect(await limitsCheck()).toStartWith("ok ");
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a content quota of one workspace that allows more than the disk holds shows in doctor, less what is used",
+  async () => {
+    const { id } = (await service.call("GET", "/api/v1/workspace")).json;
+    await until(async () => (await checkNamed("room for content"))?.startsWith("ok ") === true, "the check");
+    const limit = ["workspace", "limits", id, "--content-bytes", String(2 ** 50)];
+    expect((await runCommand(limit, service.dataDir)).exitCode).toBe(0);
+    const warned = async () => (await checkNamed("room for content"))?.startsWith("warning ") === true;
+    await until(warned, "the warning");
+    expect(await checkNamed("room for content")).toMatch(
+      / 1 quota for content allows more .*: default 1\.1 PB; /,
+    );
   },
   TEST_MS_MAX,
 );

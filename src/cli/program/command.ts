@@ -55,6 +55,8 @@ export interface Command {
    * without or looks for it itself.
    */
   readonly dataDirectory?: "needed" | "made" | "unused";
+  /** It delivers mail, so SMTP_URL must say where to. */
+  readonly needsRelay?: true;
   /** Returns the exit status if it is not 0: 1 when something was found. */
   run(invocation: Invocation): Promise<number | undefined>;
 }

@@ -34,7 +34,9 @@ export async function runCommandLine(words: readonly string[]): Promise<number> 
   let called: Parser | null = null;
   const act = async (command: Command, parser: Parser) => {
     called = parser;
-    const invocation = invocationOf(command, parser, () => readConfig(process.env));
+    const invocation = invocationOf(command, parser, () =>
+      readConfig(process.env, { needsRelay: command.needsRelay === true }),
+    );
     const { dataDirectory = "needed" } = command;
     if (dataDirectory !== "unused") requireRegularFiles(invocation.config);
     if (dataDirectory === "needed") requireDataDirectory(invocation.config);

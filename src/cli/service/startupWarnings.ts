@@ -1,5 +1,5 @@
-import { join } from "node:path";
 import { isLoopback, isLoopbackUrl } from "../../kernel/network/isLoopback.ts";
+import { isOutbox, mailDestination } from "../../service/adapters/openMailTransport.ts";
 import {
   BOOTSTRAP_KEY_REMEDY,
   bootstrapKeyDetail,
@@ -7,6 +7,7 @@ import {
 } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
 import type { RunningApp } from "../../service/startApp.ts";
+import { OUTBOX_REMEDY, outboxDetail } from "../../service/status/checks/dependencyChecks.ts";
 import { DESCRIPTORS_REMEDY, lowDescriptorLimit } from "../../service/status/checks/descriptorCheck.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
@@ -27,16 +28,13 @@ export function startupWarnings(
     | "verificationFrom"
     | "masterKeyPrevious"
     | "isOutboxByDefault"
+    | "isTrial"
+    | "mailRoute"
     | "misspelt"
   >,
   { hasBootstrapKey, isWithoutWorkspace, held, isGreeted, descriptorLimit }: Started,
 ): readonly string[] {
-  const warnings: string[] = [...config.misspelt];
-  if (config.isOutboxByDefault && !isGreeted) {
-    warnings.push(
-      `SMTP_URL is not set: mail is written to ${join(config.dataDir, "outbox")} and goes nowhere else`,
-    );
-  }
+  const warnings: string[] = [...config.misspelt, ...(isGreeted ? [] : outboxWarnings(config))];
   if (isOpenWithoutTls(config)) {
     warnings.push(
       `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES names a proxy with TLS: keys and mail can be read in transit. Put a proxy with TLS in front`,
@@ -62,6 +60,17 @@ export function startupWarnings(
     warnings.push(`${bootstrapKeyDetail(config.dataDir)}: ${BOOTSTRAP_KEY_REMEDY}`);
   }
   return warnings;
+}
+
+/** Mail that goes into files: said in a trial if nobody has asked for that, and else whenever it is so. */
+function outboxWarnings(
+  config: Pick<Config, "isOutboxByDefault" | "isTrial" | "mailRoute" | "dataDir">,
+): readonly string[] {
+  if (!isOutbox(config)) return [];
+  const place = mailDestination(config);
+  if (config.isOutboxByDefault)
+    return [`SMTP_URL is not set: mail is written to ${place} and goes nowhere else`];
+  return config.isTrial ? [] : [`${outboxDetail(place)}. To do: ${OUTBOX_REMEDY}`];
 }
 
 /** Whether a URL names all addresses of a machine, as HOST may, and so none that others could open. */

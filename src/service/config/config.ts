@@ -8,6 +8,7 @@ import { type ContentStoreConfig, readContentStoreConfig } from "./contentStoreC
 import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
 import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
+import { isTrial } from "./isTrial.ts";
 import { type MasterKeyConfig, readMasterKeyConfig } from "./masterKeyConfig.ts";
 import { type MetricsConfig, readMetricsConfig } from "./metricsConfig.ts";
 import { type RelayConfig, readRelayConfig } from "./relayConfig.ts";
@@ -30,6 +31,10 @@ export interface Config
     IntegrityConfig,
     LoggingConfig,
     InboundConfig {
+  /** Whether it is a trial on this machine: see {@link isTrial}. */
+  readonly isTrial: boolean;
+  /** Whether a new log gets a workspace, a sender and a key to begin with. */
+  readonly bootstrap: boolean;
   /** Null: no mail is taken over SMTP. */
   readonly submission: SubmissionConfig | null;
   /** Null: metrics are off. */
@@ -41,31 +46,53 @@ export interface Config
   readonly misspelt: readonly string[];
 }
 
+interface ConfigUse {
+  /** Whether mail is to be delivered with these settings, so that SMTP_URL must say where to. */
+  readonly needsRelay: boolean;
+}
+
 /** Reads and checks the environment. Throws {@link ConfigError} with everything that is wrong, by variable. */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needsRelay: true }): Config {
   const reader = new EnvironmentReader(env);
   const server = readServerConfig(reader);
   const store = readStoreConfig(reader);
+  const inbound = readInboundConfig(reader, server.host);
+  const submission = readSubmissionConfig(reader, server.host);
+  const trial = isTrial({ ...server, ...inbound, submission });
   const config: Config = {
     ...server,
     ...store,
     ...readMasterKeyConfig(reader),
     ...readContentStoreConfig(reader, store.dataDir),
-    ...readRelayConfig(reader, server.host),
+    ...readRelayConfig(reader),
     ...readDkimConfig(reader),
     ...readSenderConfig(reader),
     ...readIntegrityConfig(reader),
     ...readLoggingConfig(reader),
-    ...readInboundConfig(reader, server.host),
-    submission: readSubmissionConfig(reader, server.host),
+    ...inbound,
+    submission,
+    isTrial: trial,
+    bootstrap: reader.flag("BOOTSTRAP", trial),
     metrics: readMetricsConfig(reader),
     webhooks: readWebhookConfig(reader),
     limitsDefault: readWorkspaceLimitsDefault(reader),
     misspelt: reader.misspelt(),
   };
   const errors = [...reader.errors, ...contradictions(config, reader.errors)];
+  if (needsRelay && isRelayMissing(config) && !isSaid(errors, "SMTP_URL"))
+    errors.push(`SMTP_URL is not set. ${RELAY_REMEDY}`);
   if (errors.length > 0) throw new ConfigError(errors);
   return config;
+}
+
+export const RELAY_REMEDY = "Name a relay, or set it to outbox: if mail is to go to files.";
+
+/** Whether a service cannot start, for want of a relay. */
+export function isRelayMissing({
+  isOutboxByDefault,
+  isTrial,
+}: Pick<Config, "isOutboxByDefault" | "isTrial">): boolean {
+  return isOutboxByDefault && !isTrial;
 }
 
 const UNSPECIFIED = ["0.0.0.0", "::"];
@@ -89,12 +116,16 @@ function sharedPorts({ host, port, submission, inbound, metrics }: Config): read
   });
 }
 
+/** Whether an error is about this secret, or the file that holds it. */
+function isSaid(errors: readonly string[], secret: string): boolean {
+  return errors.some((error) => error.startsWith(`${secret} `) || error.startsWith(`${secret}_FILE `));
+}
+
 /** Settings that contradict each other, unless one of them is already reported. */
 function contradictions(config: Config, said: readonly string[]): readonly string[] {
   const { storeUrl, masterKey, webhooks, baseUrl } = config;
   const found = [...sharedPorts(config)];
-  const isKeyWrong = said.some((error) => /^MASTER_KEY(_FILE)? /.test(error));
-  if (storeUrl.startsWith("esdb") && masterKey === null && !isKeyWrong) {
+  if (storeUrl.startsWith("esdb") && masterKey === null && !isSaid(said, "MASTER_KEY")) {
     found.push(
       "MASTER_KEY (or MASTER_KEY_FILE) must be set with an esdb:// STORE_URL: all instances share it",
     );

@@ -2,7 +2,6 @@ import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
 import { SMTP_LIMIT_RANGES } from "../../adapters/nodemailer/smtpLimits.ts";
 import type { SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
-import { isLoopback } from "../../kernel/network/isLoopback.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
@@ -19,12 +18,11 @@ export type MailRoute =
 /** How mail leaves: the relay, and when to retry a delivery. */
 export type RelayConfig = Readonly<ReturnType<typeof readRelayConfig>>;
 
-/** `host` is what the service listens on: only loopback may do without a relay. */
-export function readRelayConfig(reader: EnvironmentReader, host: string) {
+export function readRelayConfig(reader: EnvironmentReader) {
   const url = reader.secret("SMTP_URL");
   const ehloName = reader.parsed("SMTP_EHLO_NAME", parseDomain, "a host name such as mail.shop.example");
   return {
-    mailRoute: mailRoute(reader, url, host, ehloName),
+    mailRoute: mailRoute(reader, url, ehloName),
     /** Whether mail goes into files because SMTP_URL is not set. */
     isOutboxByDefault: url === null,
     smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, SMTP_LIMIT_RANGES.connectionsMax),
@@ -46,17 +44,7 @@ export function readRelayConfig(reader: EnvironmentReader, host: string) {
   };
 }
 
-function mailRoute(
-  reader: EnvironmentReader,
-  url: string | null,
-  host: string,
-  ehloName: string | null,
-): MailRoute {
-  if (url === null && !isLoopback(host)) {
-    reader.errors.push(
-      "SMTP_URL must be set when HOST is not loopback: smtp://user:password@relay.example:587",
-    );
-  }
+function mailRoute(reader: EnvironmentReader, url: string | null, ehloName: string | null): MailRoute {
   if (url === null) return { kind: "outbox", directory: null };
   return url.startsWith(OUTBOX)
     ? { kind: "outbox", directory: url.slice(OUTBOX.length) || null }

@@ -1,6 +1,6 @@
 import { BODY_BYTES_IN_FLIGHT_MIN } from "../../http/body/bodyLimits.ts";
 import { type AddressRange, parseAddressRange } from "../../kernel/network/clientIp.ts";
-import { hostInUrl, isLoopback } from "../../kernel/network/isLoopback.ts";
+import { hostInUrl } from "../../kernel/network/isLoopback.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
@@ -17,8 +17,6 @@ export function readServerConfig(reader: EnvironmentReader) {
     port,
     /** Where callers reach the service; its path prefixes routes and links. */
     baseUrl: reader.url("BASE_URL", `http://${hostInUrl(host)}:${port}`),
-    /** Whether a new log gets a workspace, a sender and a key to begin with. */
-    bootstrap: reader.flag("BOOTSTRAP", isLoopback(host)),
     /** Bytes of request bodies in flight at once. */
     bodyBytesInFlightMax: reader.integer("BODY_BYTES_IN_FLIGHT_MAX", BODY_BYTES_IN_FLIGHT_DEFAULT, {
       min: BODY_BYTES_IN_FLIGHT_MIN,

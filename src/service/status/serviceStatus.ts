@@ -27,6 +27,7 @@ import { apiKeyChecks } from "./checks/apiKeyChecks.ts";
 import { bootstrapKeyChecks } from "./checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "./checks/check.ts";
 import { clockChecks, latestDated } from "./checks/clockChecks.ts";
+import { contentRoomChecks } from "./checks/contentRoomChecks.ts";
 import { descriptorChecks } from "./checks/descriptorCheck.ts";
 import { erasureChecks } from "./checks/erasureChecks.ts";
 import { limitChecks } from "./checks/limitChecks.ts";
@@ -85,14 +86,15 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         ...unmatchedFeedbackChecks(options),
       ],
       log: async () => {
-        const [log, readModels, firstKey, limits] = await Promise.all([
+        const [log, readModels, firstKey, limits, room] = await Promise.all([
           logChecksOf(options),
           readModelChecks(options),
           // A log that cannot be read is reported by its own check.
           bootstrapKeyChecks(config, deps.store).catch(() => []),
           limitChecks(deps),
+          contentRoomChecks(config, deps, readers.reader("emails")),
         ]);
-        return { log: [...log, ...limits], readModels, firstKey };
+        return { log: [...log, ...limits, ...room], readModels, firstKey };
       },
       workers: async () => [
         await workersCheck(options),

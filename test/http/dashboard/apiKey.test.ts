@@ -83,13 +83,33 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     const { html } = await other.get("/api-keys/new");
     const [above = ""] = html.split('id="name"');
     expect(above).toMatch(/A key that you create here stops working at <time datetime="[^"]+"/);
-    expect(above).toContain(`api-key create --workspace ${fixture.tenant.workspaceId} --name &lt;name&gt;`);
+    const { workspaceId } = fixture.tenant;
+    expect(above).toMatch(
+      new RegExp(`data-copy="bun run postledger api-key create --workspace ${workspaceId} [^<>"]*"`),
+    );
     const refused = await other.post("/api-keys", { name: "Lasting", scopes: "email:read" });
     expect(refused.status).toBe(400);
     expect(refused.html).toContain("It must be given and not be later than");
     const rotated = await other.post(`/api-keys/${fixture.tenant.keyId}/rotate`);
     expect(rotated.status).toBe(400);
     expect(rotated.html).toContain("The new key would last longer");
+  });
+
+  test("the button of a log-in by link says until when a key is valid, also once an earlier day was typed", async () => {
+    const operator = await logInAsOperator(fixture.service, fixture.tenant);
+    const dayOf = (time: number | string) =>
+      new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" }).format(new Date(time));
+    const button = async (answer: Promise<PageAnswer>) =>
+      /<button type="submit" class="primary">\s*Create(.*?)<\/button>/s
+        .exec((await answer).html)?.[1]
+        ?.replace(/<[^>]*>/g, "");
+    const inAWeek = Date.now() + 7 * DAY_MS;
+    expect([dayOf(inAWeek - HOUR_MS), dayOf(inAWeek)].map((day) => `, valid until ${day}`)).toContain(
+      (await button(operator.get("/api-keys/new"))) ?? "",
+    );
+    const typed = { name: "Shop", expires_at: "2001-01-31T12:00" };
+    expect(await button(operator.post("/api-keys", typed))).toBe(`, valid until ${dayOf("2001-01-31")}`);
+    expect(await button(fixture.visitor.get("/api-keys/new"))).toBe("");
   });
 
   test("offers the scopes that its own key holds, and refuses others", async () => {

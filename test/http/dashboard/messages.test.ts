@@ -586,6 +586,33 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(await pages()).toEqual([false, false]);
   });
 
+  test("one whose files have expired does not offer to be sent again, and says why", async () => {
+    const file = { filename: "terms.txt", content_type: "text/plain", content: btoa("Thank you.") };
+    const { json } = await tenant.send(newKey(), message({ attachments: [file] }));
+    const at = `/messages/${json.id}`;
+    const link = `href="/dashboard${at}/send-again"`;
+    expect((await visitor.get(at)).html).toContain(link);
+    expect((await visitor.get(`${at}/send-again`)).status).toBe(200);
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailCanceled", data: {} },
+      { type: "EmailAttachmentsExpired", data: {} },
+    );
+    const { html } = await visitor.get(at);
+    expect(html).not.toContain(link);
+    expect(html).not.toContain("source.eml");
+    const why = "its files have expired.";
+    expect(html).toContain(`Cannot be sent again: ${why}`);
+    const fields = { to: "ana@example.com", nonce: crypto.randomUUID() };
+    for (const answer of [
+      await visitor.get(`${at}/send-again`),
+      await visitor.post(`${at}/send-again`, fields),
+    ]) {
+      expect(answer.status).toBe(404);
+      expect(answer.html.toLowerCase()).toContain(`the message cannot be sent again: ${why}`);
+    }
+  });
+
   test("to send all again is asked about in a sentence", async () => {
     const words = async (path: string) =>
       (await visitor.get(path)).html.replace(/<[^>]*>/g, "").replace(/\s+/g, " ");

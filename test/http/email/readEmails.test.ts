@@ -771,7 +771,10 @@ describe.each(await testStores())("reading on $name", (store) => {
   });
 
   test("a path in BASE_URL prefixes routes and links", async () => {
-    const own = await startService(store, { BASE_URL: "https://mail.example.com/mail/" });
+    const own = await startService(store, {
+      BASE_URL: "https://mail.example.com/mail/",
+      SMTP_URL: "outbox:",
+    });
     try {
       const ownTenant = await own.tenant();
       expect(own.url).toEndWith("/mail");

@@ -10,7 +10,11 @@ describe("the service's own address", () => {
   let app: TestApp;
   beforeAll(async () => {
     // Nobody listens on port 1 of this machine.
-    const env = { SMTP_URL: "smtp://127.0.0.1:1", BASE_URL: "https://mail.example.com/mail" };
+    const env = {
+      SMTP_URL: "smtp://127.0.0.1:1",
+      BASE_URL: "https://mail.example.com/mail",
+      BOOTSTRAP: "on",
+    };
     app = await startTestApp({ env });
     await app.send("goes-nowhere", {
       from: "hello@example.com",

@@ -151,7 +151,7 @@ describe("the document", () => {
 describe("served", () => {
   let app: TestApp;
   beforeAll(async () => {
-    app = await startTestApp({ env: { BASE_URL: baseUrl.href, DELIVERY: "off" } });
+    app = await startTestApp({ env: { BASE_URL: baseUrl.href, SMTP_URL: "outbox:", DELIVERY: "off" } });
   });
   afterAll(() => app.remove());
   const get = (path: string, headers: Record<string, string> = {}, method = "GET") =>

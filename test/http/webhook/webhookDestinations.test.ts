@@ -124,7 +124,7 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
 
 describe.each(sqlite)("webhook destinations of a public service on $name", (store) => {
   test("are refused without a word of settings", async () => {
-    const service = await startService(store, { BASE_URL: "https://mail.example.com" });
+    const service = await startService(store, { BASE_URL: "https://mail.example.com", SMTP_URL: "outbox:" });
     const tenant = await service.tenant();
     const { json } = await tenant.call("POST", "/webhooks", { body: { url: "http://localhost:5999/" } });
     expect(json).toMatchObject({ status: 422, code: "INVALID_WEBHOOK_URL" });

@@ -123,9 +123,12 @@ const Ending: FC<{
   );
 };
 
-/** The command that makes a key without an expiry. */
+/** The command that makes a key without an expiry, complete as it stands. */
 export const LastingCommand: FC<{ readonly context: PageContext }> = ({ context }) => (
-  <code>{`${POSTLEDGER} api-key create --workspace ${context.workspaceId} --name <name>`}</code>
+  <Copyable
+    text={`${POSTLEDGER} api-key create --workspace ${context.workspaceId} --name shop --scopes email:send,email:read`}
+    label="the command"
+  />
 );
 
 const KeyLink: FC<{ readonly context: PageContext; readonly id: string }> = ({ context, id }) => (

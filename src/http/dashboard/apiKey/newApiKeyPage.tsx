@@ -2,9 +2,10 @@
 import type { FC } from "hono/jsx";
 import { SCOPES, TEST_SCOPES } from "../../../domain/apiKey/scopes.ts";
 import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
+import { epochMs } from "../../../kernel/time.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { fieldTime, Time } from "../components/time.tsx";
+import { Day, fieldTime, Time, timeOfField } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
@@ -17,6 +18,7 @@ import { API_KEYS, type ApiKeyJson, LastingCommand, SCOPE_MEANINGS } from "./api
 export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?: FormFaults): Page {
   const { form } = context;
   const field = formFields(form, faults?.fields);
+  const expiry = field("expires_at", issuer.expires_at === null ? "" : fieldTime(issuer.expires_at));
   return {
     title: "Create an API key",
     above: API_KEYS,
@@ -29,7 +31,9 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?:
           context={context}
           action="/api-keys"
           refusal={faults?.whole}
-          verb="Create"
+          verb={
+            issuer.expires_at === null ? "Create" : <UntilThen expiry={expiry} latest={issuer.expires_at} />
+          }
           cancelTo="/api-keys"
         >
           <Field
@@ -54,7 +58,7 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?:
           />
           <Scopes context={context} fault={faults?.fields.scopes} />
           <Field
-            {...field("expires_at", issuer.expires_at === null ? "" : fieldTime(issuer.expires_at))}
+            {...expiry}
             label="Expires (UTC)"
             type="datetime-local"
             isUtc
@@ -114,9 +118,31 @@ const Bounded: FC<{ readonly context: PageContext; readonly expiresAt: string }>
   context,
   expiresAt,
 }) => (
-  <p class="notice">
-    A key that you create here stops working at <Time at={expiresAt} /> or earlier, because the key that you
-    are logged in with expires then, and no key outlives the one that made it. For a lasting key, log in with
-    one that lasts, or run <LastingCommand context={context} />.
-  </p>
+  <div class="notice">
+    <p>
+      A key that you create here stops working at <Time at={expiresAt} /> or earlier, because the key that you
+      are logged in with expires then, and no key outlives the one that made it. For a lasting key, log in
+      with one that lasts, or run this where the service runs:
+    </p>
+    <p>
+      <LastingCommand context={context} />
+    </p>
+  </div>
 );
+
+interface UntilThenProps {
+  /** The form's field. */
+  readonly expiry: { readonly name: string; readonly value: string };
+  /** When the session's key expires, RFC 3339. */
+  readonly latest: string;
+}
+
+/** What the button does, so that nobody overlooks when the key ends. */
+const UntilThen: FC<UntilThenProps> = ({ expiry, latest }) => {
+  const typed = timeOfField(expiry.value);
+  return (
+    <>
+      Create, valid until <Day at={Number.isNaN(epochMs(typed)) ? latest : typed} follows={expiry.name} />
+    </>
+  );
+};

@@ -4,6 +4,7 @@ document.documentElement.classList.add("scripted");
 
 const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 const localHour = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const localDay = new Intl.DateTimeFormat(undefined, { dateStyle: "long" });
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** Times arrive in UTC. Shows them in the viewer's time zone, with UTC on hover. */
@@ -13,6 +14,10 @@ function showLocalTimes(root) {
     element.title = element.textContent.trim();
     element.textContent = localHour.formatRange(from, new Date(from.getTime() + 3_600_000));
     element.removeAttribute("data-local-hour");
+  }
+  for (const element of root.querySelectorAll("time[data-local-day]")) {
+    element.textContent = localDay.format(new Date(element.dateTime));
+    element.removeAttribute("data-local-day");
   }
   for (const element of root.querySelectorAll("time[data-local]")) {
     element.title = element.textContent.trim();
@@ -40,6 +45,14 @@ document.addEventListener("formdata", (event) => {
     const time = new Date(field.value);
     if (!Number.isNaN(time.getTime())) event.formData.set(field.name, time.toISOString().slice(0, 16));
   }
+});
+
+// A day that names the one in a time field follows it.
+document.addEventListener("input", ({ target }) => {
+  const time = new Date(target.value);
+  if (target.dataset.zoned === undefined || Number.isNaN(time.getTime())) return;
+  for (const element of document.querySelectorAll(`time[data-follows="${target.name}"]`))
+    element.textContent = localDay.format(time);
 });
 
 /** Reveals what only works with a script. */

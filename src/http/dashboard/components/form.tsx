@@ -211,8 +211,8 @@ export const Refusal: FC<{ readonly text: Child }> = ({ text }) =>
 export interface EntryFormProps extends Pick<PostFormProps, "context" | "action" | "children"> {
   /** What is wrong with the form as a whole. */
   readonly refusal?: Child;
-  /** The word on the button. */
-  readonly verb: string;
+  /** What is on the button. */
+  readonly verb: Child;
   /** Where Cancel leads; without it there is no such button. */
   readonly cancelTo?: string;
   readonly isDangerous?: boolean;

@@ -29,6 +29,22 @@ export const Time: FC<{ readonly at: string | EpochMs }> = ({ at }) => {
   );
 };
 
+const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" });
+
+interface DayProps {
+  /** RFC 3339. */
+  readonly at: string;
+  /** The time field whose day it shows, as a script keeps it: see `Field`. */
+  readonly follows?: string;
+}
+
+/** The day of a time, in UTC: 5 December 2026. A script turns it into the day of local time. */
+export const Day: FC<DayProps> = ({ at, follows }) => (
+  <time datetime={at} data-local-day data-follows={follows}>
+    {DAY.format(epochMs(at))}
+  </time>
+);
+
 /** The hour in which something happened, when that is all we know. `from` is its beginning (RFC 3339). */
 export const Hour: FC<{ readonly from: string }> = ({ from }) => {
   const until = rfc3339(epochMs(from) + HOUR_MS);

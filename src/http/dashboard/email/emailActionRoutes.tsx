@@ -16,7 +16,7 @@ import { fieldOf } from "../frame/formBody.ts";
 import { nonceOf } from "../newEmail/sendFromForm.ts";
 import { recipientSuppression } from "../suppression/recipientSuppression.ts";
 import { aboveMessage, messageOf } from "./emailRoutes.tsx";
-import { refusalText, sendAgain } from "./sendAgain.ts";
+import { refusalText, sendAgain, whyNotAgain } from "./sendAgain.ts";
 
 type Options = Pick<DashboardOptions, "deps">;
 
@@ -57,8 +57,9 @@ async function askSendAgain(
   view: EmailView,
   { to, nonce, toFault, fault }: SendAgainAnswers,
 ): Promise<Page> {
-  if (view.content === null)
-    throw new Problem("NOT_FOUND", { detail: "the content of the message was erased" });
+  const missing = whyNotAgain(view);
+  if (view.content === null || missing !== null)
+    throw new Problem("NOT_FOUND", { detail: `the message cannot be sent again: ${missing}` });
   const status = toFault === undefined && fault === undefined ? 200 : 422;
   const suppression = await recipientSuppression(deps, context, view);
   const page = confirmationPage(context, {

@@ -165,7 +165,8 @@ function confirmSendAgain(source: ListSource, context: PageContext, text: string
         <p>
           Every message that matches <code>{text}</code> and was accepted before now is sent once more,
           whatever became of it, as a new message that names the old one. At most {BATCH_MAX} go at once. A
-          recipient who already has one gets it again: mail that has left cannot be taken back.
+          recipient who already has one gets it again: mail that has left cannot be taken back. Messages whose
+          content was erased, or whose files have expired, are left out.
         </p>
         <HiddenFields
           values={{

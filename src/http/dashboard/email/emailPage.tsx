@@ -16,6 +16,7 @@ import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./emailListPage.tsx";
 import { searchText } from "./emailSearch.ts";
 import { COMPLAINED, reasonText } from "./reasonText.ts";
+import { whyNotAgain } from "./sendAgain.ts";
 import { sourceText } from "./timelineEntries.ts";
 
 /** The parts of a message's page, in the order of their tabs. */
@@ -80,7 +81,7 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
           </a>
         ))}
         <span class="tabs-end">
-          {content === null ? null : <a href={`${at}/source.eml`}>Download MIME</a>}
+          {whyNotAgain(view) === null ? <a href={`${at}/source.eml`}>Download MIME</a> : null}
         </span>
       </nav>
       {props.children}
@@ -101,12 +102,13 @@ function isShown(part: Part, { content }: EmailView): boolean {
   return part === "headers" || (content.attachments ?? []).length > 0;
 }
 
-const Actions: FC<EmailPageProps> = ({ context, view: { id, email, content } }) => {
+const Actions: FC<EmailPageProps> = ({ context, view }) => {
+  const { id, email, content } = view;
   if (!context.may("email:send")) return null;
   const at = context.to(`/messages/${id}`);
   return (
     <>
-      {content === null ? null : <LinkButton href={`${at}/send-again`} label="Send again…" asks />}
+      {content === null ? null : <SendAgain at={at} view={view} />}
       {email.status === "scheduled" ? (
         <LinkButton href={`${at}/reschedule`} label="Reschedule…" asks />
       ) : null}
@@ -117,6 +119,16 @@ const Actions: FC<EmailPageProps> = ({ context, view: { id, email, content } }) 
         <LinkButton href={`${at}/erase`} label="Erase content…" kind="danger" asks />
       )}
     </>
+  );
+};
+
+/** Without the files of its message it offers nothing, and says why. */
+const SendAgain: FC<{ readonly at: string; readonly view: EmailView }> = ({ at, view }) => {
+  const missing = whyNotAgain(view);
+  return missing === null ? (
+    <LinkButton href={`${at}/send-again`} label="Send again…" asks />
+  ) : (
+    <span class="soft">Cannot be sent again: {missing}.</span>
   );
 };
 

@@ -42,6 +42,12 @@ export function sendAgain(
   });
 }
 
+/** Why a message cannot be sent again, as far as its history says; null if it can. */
+export function whyNotAgain({ email, content }: EmailView): string | null {
+  if (content === null) return "its content was erased";
+  return email.attachmentsExpired ? "its files have expired" : null;
+}
+
 /** Why a message was not sent again, in words. */
 export function refusalText(outcome: Exclude<SendAgainOutcome, { kind: "accepted" }>): string {
   switch (outcome.kind) {

@@ -3,12 +3,17 @@ import { SECOND_MS } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
 import type { MailSession, MailTransport } from "../../../ports/mail/mailTransport.ts";
 import { openMalwareScanner } from "../../adapters/openAttachmentInspector.ts";
-import { openMailTransport, openRelays } from "../../adapters/openMailTransport.ts";
-import type { Config } from "../../config/config.ts";
+import {
+  isOutbox,
+  mailDestination,
+  openMailTransport,
+  openRelays,
+} from "../../adapters/openMailTransport.ts";
+import { type Config, isRelayMissing, RELAY_REMEDY } from "../../config/config.ts";
 import type { ContentLocation } from "../../config/contentStoreConfig.ts";
 import { contentSettings } from "../../logLines/contentLogLines.ts";
 import { relayRemedy } from "../../logLines/relayLogLines.ts";
-import { type Check, failed, ok } from "./check.ts";
+import { type Check, failed, ok, warning } from "./check.ts";
 
 /** How long the relay may take to greet us and accept the login. */
 const RELAY_MS_MAX = 15_000;
@@ -28,10 +33,23 @@ function openedText(transport: MailTransport["name"], login: MailSession["login"
 
 /** Opens a session at each relay and sends nothing. */
 export async function relayChecks(config: Config): Promise<readonly Check[]> {
+  if (isRelayMissing(config))
+    return [failed("relay", "SMTP_URL is not set, and no service starts without it here", RELAY_REMEDY)];
   const relays = openRelays(config);
-  if (relays.length < 2) return [await relayCheck("relay", openMailTransport(config))];
+  if (relays.length < 2) {
+    const check = await relayCheck("relay", openMailTransport(config));
+    const isLost = check.status === "ok" && isOutbox(config) && !config.isTrial;
+    return [isLost ? warning(check.name, outboxDetail(mailDestination(config)), OUTBOX_REMEDY) : check];
+  }
   return Promise.all(relays.map(({ name, transport }) => relayCheck(`relay ${name}`, transport)));
 }
+
+/** What to know of an outbox that others send to. */
+export function outboxDetail(directory: string): string {
+  return `the service is not for this machine only, but its mail is written to ${directory} and goes nowhere else`;
+}
+
+export const OUTBOX_REMEDY = "set SMTP_URL to your relay; what was written before that stays where it is";
 
 async function relayCheck(called: string, transport: MailTransport): Promise<Check> {
   const name = `${called} (${transport.name})`;
