@@ -80,12 +80,12 @@ export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needs
   };
   const errors = [...reader.errors, ...contradictions(config, reader.errors)];
   if (needsRelay && isRelayMissing(config) && !isSaid(errors, "SMTP_URL"))
-    errors.push(`SMTP_URL is not set. ${RELAY_REMEDY}`);
+    errors.push(RELAY_MISSING);
   if (errors.length > 0) throw new ConfigError(errors);
   return config;
 }
 
-export const RELAY_REMEDY = "Name a relay, or set it to outbox: if mail is to go to files.";
+const RELAY_MISSING = "SMTP_URL is not set. Name a relay, or set it to outbox: if mail is to go to files.";
 
 /** Whether a service cannot start, for want of a relay. */
 export function isRelayMissing({

@@ -593,6 +593,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     const link = `href="/dashboard${at}/send-again"`;
     expect((await visitor.get(at)).html).toContain(link);
     expect((await visitor.get(`${at}/send-again`)).status).toBe(200);
+    await service.log.content.removeOwner({ workspaceId: tenant.workspaceId, ownerId: json.id });
     await service.addEmailEvents(
       json.id,
       { type: "EmailCanceled", data: {} },

@@ -39,12 +39,12 @@ export async function contentRoomChecks(
   const inUse = unlessUnavailable(() => contentInUse(emails, LOOKED_AT_MAX));
   const rooms = inUse === null ? null : await roomsOf(deps, inUse);
   if (rooms === null) return [];
-  const free = `${bytesText(disk.freeBytes)} are free at ${disk.directory}`;
+  const free = `the ${bytesText(disk.freeBytes)} that are free at ${disk.directory}`;
   const tooLarge = rooms.filter(({ bytes }) => bytes > disk.freeBytes);
-  if (tooLarge.length === 0) return [ok(NAME, `no workspace may store more than the disk holds: ${free}`)];
+  if (tooLarge.length === 0) return [ok(NAME, `no workspace may store more than ${free}`)];
   const each = tooLarge.map(({ name, bytes }) => `${name} ${bytesText(bytes)}`);
   const many = counted(tooLarge.length, "quota for content allows", "quotas for content allow");
-  return [warning(NAME, `${many} more than the disk holds: ${listedUpTo(NAMED_MAX, each)}; ${free}`, REMEDY)];
+  return [warning(NAME, `${many} more than ${free}: ${listedUpTo(NAMED_MAX, each)}`, REMEDY)];
 }
 
 /** The disk with the least room of those that hold content; null if all of it is elsewhere. */

@@ -9,7 +9,7 @@ import {
   openMailTransport,
   openRelays,
 } from "../../adapters/openMailTransport.ts";
-import { type Config, isRelayMissing, RELAY_REMEDY } from "../../config/config.ts";
+import { type Config, isRelayMissing } from "../../config/config.ts";
 import type { ContentLocation } from "../../config/contentStoreConfig.ts";
 import { contentSettings } from "../../logLines/contentLogLines.ts";
 import { relayRemedy } from "../../logLines/relayLogLines.ts";
@@ -31,10 +31,15 @@ function openedText(transport: MailTransport["name"], login: MailSession["login"
   }
 }
 
+const RELAY_MISSING = failed(
+  "relay",
+  "SMTP_URL is not set, and a service with these settings does not start without it",
+  "set SMTP_URL to your relay, or to outbox: if mail is to go to files",
+);
+
 /** Opens a session at each relay and sends nothing. */
 export async function relayChecks(config: Config): Promise<readonly Check[]> {
-  if (isRelayMissing(config))
-    return [failed("relay", "SMTP_URL is not set, and no service starts without it here", RELAY_REMEDY)];
+  if (isRelayMissing(config)) return [RELAY_MISSING];
   const relays = openRelays(config);
   if (relays.length < 2) {
     const check = await relayCheck("relay", openMailTransport(config));
