@@ -39,7 +39,9 @@ describe("on a log without a workspace", () => {
         {
           name: "room for content",
           status: "warning",
-          detail: expect.stringMatching(/^1 quota for content allows more than the .* free at .*: any workspace 1\.1 PB$/),
+          detail: expect.stringMatching(
+            /^1 quota for content allows more than the .* free at .*: any workspace 1\.1 PB$/,
+          ),
           action: expect.stringContaining("LIMIT_CONTENT_BYTES"),
         },
         {

@@ -50,7 +50,10 @@ describe("the room for content", () => {
     const huge = free + MUCH_BYTES;
     expect(await statusWith({}, huge, places)).toBeUndefined();
     const s3 = { CONTENT_URL: "s3://bucket", S3_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "secret" };
-    const elsewhere = { STORE_URL: "esdb://db.example:2113", MASTER_KEY: Buffer.alloc(32).toString("base64") };
+    const elsewhere = {
+      STORE_URL: "esdb://db.example:2113",
+      MASTER_KEY: Buffer.alloc(32).toString("base64"),
+    };
     expect(await statusWith({}, huge, { ...env, ...s3, ...elsewhere })).toBeUndefined();
     expect((await statusWith({}, huge, { ...env, ...elsewhere }))?.status).toBe("warning");
   });

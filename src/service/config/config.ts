@@ -1,6 +1,6 @@
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
-import { isLoopbackUrl } from "../../kernel/network/isLoopback.ts";
+import { isLoopback, isLoopbackUrl } from "../../kernel/network/isLoopback.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import { ConfigError } from "./configError.ts";
@@ -8,7 +8,6 @@ import { type ContentStoreConfig, readContentStoreConfig } from "./contentStoreC
 import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
 import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
-import { isTrial } from "./isTrial.ts";
 import { type MasterKeyConfig, readMasterKeyConfig } from "./masterKeyConfig.ts";
 import { type MetricsConfig, readMetricsConfig } from "./metricsConfig.ts";
 import { type RelayConfig, readRelayConfig } from "./relayConfig.ts";
@@ -31,7 +30,7 @@ export interface Config
     IntegrityConfig,
     LoggingConfig,
     InboundConfig {
-  /** Whether it is a trial on this machine: see {@link isTrial}. */
+  /** Whether it is a trial on this machine. Only then may a default harm whoever else would use the service. */
   readonly isTrial: boolean;
   /** Whether a new log gets a workspace, a sender and a key to begin with. */
   readonly bootstrap: boolean;
@@ -58,7 +57,7 @@ export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needs
   const store = readStoreConfig(reader);
   const inbound = readInboundConfig(reader, server.host);
   const submission = readSubmissionConfig(reader, server.host);
-  const trial = isTrial({ ...server, ...inbound, submission });
+  const isTrial = isOnlyForThisMachine({ ...server, ...inbound, submission });
   const config: Config = {
     ...server,
     ...store,
@@ -71,18 +70,28 @@ export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needs
     ...readLoggingConfig(reader),
     ...inbound,
     submission,
-    isTrial: trial,
-    bootstrap: reader.flag("BOOTSTRAP", trial),
+    isTrial,
+    bootstrap: reader.flag("BOOTSTRAP", isTrial),
     metrics: readMetricsConfig(reader),
     webhooks: readWebhookConfig(reader),
     limitsDefault: readWorkspaceLimitsDefault(reader),
     misspelt: reader.misspelt(),
   };
   const errors = [...reader.errors, ...contradictions(config, reader.errors)];
-  if (needsRelay && isRelayMissing(config) && !isSaid(errors, "SMTP_URL"))
-    errors.push(RELAY_MISSING);
+  if (needsRelay && isRelayMissing(config) && !isSaid(errors, "SMTP_URL")) errors.push(RELAY_MISSING);
   if (errors.length > 0) throw new ConfigError(errors);
   return config;
+}
+
+/** Whether the service takes requests and mail from nowhere else, and its links lead nowhere else. */
+function isOnlyForThisMachine({
+  host,
+  baseUrl,
+  submission,
+  inbound,
+}: Pick<Config, "host" | "baseUrl" | "submission" | "inbound">): boolean {
+  const hosts = [host, submission?.host ?? host, inbound?.host ?? host];
+  return hosts.every(isLoopback) && isLoopbackUrl(baseUrl);
 }
 
 const RELAY_MISSING = "SMTP_URL is not set. Name a relay, or set it to outbox: if mail is to go to files.";
