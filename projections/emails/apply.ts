@@ -31,7 +31,7 @@ const insertEmail = insertInto("emails", [
   ...["id", "workspace_id", "status", "accepted_as", "sender_id", "template_id", "recipient_hash", "reason"],
   ...["created_at", "updated_at", "attempts", "is_retained", "content_bytes", "tags", "fingerprint"],
   ...["authority_id", "queue", "due_at", "revision", "scheduled_at", "lease_ms", "held", "simulated"],
-  "needs_content_store",
+  ...["needs_content_store", "deliver_before"],
 ] as const);
 const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
 const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
@@ -69,7 +69,7 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
   const { contentBytes = 0, tagHashes = [], test: isTest = false, fingerprint = "" } = data;
-  const { authorityId = senderId, simulated = false, attachmentBytes } = data;
+  const { authorityId = senderId, simulated = false, attachmentBytes, deliverBefore } = data;
   const ownerId = mailOwnerId({ workspaceId, isTest });
   const id = idOf(event);
   const isSuppressed = type === "EmailSuppressed";
@@ -100,6 +100,7 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
     held: 0,
     simulated: Number(simulated),
     needs_content_store: Number(attachmentBytes !== undefined || contentBytes > IN_EVENT_CONTENT_BYTES_MAX),
+    deliver_before: deliverBefore === undefined ? null : epochMs(deliverBefore),
   });
   for (const tag of tagHashes) db.run(TAGGED, tag, id, ownerId, acceptedAt);
   db.add(CONTENT_BYTES, [ownerId], [contentBytes]);

@@ -9,7 +9,7 @@ import { TABLES } from "./tables.ts";
  */
 export const emails: Projection = {
   name: "emails",
-  version: 18,
+  version: 19,
   events: EVENTS,
   tables: TABLES,
   apply,

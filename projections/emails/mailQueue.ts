@@ -165,6 +165,13 @@ export function agedEmailsOf(
   return db.all(sql, ownerId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
 
+/** Waiting messages whose deadline has passed at `now`, the longest past first. Reads `limit` rows. */
+export function overdueEmails(db: ReadDatabase, now: EpochMs, limit: number): readonly DueEmail[] {
+  const sql = `SELECT ${DUE_COLUMNS} FROM emails INDEXED BY mail_queue_by_deadline
+    WHERE queue = 'ready' AND deliver_before <= ? ORDER BY deliver_before LIMIT ? + 0`;
+  return db.all(sql, now, limit).map(dueEmail);
+}
+
 /** A message for immediate delivery, accepted by a clock that was ahead of ours. */
 export interface ClockSkewedEmail extends DueEmail {
   readonly lane: MailLane;

@@ -4,10 +4,11 @@
  * `held` is 1 for them and for those that were claimed then. `revision` is that of the event that caused this state. A
  * message counts as waiting since its acceptance, or since `scheduled_at` (RFC 3339). `simulated` mail has its own
  * queue, because it needs no relay. `needs_content_store` is 1 if files or the content must be read from there.
+ * `deliver_before` is when a message fails that still waits; null for most, which have the whole lifetime.
  */
 export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER, scheduled_at TEXT,
   lease_ms INTEGER NOT NULL, claimed_by TEXT, held INTEGER NOT NULL, simulated INTEGER NOT NULL,
-  needs_content_store INTEGER NOT NULL`;
+  needs_content_store INTEGER NOT NULL, deliver_before INTEGER`;
 
 /** SQL: since when a message counts as waiting. */
 export const WAITING_SINCE = "ifnull(scheduled_at, created_at)";
@@ -17,6 +18,8 @@ export const QUEUE_INDEXES: readonly string[] = [
   // Lets a query step from sender to sender and workspace to workspace, past all that one of them has waiting.
   "CREATE INDEX mail_queue_by_sender ON emails (simulated, workspace_id, authority_id, sender_id, needs_content_store, due_at) WHERE queue = 'ready'",
   `CREATE INDEX mail_queue_by_age ON emails (workspace_id, ${WAITING_SINCE}) WHERE queue = 'ready'`,
+  // Few messages have a deadline, and the others cost nothing here.
+  "CREATE INDEX mail_queue_by_deadline ON emails (deliver_before) WHERE queue = 'ready' AND deliver_before IS NOT NULL",
   "CREATE INDEX mail_queue_leased ON emails (queue) WHERE queue = 'leased'",
   "CREATE INDEX mail_queue_held ON emails (held, due_at) WHERE held = 1",
 ];

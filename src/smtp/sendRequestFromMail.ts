@@ -13,6 +13,8 @@ const ONCE: readonly string[] = [
   "message-id",
   "x-idempotency-key",
   "x-postledger-tags",
+  "x-postledger-deliver-before",
+  "x-postledger-content-retention",
 ];
 
 const ONLY_ONCE = "must occur once in the header";
@@ -41,6 +43,7 @@ export function sendRequestFromMail(mail: ParsedMail, formats: Formats): Omit<Se
     ...(replyTo === null || replyTo.name === "" ? {} : { reply_to_name: replyTo.name }),
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(tags.length === 0 ? {} : { tags }),
+    ...wordsOf(mail),
     ...(subject === "" ? {} : { subject }),
     ...(html === "" ? {} : { html }),
     // A mail may consist of attachments alone.
@@ -74,6 +77,18 @@ export function fieldOf({ headers }: ParsedMail, name: string): string | null {
 function tagsOf(mail: ParsedMail): string[] {
   const text = unfolded(fieldOf(mail, "x-postledger-tags") ?? "");
   return text === "" ? [] : text.split(",").map((tag) => tag.trim());
+}
+
+/** Members of a send, and the fields of a mail that have their values. */
+const WORDS = {
+  deliver_before: "x-postledger-deliver-before",
+  content_retention: "x-postledger-content-retention",
+} as const;
+
+/** The members whose values the mail's header has as they are. The send checks them. An empty field is none. */
+function wordsOf(mail: ParsedMail): Pick<SendEmailBody, keyof typeof WORDS> {
+  const given = Object.entries(WORDS).map(([member, name]) => [member, unfolded(fieldOf(mail, name) ?? "")]);
+  return Object.fromEntries(given.filter(([, text]) => text !== ""));
 }
 
 function requireOnce({ headers }: ParsedMail): void {

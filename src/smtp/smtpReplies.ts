@@ -44,6 +44,8 @@ export function replyOf(problem: Problem): SmtpReply {
   // are in fields of its own.
   const message = problem.message
     .replace(/^\/tags(?:\/(\d+))?/, tagsField)
+    .replace(/^\/deliver_before/, "X-Postledger-Deliver-Before")
+    .replace(/^\/content_retention/, "X-Postledger-Content-Retention")
     .replace(/^\//, "")
     .replace(/^The Idempotency-Key /, "The X-Idempotency-Key or Message-ID ")
     .replace(" without template_id", "");

@@ -108,6 +108,8 @@ function sendBody(context: HintContext): Json {
     ...(random.chance(0.2) ? { reply_to: recipient(context), reply_to_name: workspace.canary() } : {}),
     ...(random.chance(0.2) ? { tags: [workspace.canary(), "welcome"] } : {}),
     ...(random.chance(0.2) ? { scheduled_at: futureTime(random) } : {}),
+    ...(random.chance(0.1) ? { deliver_before: new Date(Date.now() + DAY_MS).toISOString() } : {}),
+    ...(random.chance(0.2) ? { content_retention: "until_final_status" } : {}),
     ...(random.chance(0.2) ? { headers: { "X-Own": workspace.canary(), Precedence: "bulk" } } : {}),
     ...(random.chance(0.3) ? { metadata: metadata(context) } : {}),
     ...(workspace.known.has("attachment") && random.chance(0.2) ? { attachments: attachments(context) } : {}),

@@ -124,6 +124,8 @@ const acceptanceOptions: fc.Arbitrary<Required<AcceptanceOptions>> = fc.record({
   recipientHash: fc.constantFrom("r1", "r2", "r3"),
   templateId: fc.constantFrom(undefined, "t1"),
   tagHashes: fc.subarray(["g1", "g2"]),
+  deadlineInMs: fc.integer({ min: 1, max: 72 * HOUR_MS }),
+  isErasedAtEnd: fc.boolean(),
 });
 
 const policies = fc.constantFrom(DELIVERY_POLICY, { ...DELIVERY_POLICY, onAmbiguous: "hold" as const });
@@ -214,6 +216,7 @@ function queueOf(state: Email, revision: number): SqlRow {
     held: 0,
     simulated: 0,
     needs_content_store: 0,
+    deliver_before: state.deliverBefore,
   };
   if (isTerminal(state.status)) return { ...unclaimed, queue: null, due_at: null, revision: null };
   const { claim } = state;

@@ -134,6 +134,8 @@ const FORGERIES: Readonly<Record<string, (log: ForgedLog) => Promise<readonly st
     await log.append(apiKeyStream(id), "ApiKeyIssued", issued, { workspaceId: ANOTHER });
     return contentErased(log, log.sent, { reason: "requested" }, { actor: `api-key:${id}` });
   },
+  "content's erasure at the end of a message whose send did not ask for it": (log) =>
+    contentErased(log, log.sent, { reason: "final_status" }),
   "content's erasure for a person, without a request": (log) =>
     contentErased(log, log.sent, { reason: "person", erasureId: newId() }),
   "content's erasure for another person": async (log) =>

@@ -270,6 +270,36 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     });
   });
 
+  describe("X-Postledger-Deliver-Before and X-Postledger-Content-Retention", () => {
+    test("set the fields of the message, and are not sent to the recipient", async () => {
+      const deliver_before = new Date(Date.now() + 600_000).toISOString();
+      const asked = {
+        "X-Postledger-Deliver-Before": deliver_before,
+        "X-Postledger-Content-Retention": "until_final_status",
+      };
+      expect(await read(idFromReply(await replyTo(mail(asked))))).toMatchObject({
+        ...{ deliver_before, content_retention: "until_final_status", headers: null },
+      });
+      const empty = { "X-Postledger-Deliver-Before": "", "X-Postledger-Content-Retention": " " };
+      expect(await read(idFromReply(await replyTo(mail(empty))))).toMatchObject({
+        ...{ deliver_before: null, content_retention: null },
+      });
+    });
+
+    test("are refused by their names for what is refused over HTTP too", async () => {
+      const before = (time: string) => replyTo(mail({ "X-Postledger-Deliver-Before": time }));
+      expect(await before("in ten minutes")).toStartWith(
+        "554 5.6.0 X-Postledger-Deliver-Before: must be a date-time",
+      );
+      expect(await before("2020-01-01T00:00:00Z")).toStartWith(
+        "554 5.6.0 X-Postledger-Deliver-Before: must be in the future",
+      );
+      expect(await replyTo(mail({ "X-Postledger-Content-Retention": "short" }))).toBe(
+        "554 5.6.0 X-Postledger-Content-Retention: must be until_final_status (INVALID_REQUEST)",
+      );
+    });
+  });
+
   describe("a recipient", () => {
     test("comes from the envelope, whatever the header says", async () => {
       const reply = await replyTo(mail({ To: "other@example.com", Bcc: "hidden@example.com" }));

@@ -12,7 +12,7 @@ import {
 import { classifyMailOutcome } from "../../src/domain/email/delivery/classifyMailOutcome.ts";
 import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import { encryptRelayReply } from "../../src/domain/email/delivery/encryptRelayReply.ts";
-import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { type EmailEvent, UNTIL_FINAL_STATUS } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/feedbackDecision.ts";
 import { reschedule } from "../../src/domain/email/scheduledTime.ts";
 import { deliverFrom, type EmailState, emailDecider } from "../../src/domain/email/state.ts";
@@ -164,6 +164,10 @@ export interface AcceptanceOptions {
   readonly recipientHash?: string;
   readonly templateId?: string | undefined;
   readonly tagHashes?: readonly string[];
+  /** How long after its acceptance its deadline is. */
+  readonly deadlineInMs?: number;
+  /** Whether its send asked for the erasure of its content at its end. */
+  readonly isErasedAtEnd?: boolean;
 }
 
 /** The events that accept a message. */
@@ -182,6 +186,8 @@ export function acceptance(options: AcceptanceOptions = {}): readonly EmailEvent
     contentBytes: HISTORY_CONTENT_BYTES,
     ...(options.tagHashes === undefined ? {} : { tagHashes: [...options.tagHashes] }),
     ...(options.templateId === undefined ? {} : { templateId: options.templateId }),
+    ...(options.deadlineInMs === undefined ? {} : { deliverBefore: rfc3339(at + options.deadlineInMs) }),
+    ...(options.isErasedAtEnd ? { contentRetention: UNTIL_FINAL_STATUS } : {}),
   };
   const content = { from: "shop@example.com", to: "ana@example.org", subject: "Hello", text: "Hello" };
   return [
@@ -217,7 +223,7 @@ function decide(state: EmailState, action: EmailAction, context: DecisionContext
   switch (action.kind) {
     case "claim": {
       const request = { worker: action.worker, transport: "smtp", leaseMs: context.policy.leaseMs };
-      return { attempt: attempt + 1, decision: startDelivery(state, request) };
+      return { attempt: attempt + 1, decision: startDelivery(state, request, context.input.now) };
     }
     case "outcome": {
       const result = encryptRelayReply(classifyMailOutcome(action.outcome), () => "sealed", []);

@@ -31,14 +31,17 @@ export interface ClaimedEmail extends EmailAtRevision {
   readonly position: Position;
 }
 
-/** Claims a message as it was read. Null if somebody else was first, or it no longer waits. Throws `StoreError`. */
+/**
+ * Claims a message as it was read. Null if somebody else was first, if it no longer waits, or if its deadline has passed.
+ * Throws `StoreError`.
+ */
 export async function claimEmail(
   store: EventStore,
   email: EmailAtRevision,
   request: ClaimRequest,
   context: WorkspaceCommandContext,
 ): Promise<ClaimedEmail | null> {
-  const { outcome: attempt, events } = startDelivery(email.state, request);
+  const { outcome: attempt, events } = startDelivery(email.state, request, context.at);
   if (attempt === null) return null;
   const result = await store.append(emailStream(email.id), toNewEvents(events, context), email.revision);
   if (result.outcome !== "appended") return null;

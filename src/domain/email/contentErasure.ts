@@ -11,6 +11,9 @@ import {
   isWaiting,
 } from "./state.ts";
 
+/** The reason of an erasure that the send asked for: its content is kept until its first final status alone. */
+export const AT_END = "final_status";
+
 type EraseOutcome = "erased" | "alreadyErased" | "afterClaim" | "notFound";
 
 /** The events of an erasure. A waiting message cannot be delivered without its content, so it is canceled. */
@@ -34,11 +37,20 @@ export function eraseContent(state: EmailState, why: ErasureReason): Decision<Er
   return decided("afterClaim", { type: "EmailContentErasureRequested", data: why });
 }
 
-/** The given events, followed by the requested erasure if they end the claim that it waits for. */
+/**
+ * The given events, followed by the erasure that they make due: the requested one if they end the claim that it waits for,
+ * or the one that the send asked for if they end the message. In one append, no crash can come between.
+ */
 export function withErasure(email: Email, events: readonly EmailEvent[]): readonly EmailEvent[] {
   const after = events.reduce(emailDecider.evolve, email as EmailState);
-  if (after === null || after.erasureRequested === null || after.contentErased) return events;
-  return after.claim === null ? [...events, ...erasure(after, after.erasureRequested)] : events;
+  const why = after === null ? null : dueErasure(after);
+  return after === null || why === null ? events : [...events, ...erasure(after, why)];
+}
+
+function dueErasure(email: Email): ErasureReason | null {
+  if (email.contentErased || email.claim !== null) return null;
+  if (email.erasureRequested !== null) return email.erasureRequested;
+  return email.isErasedAtEnd && isTerminal(email.status) ? { reason: AT_END } : null;
 }
 
 /** From when the retention of the content counts: a scheduled message has to be kept until its time anyway. */

@@ -1,6 +1,7 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentErasure.ts";
+import { isPastDeadline } from "./delivery/deliveryDeadline.ts";
 import { expiresAt } from "./delivery/deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./delivery/deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "./delivery/encryptRelayReply.ts";
@@ -25,7 +26,7 @@ export function cancel(state: EmailState): Decision<CancelOutcome, EmailEvent> {
   if (state.status === "canceled") return decided("alreadyCanceled");
   if (!isWaiting(state.status)) return decided("notCancelable");
   if (state.ambiguous) return decided("deliveryUnknown");
-  return decided("canceled", { type: "EmailCanceled", data: {} });
+  return decided("canceled", ...withErasure(state, [{ type: "EmailCanceled", data: {} }]));
 }
 
 export interface ClaimRequest {
@@ -34,9 +35,16 @@ export interface ClaimRequest {
   readonly leaseMs: number;
 }
 
-/** Claims a waiting message. Only the worker that appends the claim at the expected revision may deliver. */
-export function startDelivery(state: EmailState, request: ClaimRequest): Decision<number | null, EmailEvent> {
-  if (state === null || !isWaiting(state.status)) return decided(null);
+/**
+ * Claims a waiting message whose deadline has not passed. Only the worker that appends the claim at the expected revision
+ * may deliver.
+ */
+export function startDelivery(
+  state: EmailState,
+  request: ClaimRequest,
+  now: EpochMs,
+): Decision<number | null, EmailEvent> {
+  if (state === null || !isWaiting(state.status) || isPastDeadline(state, now)) return decided(null);
   const attempt = state.attempts + 1;
   return decided(attempt, { type: "EmailDeliveryStarted", data: { attempt, ...request } });
 }
@@ -150,7 +158,8 @@ export function expire(
   input: DecisionInput,
 ): Decision<"expired" | "notDue", EmailEvent> {
   if (state === null || nextDeliveryAction(state, input, policy).kind !== "expire") return decided("notDue");
-  return decided("expired", { type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } });
+  const expired: EmailEvent = { type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } };
+  return decided("expired", ...withErasure(state, [expired]));
 }
 
 interface Resumed {

@@ -42,6 +42,9 @@ export const IN_EVENT_CONTENT_BYTES_MAX = 512 * 1_024;
 /** Content too large for an event: it is in the content store, in the message's own folder. */
 const ContentReference = Type.Object({ sha256: Type.String(), bytes: Type.Integer() });
 
+/** The `contentRetention` of a message whose content is erased as soon as it has ended. */
+export const UNTIL_FINAL_STATUS = "until_final_status" as const;
+
 /** What every accepted message keeps for good. Nothing in it says who wrote to whom. */
 const Accepted = {
   workspaceId: Type.String(),
@@ -73,6 +76,10 @@ const Accepted = {
   attachmentsUntil: Type.Optional(Type.String()),
   /** The uploads among its files: they still show who was sent which when the content is gone. */
   uploadIds: Type.Optional(Type.Array(Type.String())),
+  /** No attempt to deliver it begins from then on. */
+  deliverBefore: Type.Optional(Type.String()),
+  /** How long its sender wants the content kept: {@link UNTIL_FINAL_STATUS}; absent: as long as the workspace keeps it. */
+  contentRetention: Type.Optional(Type.String()),
 };
 
 /**
@@ -98,7 +105,10 @@ const Superseded = { superseded: Type.Optional(Type.Literal(true)) };
 /** Who reports on a message after the relay accepted it: one of `FEEDBACK_SOURCES` in `feedback/feedbackDecision`. */
 const Source = { source: Type.String() };
 
-/** Why content is erased: `retention`, `requested` for one message, or `person` with the id of the person's request. */
+/**
+ * Why content is erased: `retention`, `requested` for one message, `final_status` as its send asked for, or `person` with
+ * the id of the person's request.
+ */
 const Erasure = { reason: Type.String(), erasureId: Type.Optional(Type.String()) };
 
 const schemas = {

@@ -1,5 +1,6 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
+import { isPastDeadline } from "./delivery/deliveryDeadline.ts";
 import type { EmailEvent } from "./events.ts";
 import type { EmailState } from "./state.ts";
 
@@ -17,18 +18,22 @@ export function scheduleFault(scheduledAt: EpochMs, now: EpochMs): string | null
   return null;
 }
 
+/** What is wrong with a time to which a message cannot be moved because of its deadline. */
+export const PAST_DEADLINE = "must be before the deliver_before of the message";
+
 /**
  * Moves a scheduled message to another time; a past time means now. A repeat gives no events. Once its first attempt has
- * begun, a message cannot be moved.
+ * begun, a message cannot be moved; nor can it be moved past its deadline.
  */
 export function reschedule(
   state: EmailState,
   scheduledAt: EpochMs,
   now: EpochMs,
-): Decision<"rescheduled" | "notScheduled" | "notFound", EmailEvent> {
+): Decision<"rescheduled" | "notScheduled" | "pastDeadline" | "notFound", EmailEvent> {
   if (state === null) return decided("notFound");
   if (state.status !== "scheduled") return decided("notScheduled");
   const at = Math.max(scheduledAt, now);
+  if (isPastDeadline(state, at)) return decided("pastDeadline");
   if (at === state.scheduledAt) return decided("rescheduled");
   return decided("rescheduled", { type: "EmailRescheduled", data: { scheduledAt: rfc3339(at) } });
 }

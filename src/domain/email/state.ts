@@ -1,7 +1,7 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
-import type { Acceptance, AcceptedAs, EmailEvent } from "./events.ts";
+import { type Acceptance, type AcceptedAs, type EmailEvent, UNTIL_FINAL_STATUS } from "./events.ts";
 
 /** The statuses of a message, in the order in which they may occur. */
 export const EMAIL_STATUSES = [
@@ -66,6 +66,10 @@ export interface Email {
   readonly acceptedAs: AcceptedAs;
   /** When it is scheduled for; null if it was sent to go at once. */
   readonly scheduledAt: EpochMs | null;
+  /** No attempt begins from then on; null if its sender set no such time. */
+  readonly deliverBefore: EpochMs | null;
+  /** Whether its content is erased as soon as it has ended, as its send asked for. */
+  readonly isErasedAtEnd: boolean;
   /** Claims so far. An attempt has the number of its claim. */
   readonly attempts: number;
   /** The attempts that count: the backoff grows with them. */
@@ -119,6 +123,7 @@ function accepted(data: Acceptance, acceptedAs: AcceptedAs, scheduledAt: EpochMs
   const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
   const { templateId = null, templateVersionId = null, authorityId = senderId } = data;
   const { directBytes = 0, attachmentsUntil, test = false, simulated = false } = data;
+  const { deliverBefore, contentRetention } = data;
   const acceptedAt = epochMs(data.acceptedAt);
   return {
     status: acceptedAs,
@@ -136,6 +141,8 @@ function accepted(data: Acceptance, acceptedAs: AcceptedAs, scheduledAt: EpochMs
     templateVersionId,
     acceptedAs,
     scheduledAt,
+    deliverBefore: deliverBefore === undefined ? null : epochMs(deliverBefore),
+    isErasedAtEnd: contentRetention === UNTIL_FINAL_STATUS,
     attempts: 0,
     countedAttempts: 0,
     claim: null,

@@ -121,7 +121,7 @@ export const emailOperations = operationsOf("Emails", {
   rescheduleEmail: {
     summary: "Deliver a scheduled email at another time",
     description:
-      "Possible until its first attempt begins. The present, or a time in the last hour, means at once. A repeat gets the same answer.",
+      "Possible until its first attempt begins, and only to a time before its `deliver_before`. The present, or a time in the last hour, means at once. A repeat gets the same answer.",
     body: RescheduleBody,
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_SCHEDULED"),
   },
@@ -137,7 +137,8 @@ export const emailOperations = operationsOf("Emails", {
     description:
       "Addresses, subject, bodies, variables, metadata and files go for good; that there was a message, and what became " +
       "of it, stays, and its Idempotency-Key answers as before. A message that waits is canceled with it. Content is " +
-      "erased by itself `content_retention_days` after acceptance. A repeat changes nothing.",
+      "erased by itself `content_retention_days` after acceptance, or as its `content_retention` says. A repeat changes " +
+      "nothing.",
     ...answersOk(Email, "NOT_FOUND"),
     also: [
       {

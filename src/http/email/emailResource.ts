@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { EmailRow } from "../../../projections/emails/queries.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
-import { ACCEPTED_AS } from "../../domain/email/events.ts";
+import { ACCEPTED_AS, UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
 import type { Receipt } from "../../domain/email/idempotency.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { WAITING_REASONS, type Waiting as WaitingView } from "../../domain/email/waitingReason.ts";
@@ -134,6 +134,16 @@ export const Email = Closed(
     scheduled_at: Nullable(
       Time("What it is, or was, scheduled for; null when it was to be delivered at once."),
     ),
+    deliver_before: Nullable(
+      Time(
+        "From when no attempt begins, and it fails as `expired` if it still waits; null without such a time.",
+      ),
+    ),
+    content_retention: Nullable(
+      Type.Literal(UNTIL_FINAL_STATUS, {
+        description: "As it came with the send; null: the workspace's `content_retention_days` count.",
+      }),
+    ),
     next_attempt_at: Nullable(DateTime),
     waiting: Nullable(Waiting),
     content_erased: Type.Boolean({
@@ -169,6 +179,8 @@ export function emailJson(view: EmailView, waiting: WaitingView | null): Respons
     tags: content?.tags ?? [],
     metadata: content?.metadata ?? null,
     scheduled_at: email.scheduledAt === null ? null : rfc3339(email.scheduledAt),
+    deliver_before: email.deliverBefore === null ? null : rfc3339(email.deliverBefore),
+    content_retention: email.isErasedAtEnd ? UNTIL_FINAL_STATUS : null,
     next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
     waiting: waiting && waitingJson(waiting),
     content_erased: email.contentErased,

@@ -56,7 +56,9 @@ const superseded = Type.Optional(
 );
 
 const erasure = {
-  reason: FreeText("`requested`, `retention`, or `person` with the request's `erasure_id`."),
+  reason: FreeText(
+    "`requested`, `retention`, `final_status` where the send has `content_retention`, or `person` with the request's `erasure_id`.",
+  ),
   erasure_id: Type.Optional(Uuid),
 };
 

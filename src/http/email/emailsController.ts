@@ -8,7 +8,7 @@ import { rescheduleEmail } from "../../commands/email/rescheduleEmail.ts";
 import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { AbandonedError } from "../../commands/template/templateScheduler.ts";
-import { scheduleFault } from "../../domain/email/scheduledTime.ts";
+import { PAST_DEADLINE, scheduleFault } from "../../domain/email/scheduledTime.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import type { MailOwner } from "../../kernel/mail/mailOwnerId.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
@@ -125,6 +125,7 @@ function acceptedEmails(options: EmailsOptions) {
       const fault = scheduleFault(at, context.at);
       if (fault !== null) throw invalid("/scheduled_at", fault);
       const outcome = found(await rescheduleEmail(deps, id, at, context));
+      if (outcome === "pastDeadline") throw invalid("/scheduled_at", PAST_DEADLINE);
       if (outcome === "notScheduled") throw tooLateToBe("rescheduled", await existing(deps, principal, id));
       return now(principal, id);
     },

@@ -131,10 +131,8 @@ function tagFaults(tags: unknown): readonly ProblemDetail[] {
 }
 
 /** Whether the text is a time; how far ahead it may be depends on the clock. */
-function timeFaults(text: unknown): readonly ProblemDetail[] {
-  return typeof text !== "string" || parseDateTime(text) !== null
-    ? NO_FAULTS
-    : fault("/scheduled_at", NO_DATE_TIME);
+function timeFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
+  return typeof text !== "string" || parseDateTime(text) !== null ? NO_FAULTS : fault(pointer, NO_DATE_TIME);
 }
 
 /** All checks except those of addresses, which a valid request has already parsed. */
@@ -146,7 +144,8 @@ export function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
     ...metadataFaults(body.metadata),
     ...attachmentFaults(body.attachments),
     ...callerHeaderFaults(body.headers),
-    ...timeFaults(body.scheduled_at),
+    ...timeFaults("/scheduled_at", body.scheduled_at),
+    ...timeFaults("/deliver_before", body.deliver_before),
     ...tagFaults(body.tags),
   ];
 }

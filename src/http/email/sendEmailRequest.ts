@@ -17,13 +17,15 @@ import {
   TEXT_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
+import { DELIVER_BEFORE_MS_MAX } from "../../domain/email/delivery/deliveryDeadline.ts";
+import { UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
-import { DAY_MS, epochMs } from "../../kernel/time.ts";
+import { DAY_MS, type EpochMs, epochMs, HOUR_MS } from "../../kernel/time.ts";
 import { memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
@@ -96,6 +98,17 @@ const sendFields = {
       `RFC 3339: delivers the message at this time, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead. A time in the last hour means at once.`,
     ),
   ),
+  deliver_before: Type.Optional(
+    Time(
+      `RFC 3339: from then on no attempt to deliver the message begins, and if it still waits it fails as \`expired\`. At most ${DELIVER_BEFORE_MS_MAX / HOUR_MS} hours after the request, or after \`scheduled_at\`. Pauses do not move it.`,
+    ),
+  ),
+  content_retention: Type.Optional(
+    Type.Literal(UNTIL_FINAL_STATUS, {
+      description:
+        "Erases addresses, subject, bodies, variables, metadata, tags and files as soon as the message has its first final status. Without it the workspace's `content_retention_days` count.",
+    }),
+  ),
   auto_text: Type.Optional(
     Type.Boolean({
       description: "Generates the text from the html, the template's too, if there is none.",
@@ -158,6 +171,7 @@ const ADVICE = {
   MessageStream: "a workspace is what comes closest; the API key says which",
   TrackOpens: "opens are not tracked",
   TrackLinks: "clicks are not tracked",
+  expires_at: "did you mean deliver_before?",
 };
 
 /** Adds the further checks of a send to a schema. */
@@ -209,7 +223,11 @@ export function sendRequest(
       ...(replyTo ? { replyTo: replyTo.sent } : {}),
       ...textsOf(body),
     },
-    ...(body.scheduled_at === undefined ? {} : { scheduledAt: epochMs(body.scheduled_at) }),
+    ...omitUndefined({
+      scheduledAt: timeOf(body.scheduled_at),
+      deliverBefore: timeOf(body.deliver_before),
+      contentRetention: body.content_retention,
+    }),
     autoText: body.auto_text ?? false,
     template:
       body.template_id === undefined
@@ -220,6 +238,10 @@ export function sendRequest(
           },
     attachments: (body.attachments ?? []).map(requestedAttachment),
   };
+}
+
+function timeOf(text: string | undefined): EpochMs | undefined {
+  return text === undefined ? undefined : epochMs(text);
 }
 
 function unlessEmpty<Value extends object>(value: Value | undefined): Value | undefined {

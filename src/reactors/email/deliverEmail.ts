@@ -70,6 +70,8 @@ export type DeliveryReport =
     }
   /** Our clock has gone back since the message was found due, or nothing may be claimed now. */
   | { readonly kind: "notYet" }
+  /** Its deadline has passed by a clock that may be wrong: look again later. */
+  | { readonly kind: "clockUnsettled" }
   /** The workspace was paused, or its sender disabled, just before the claim: read both again. */
   | { readonly kind: "mayNotSend"; readonly claimRevision: number }
   /** The log said no after the claim, or there was nothing to claim. */
@@ -105,8 +107,9 @@ export function emailDelivery(deps: DeliveryDependencies) {
     if (!(await deps.deliveryGate.ask()) || deps.stopping.aborted) return { kind: "notYet" };
     // Without a session nothing can leave. Only the log knows whether the message is meant to leave.
     const mayLeave = session !== null || history.state?.isSimulated === true;
-    if (!mayLeave || nextDeliveryAction(history.state, input, deps.policy).kind !== "deliver")
-      return { kind: "notAttempted", claimRevision: null };
+    const action = nextDeliveryAction(history.state, input, deps.policy);
+    if (action.kind === "waitForClock") return { kind: "clockUnsettled" };
+    if (!mayLeave || action.kind !== "deliver") return { kind: "notAttempted", claimRevision: null };
     const claimingSince = deps.clock.monotonicMs();
     const { worker, policy } = deps;
     const transport = transportOf(deps, history.state);

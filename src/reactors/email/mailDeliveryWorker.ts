@@ -70,7 +70,7 @@ function isOverWithSession({ hadNoSession, trouble }: RelayFault): boolean {
 const SIMULATED_IN_FLIGHT_MAX = 8;
 const SIMULATOR_PERMIT: WorkPermit = { release: () => {} };
 const NOTHING_READY: ReadyItems<DueEmail> = { items: [], more: "none" };
-/** How long to leave a paused workspace, an unavailable sender or a content store in trouble alone. */
+/** How long to leave a paused workspace, an unavailable sender, a content store in trouble, or a message alone. */
 const COOL_DOWN_MS = 1_000;
 
 /** Delivers due mail: as many messages at once as the transport has sessions, each under its own claim. */
@@ -230,7 +230,9 @@ export class MailDeliveryWorker {
       const session = await this.openSession(permit, known?.state?.ambiguousRelay);
       if (session === null) return null;
       try {
-        return this.learn(due, permit, await this.deliver(due, workspace, { session, contentPermit, known }));
+        const report = await this.deliver(due, workspace, { session, contentPermit, known });
+        if (report.kind === "clockUnsettled") this.scheduler.coolDown(due.id, COOL_DOWN_MS);
+        return this.learn(due, permit, report);
       } finally {
         session.release();
       }
@@ -239,9 +241,11 @@ export class MailDeliveryWorker {
 
   /** As {@link handle}, for a simulated message. */
   private async simulate(due: DueEmail): Promise<number | null> {
-    return this.allowed(due, this.simulator, async (workspace, contentPermit) =>
-      this.acted(due, await this.deliver(due, workspace, { session: null, contentPermit })),
-    );
+    return this.allowed(due, this.simulator, async (workspace, contentPermit) => {
+      const report = await this.deliver(due, workspace, { session: null, contentPermit });
+      if (report.kind === "clockUnsettled") this.simulator.coolDown(due.id, COOL_DOWN_MS);
+      return this.acted(due, report);
+    });
   }
 
   /** Does the work if the message may go and the content store may be asked for it; else null, and both are left alone. */
@@ -303,7 +307,7 @@ export class MailDeliveryWorker {
   }
 
   private acted(due: DueEmail, report: DeliveryReport): number | null {
-    if (report.kind === "notYet") return null;
+    if (report.kind === "notYet" || report.kind === "clockUnsettled") return null;
     if (report.kind === "mayNotSend") this.forgetOwners(due);
     return report.claimRevision ?? due.revision;
   }

@@ -3,11 +3,13 @@ import {
   type ClockSkewedEmail,
   leasedEmails,
   nextOwnerByAge,
+  overdueEmails,
   type WaitingOwner,
 } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
+import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
@@ -35,7 +37,9 @@ const ROUND_MESSAGES_MAX = 1_000;
 const AGED_OF_WORKSPACE_MAX = 100;
 /** Workspaces whose oldest messages one round checks; the next round continues behind them. */
 const AGED_WORKSPACES_MAX = 256;
-/** How often to check leases; a claim is ended at most this late. */
+/** Messages past their deadline that one round ends, besides those that rest. */
+const OVERDUE_MAX = 100;
+/** How often to check leases and deadlines: a claim, or a message past its deadline, is ended at most this late. */
 const INTERVAL_MS = 250;
 /** The shortest time between two rounds, however much news the read model has. */
 const WOKEN_INTERVAL_MS = 25;
@@ -44,7 +48,7 @@ const AGED_MS = 5_000;
 
 /**
  * Ends expired leases and messages whose time is over, and finds those that a clock misdated. It needs no relay, so
- * it works during an outage.
+ * it works during an outage. A pause stops the lifetime of a message, but not its deadline.
  */
 export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   const { deps, workspaces, emails, isInFlight } = options;
@@ -68,8 +72,20 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
     });
   };
 
+  const endOverdue = async (): Promise<void> => {
+    const limit = OVERDUE_MAX + backoff.busy().length;
+    const overdue = read((db) => overdueEmails(db, deps.jumpProofTime(), limit)) ?? [];
+    await forEachRow(overdue, { backoff, onTrouble }, async ({ id, workspaceId }) => {
+      await endIfOver(deps, id, { workspaceId, workspace: await workspaces.get(workspaceId) });
+      backoff.done(id);
+    });
+  };
+
   const round = async (): Promise<void> => {
-    if (await deliveryGate.ask()) await endLeases();
+    if (await deliveryGate.ask()) {
+      await endLeases();
+      await endOverdue();
+    }
     const now = clock.monotonicMs();
     if (!deliveryGate.isOpen || (!aged.isAmidPass() && now - agedAt < AGED_MS)) return;
     agedAt = now;
@@ -87,13 +103,24 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   });
 }
 
+/** Ends a message if its own history says that its time is over. Throws `StoreError`. */
+async function endIfOver(
+  deps: DeliveryDependencies,
+  id: string,
+  owner: { readonly workspaceId: string; readonly workspace: WorkspaceState },
+): Promise<void> {
+  const history = await readEmailHistory(deps.store, id);
+  const recording = recordingOf(deps, { ...owner, state: history.state });
+  await expireEmail(deps.store, { id, ...history }, recording);
+}
+
 /** Goes through all mail owners, some in each round, and ends their messages whose time is over. */
 function agedMessages(
   { deps, workspaces, onClockSkewed }: MailExpiryOptions,
   read: ReadRows,
   backoff: RowBackoff,
 ) {
-  const { store, policy, clock, onTrouble } = deps;
+  const { policy, clock, onTrouble } = deps;
   const clockSkewed = dueMailAfterClockSkew({ clock, policy, read });
   /** The last mail owner whose messages were checked; "" when all have been. */
   let after = "";
@@ -107,11 +134,9 @@ function agedMessages(
     if (workspace?.paused) return 0;
     const limit = AGED_OF_WORKSPACE_MAX + backoff.busy().length;
     const aged = read((db) => agedEmailsOf(db, ownerId, acceptedBefore, limit)) ?? [];
-    await forEachRow(aged, { backoff, onTrouble }, async ({ id }) => {
-      const history = await readEmailHistory(store, id);
-      const recording = recordingOf(deps, { workspaceId, state: history.state, workspace });
-      await expireEmail(store, { id, ...history }, recording);
-    });
+    await forEachRow(aged, { backoff, onTrouble }, ({ id }) =>
+      endIfOver(deps, id, { workspaceId, workspace }),
+    );
     return aged.length;
   };
 

@@ -119,14 +119,14 @@ describe("startDelivery", () => {
 
   test("claims a queued message, once", () => {
     given(...queued)
-      .when((state) => startDelivery(state, request))
+      .when((state) => startDelivery(state, request, NOW))
       .then(1, started(1))
       .again(null);
   });
 
   test("claims a deferred message, with the next number", () => {
     given(...queued, started(1), deferred(1))
-      .when((state) => startDelivery(state, request))
+      .when((state) => startDelivery(state, request, NOW))
       .then(2, started(2))
       .again(null);
   });
@@ -134,7 +134,7 @@ describe("startDelivery", () => {
   test("refuses a message that has ended or does not exist", () => {
     for (const [, events] of [...ENDED, ["never", []] as const])
       given(...events)
-        .when((state) => startDelivery(state, request))
+        .when((state) => startDelivery(state, request, NOW))
         .then(null);
   });
 });

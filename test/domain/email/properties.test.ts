@@ -15,10 +15,13 @@ import {
   ACCEPTED_AT,
   type AcceptanceOptions,
   type AppliedStep,
+  feedbackLists,
   type History,
   mailOutcomes,
   play,
   stepsArbitrary,
+  withFeedback,
+  withLateSent,
 } from "../../support/emailHistories.ts";
 import { foldOf } from "../../support/givenWhenThen.ts";
 
@@ -224,11 +227,8 @@ function drive(history: History, policy: DeliveryPolicy, answer: (attempt: numbe
       evolve(expireLease(state, action.attempt, policy, { ...input, now }).events);
     } else if (action.kind === "expire") evolve(expire(state, policy, input).events);
     else {
-      const { outcome: attempt, events } = startDelivery(state, {
-        worker: "w",
-        transport: "smtp",
-        leaseMs: policy.leaseMs,
-      });
+      const request = { worker: "w", transport: "smtp", leaseMs: policy.leaseMs };
+      const { outcome: attempt, events } = startDelivery(state, request, now);
       expect(attempt).not.toBeNull();
       evolve(events);
       evolve(answer(attempt ?? 0));
@@ -280,6 +280,123 @@ describe("nextDeliveryAction (properties)", () => {
         expect(kind === "none").toBe(isTerminal(after?.status ?? "queued"));
       }
     });
+  });
+});
+
+describe("a message with a deadline (properties)", () => {
+  const withDeadline = fc.record({
+    as: fc.constantFrom("queued" as const, "scheduled" as const),
+    dueInMs: fc.integer({ min: 0, max: HOUR_MS }),
+    deadlineInMs: fc.integer({ min: HOUR_MS + 1, max: 73 * HOUR_MS }),
+  });
+  const deadlineOf = ({ deadlineInMs = 0 }: AcceptanceOptions) => ACCEPTED_AT + deadlineInMs;
+
+  test("is never claimed from then on, whatever workers, pauses, operators and late answers do", () => {
+    const seen = { claimed: 0, refused: 0 };
+    forEveryStep(withDeadline, ({ step, now, before, outcome }, options) => {
+      if (step.action.kind !== "claim" || isTerminal(before?.status ?? "queued") || before?.claim) return;
+      const isInTime = now < deadlineOf(options);
+      expect(outcome !== null).toBe(isInTime);
+      seen[isInTime ? "claimed" : "refused"] += 1;
+    });
+    expect(Math.min(seen.claimed, seen.refused)).toBeGreaterThan(10);
+  });
+
+  test("is to be delivered only before it, and fails once a clock that is believed has passed it", () => {
+    fc.assert(
+      fc.property(
+        stepsArbitrary,
+        policies,
+        withDeadline,
+        fc.nat(80),
+        (steps, policy, options, behindHours) => {
+          const deadline = deadlineOf(options);
+          for (const { after, now, input } of play(steps, policy, options).steps) {
+            const jumpProofNow = now - behindHours * HOUR_MS;
+            const { kind } = nextDeliveryAction(after, { ...input, jumpProofNow }, policy);
+            if (now >= deadline) expect(kind).not.toBe("deliver");
+            if (jumpProofNow >= deadline && kind !== "none" && kind !== "watchLease")
+              expect(kind).toBe("expire");
+          }
+        },
+      ),
+      RUNS,
+    );
+  });
+
+  test("has ended by then, or with the lease of an attempt that has begun before, even while it is paused", () => {
+    fc.assert(
+      fc.property(stepsArbitrary, policies, withDeadline, (steps, policy, options) => {
+        const history = play(steps, policy, options);
+        const { state, now } = drive(history, policy, () => []);
+        expect(isTerminal(state?.status ?? "queued")).toBe(true);
+        expect(now).toBeLessThanOrEqual(Math.max(deadlineOf(options), history.now) + policy.leaseMs);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("is never moved to a time from then on", () => {
+    forEveryStep(withDeadline, ({ after, events }, options) => {
+      if (events[0]?.type === "EmailRescheduled")
+        expect(after?.scheduledAt).toBeLessThan(deadlineOf(options));
+    });
+  });
+
+  test("never outlives its lifetime because of it", () => {
+    forEveryStep(withDeadline, ({ after, input }) => {
+      if (after === null) throw new Error("it was not accepted");
+      const without = { ...after, deliverBefore: null };
+      const end = expiresAt(after, DELIVERY_POLICY, input.pausedMs);
+      expect(end).toBeLessThanOrEqual(expiresAt(without, DELIVERY_POLICY, input.pausedMs));
+    });
+  });
+});
+
+/** Checks something of every step of random histories that begin as `options` say. */
+function forEveryStep(
+  options: fc.Arbitrary<AcceptanceOptions>,
+  check: (step: AppliedStep, options: AcceptanceOptions) => void,
+): void {
+  fc.assert(
+    fc.property(stepsArbitrary, policies, options, (steps, policy, accepted) => {
+      for (const step of play(steps, policy, accepted).steps) check(step, accepted);
+    }),
+    RUNS,
+  );
+}
+
+describe("content that is kept until the end alone (properties)", () => {
+  const isErased = ({ type }: EmailEvent) => type === "EmailContentErased";
+  const kept = fc.record({
+    isErasedAtEnd: fc.constant(true),
+    as: fc.constantFrom("queued" as const, "scheduled" as const),
+    dueInMs: fc.constant(HOUR_MS),
+  });
+
+  test("is erased in the append that ends the message, whatever ends it, and never before", () => {
+    const reasons = new Set<string>();
+    const ends = new Set<string>();
+    forEveryStep(kept, ({ after, events }) => {
+      expect(after?.contentErased).toBe(isTerminal(after?.status ?? "queued"));
+      if (!events.some(isErased)) return;
+      ends.add(after?.status ?? "");
+      reasons.add(after?.erasedFor?.reason ?? "");
+    });
+    expect([...reasons].toSorted()).toEqual(["final_status", "requested"]);
+    for (const status of ["sent", "bounced", "failed", "suppressed", "canceled"])
+      expect(ends).toContain(status);
+  });
+
+  test("is erased once, also if feedback or a late outcome follows", () => {
+    fc.assert(
+      fc.property(stepsArbitrary, policies, kept, feedbackLists, (steps, policy, options, feedback) => {
+        const { events, state } = withLateSent(withFeedback(play(steps, policy, options), feedback), policy);
+        const erasures = events.filter(({ event }) => isErased(event));
+        expect(erasures).toHaveLength(isTerminal(state?.status ?? "queued") ? 1 : 0);
+      }),
+      RUNS,
+    );
   });
 });
 

@@ -19,9 +19,13 @@ const CONTENT = {
   tags: ["receipts"],
   metadata: { order: "4712" },
 };
+/** Fields that say how the content is treated: another message with it has them too. */
+const TREATMENT = { content_retention: "until_final_status" };
 const FILE = { filename: "note.txt", content_type: "text/plain" };
 /** Fields that say how the message is made, or when it goes: another message with its content has none of them. */
-const INSTRUCTIONS = ["scheduled_at", "auto_text", "template_id", "template_version_id", "variables"];
+const INSTRUCTIONS = [
+  ...["scheduled_at", "deliver_before", "auto_text", "template_id", "template_version_id", "variables"],
+];
 
 let service: TestService;
 let tenant: Tenant;
@@ -36,15 +40,16 @@ const TEXTS = Object.values(CONTENT).flatMap((value) =>
   typeof value === "string" ? [value] : Object.values(value),
 );
 
-test("every field of a send is tried here: add a new one to CONTENT, or to INSTRUCTIONS", () => {
-  const fields = [...Object.keys(CONTENT), "attachments", ...INSTRUCTIONS];
+test("every field of a send is tried here: add a new one to CONTENT, TREATMENT or INSTRUCTIONS", () => {
+  const fields = [...Object.keys({ ...CONTENT, ...TREATMENT }), "attachments", ...INSTRUCTIONS];
   expect(Object.keys(SendEmailBody.properties).toSorted()).toEqual(fields.toSorted());
 });
 
 test("a message shows each field of its content, and keeps it when it is sent again", async () => {
   const content = Buffer.from("A note.").toString("base64");
-  const { json } = await tenant.send(newKey(), { ...CONTENT, attachments: [{ ...FILE, content }] });
-  const complete = { ...CONTENT, attachments: [FILE] };
+  const body = { ...CONTENT, ...TREATMENT, attachments: [{ ...FILE, content }] };
+  const { json } = await tenant.send(newKey(), body);
+  const complete = { ...CONTENT, ...TREATMENT, attachments: [FILE] };
   expect(await emailOf(tenant, json.id)).toMatchObject(complete);
   const visitor = await logIn(service.url, tenant.apiKey);
   const form = { to: CONTENT.to, nonce: crypto.randomUUID() };

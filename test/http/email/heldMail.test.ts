@@ -50,11 +50,11 @@ async function restore(backupAt: number): Promise<void> {
 }
 
 /** A message like that of `model`, as if it had been accepted at another time. */
-async function acceptedAt(at: number, model: string): Promise<string> {
+async function acceptedAt(at: number, model: string, more: object = {}): Promise<string> {
   const [content, queued] = await service.log.store.read(emailStream(model), 0, 2);
   if (!content || !queued) throw new Error("the message has no events");
   const id = newId();
-  const accepted = { ...queued, data: { ...(queued.data as object), acceptedAt: rfc3339(at) } };
+  const accepted = { ...queued, data: { ...(queued.data as object), acceptedAt: rfc3339(at), ...more } };
   await service.log.store.append(emailStream(id), [content, accepted], "noStream");
   return id;
 }
@@ -77,12 +77,13 @@ describe("mail that is held since its log was restored", () => {
     const backupAt = now - 10 * DAY_MS;
     const recent = await acceptedAt(backupAt - HOUR_MS, model.id);
     const old = await acceptedAt(backupAt - 4 * DAY_MS, model.id);
+    const code = await acceptedAt(backupAt - HOUR_MS, model.id, { deliverBefore: rfc3339(backupAt) });
     await restore(backupAt);
     await service.restart();
     await service.resume(tenant.workspaceId);
     const fresh = await tenant.send(newKey(), message());
     await until(async () => (await statusOf(fresh.json.id)) === "sent", "new mail to be sent");
-    expect([await statusOf(recent), await statusOf(old)]).toEqual(["queued", "queued"]);
+    expect(await Promise.all([recent, old, code].map(statusOf))).toEqual(["queued", "queued", "queued"]);
     const sent = await readdir(outbox);
     expect(sent.sort()).toEqual([`${model.id}.eml`, `${fresh.json.id}.eml`].sort());
     expect(await heldCheck()).toMatchObject({ status: "failed" });
@@ -90,6 +91,9 @@ describe("mail that is held since its log was restored", () => {
     expect(await heldCheck()).toBeUndefined();
     await until(async () => (await statusOf(recent)) === "sent", "the held mail to be sent");
     await until(async () => (await statusOf(old)) === "failed", "the mail that was too old to end");
+    await until(async () => (await statusOf(code)) === "failed", "the mail past its deadline to end");
+    const { reason, attempts } = (await tenant.call("GET", `/api/v1/emails/${code}`)).json;
+    expect({ reason, attempts }).toEqual({ reason: "expired", attempts: 0 });
   }, 60_000);
 
   test("a log that is sealed answers nobody, but for how it is; nothing leaves", async () => {

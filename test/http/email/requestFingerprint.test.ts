@@ -39,6 +39,17 @@ const RECORDED: readonly (readonly [about: string, body: SendEmailBody, fingerpr
   ],
 ];
 
+test("a field that says when or how long is part of the fingerprint where it is given", () => {
+  const given = [
+    {},
+    { deliver_before: "2030-01-01T00:00:00Z" },
+    { deliver_before: "2030-01-01T00:00:01Z" },
+    { content_retention: "until_final_status" as const },
+  ];
+  const fingerprints = given.map((parts) => fingerprintOf({ ...BASE, ...parts }));
+  expect(new Set(fingerprints).size).toBe(given.length);
+});
+
 test.each(RECORDED)("a request of %s keeps its fingerprint", (_, body, recorded) => {
   expect(fingerprintOf(body)).toBe(recorded);
 });

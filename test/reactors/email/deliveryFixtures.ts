@@ -15,6 +15,7 @@ import type { SenderEvent } from "../../../src/domain/sender/events.ts";
 import { pauseSending, resumeSending } from "../../../src/domain/workspace/decisions.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
+import { omitUndefined } from "../../../src/kernel/omitUndefined.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
@@ -269,6 +270,7 @@ export interface DeliveryWorld {
       readonly to?: string;
       readonly from?: string;
       readonly scheduledAt?: EpochMs;
+      readonly deliverBefore?: EpochMs;
       /** The text of an attachment. */
       readonly file?: string;
     },
@@ -360,7 +362,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       running.push(instance);
       return instance;
     },
-    async accept(key, { to = "ana@example.org", from = SENDER.sent, scheduledAt, file } = {}) {
+    async accept(key, { to = "ana@example.org", from = SENDER.sent, scheduledAt, deliverBefore, file } = {}) {
       const result = await sendEmail(deps, {
         workspaceId,
         idempotencyKey: key,
@@ -370,7 +372,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
         content: { from, to, subject: "Hello", text: key },
         template: null,
         attachments: file === undefined ? [] : [attached(file)],
-        ...(scheduledAt === undefined ? {} : { scheduledAt }),
+        ...omitUndefined({ scheduledAt, deliverBefore }),
         context: context(),
       });
       if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);

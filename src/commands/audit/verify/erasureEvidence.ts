@@ -5,6 +5,8 @@ export interface MessageEvidence {
   readonly workspaceId: string;
   readonly recipientHash: string;
   readonly acceptedAt: string;
+  /** Whether its send asked for the erasure of its content as soon as it has ended. */
+  readonly isErasedAtEnd: boolean;
   readonly hasEnded: boolean;
   /** Whether its erasure was requested while a worker had claimed it. */
   readonly isErasureRequested: boolean;

@@ -10,6 +10,7 @@ import {
   EMAIL_ENDS,
   emailCodec,
   emailStream,
+  UNTIL_FINAL_STATUS,
 } from "../../../domain/email/events.ts";
 import { erasureCodec, erasureStream } from "../../../domain/erasure/events.ts";
 import { storageCodec, storageStream } from "../../../domain/storage/events.ts";
@@ -74,7 +75,7 @@ function decoded<Event extends DomainEvent, Type extends Event["type"]>(
 /**
  * Decides for each event, in the order of the log, what may be missing because of it. An erasure counts only for what
  * such an erasure can remove, and only with its reason earlier in the log: the caller's key, the person's request, or a
- * message that has ended and is old enough. Anything else that is said to be erased counts as missing.
+ * message that has ended and is old enough, or whose send asked for that. Anything else that is said to be erased counts as missing.
  */
 export class PermittedErasures {
   private readonly facts;
@@ -122,10 +123,15 @@ export class PermittedErasures {
       recipientHash,
       acceptedAt,
       uploadIds = [],
+      contentRetention,
     } = (queued ?? scheduled ?? suppressed)?.data ?? {};
     if (workspaceId === undefined || recipientHash === undefined || acceptedAt === undefined) return;
-    const facts = { workspaceId, recipientHash, acceptedAt, hasEnded: false, isErasureRequested: false };
-    this.facts.noteMessage(event.stream, facts);
+    this.facts.noteMessage(event.stream, {
+      ...{ workspaceId, recipientHash, acceptedAt },
+      isErasedAtEnd: contentRetention === UNTIL_FINAL_STATUS,
+      hasEnded: false,
+      isErasureRequested: false,
+    });
     for (const uploadId of uploadIds) this.facts.noteSent(uploadId, recipientHash);
   }
 
@@ -138,6 +144,8 @@ export class PermittedErasures {
     switch (erasure.reason) {
       case "retention":
         return isAged(event, message) ? null : "the message was not old enough for the shortest retention";
+      case "final_status":
+        return message.isErasedAtEnd ? null : "its send did not ask for that";
       case "requested":
         return message.isErasureRequested ? null : this.actorFault(event, message.workspaceId);
       case "person":

@@ -1,3 +1,4 @@
+import { withErasure } from "../../../domain/email/contentErasure.ts";
 import {
   ACCEPTANCE_REVISION,
   type Acceptance,
@@ -9,7 +10,6 @@ import {
 import { simulatedEnd } from "../../../domain/email/simulator.ts";
 import { emailDecider } from "../../../domain/email/state.ts";
 import { invariant, never } from "../../../kernel/assert.ts";
-import type { DomainEvent } from "../../../kernel/event/decider.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
@@ -74,15 +74,17 @@ async function append(
     ...tagHashesOf(deps, send),
     ...(send.template === null ? {} : { templateId: send.template.id }),
     ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
+    ...(send.deliverBefore === undefined ? {} : { deliverBefore: rfc3339(send.deliverBefore) }),
+    ...(send.contentRetention === undefined ? {} : { contentRetention: send.contentRetention }),
   };
   const status = acceptedAs(send, suppressed);
   const acceptedEvent = acceptance(status, accepted, send.scheduledAt ?? context.at);
-  const [stored, queued] = toNewEvents(
-    [{ type: "EmailContentStored", data: prepared.event }, acceptedEvent],
+  const [stored, ...accepting] = toNewEvents(
+    [{ type: "EmailContentStored", data: prepared.event }, ...withErasureAtOnce(acceptedEvent)],
     context,
   );
-  invariant(stored && queued, "two events in, two events out");
-  const events = [{ ...stored, id: contentEventId }, queued];
+  invariant(stored, "as many events out as in");
+  const events = [{ ...stored, id: contentEventId }, ...accepting];
   const result = await deps.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
     deps.contentQuota.add(mailOwnerId(ownerOf(send)), prepared.bytes);
@@ -114,7 +116,13 @@ function acceptedAs({ scheduledAt, context }: PreparedSend, isSuppressed: boolea
   return scheduledAt !== undefined && scheduledAt > context.at ? "scheduled" : "queued";
 }
 
-function acceptance(as: AcceptedAs, accepted: Acceptance, scheduledAt: EpochMs): DomainEvent {
+/** A message that is suppressed at its acceptance has ended, so content that is kept until then is erased with it. */
+function withErasureAtOnce(event: EmailEvent): readonly EmailEvent[] {
+  const email = emailDecider.evolve(null, event);
+  return email === null ? [event] : [event, ...withErasure(email, [])];
+}
+
+function acceptance(as: AcceptedAs, accepted: Acceptance, scheduledAt: EpochMs): EmailEvent {
   switch (as) {
     case "queued":
       return { type: "EmailQueued", data: accepted };

@@ -1,3 +1,4 @@
+import { deadlineFault } from "../../../domain/email/delivery/deliveryDeadline.ts";
 import type { EmailContent } from "../../../domain/email/events.ts";
 import { scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import type { SenderFault } from "../../../domain/sender/state.ts";
@@ -50,11 +51,10 @@ export async function prepareSend(deps: Dependencies, send: ValidatedSend): Prom
 }
 
 async function checkedInOrder(deps: Dependencies, send: ValidatedSend): Promise<Prepared | SendRefusal> {
-  const { workspaceId, scheduledAt } = send;
+  const { workspaceId } = send;
   // The clock is state too: checked here, it never refuses the retry of a message that went long ago.
-  const timeFault = scheduledAt === undefined ? null : scheduleFault(scheduledAt, send.context.at);
-  if (timeFault !== null)
-    return refused("INVALID_REQUEST", [{ pointer: "/scheduled_at", message: timeFault }]);
+  const timeFaults = timeFaultsOf(send);
+  if (timeFaults.length > 0) return refused("INVALID_REQUEST", timeFaults);
   const sender = await authorizingSender(deps, workspaceId, send.from);
   if (typeof sender === "string") {
     const faults = [{ pointer: "/from", message: SENDER_FAULTS[sender] }];
@@ -85,6 +85,14 @@ async function checkedInOrder(deps: Dependencies, send: ValidatedSend): Promise<
     templateVersionId: rendered.versionId,
     resolved: files.attachments,
   };
+}
+
+/** What is wrong with the times of a send, by the clock. A deadline is judged by a scheduled time that can be. */
+function timeFaultsOf({ scheduledAt, deliverBefore, context }: ValidatedSend): SendRefusal["faults"] {
+  const early = scheduledAt === undefined ? null : scheduleFault(scheduledAt, context.at);
+  if (early !== null) return [{ pointer: "/scheduled_at", message: early }];
+  const late = deliverBefore === undefined ? null : deadlineFault(deliverBefore, scheduledAt, context.at);
+  return late === null ? [] : [{ pointer: "/deliver_before", message: late }];
 }
 
 /** The content with the sender's display name, unless the request gives one. */

@@ -1,4 +1,4 @@
-import type { EmailContent } from "../../../domain/email/events.ts";
+import type { EmailContent, UNTIL_FINAL_STATUS } from "../../../domain/email/events.ts";
 import { simulatedEndOf } from "../../../domain/email/simulator.ts";
 import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
 import type { MailOwner } from "../../../kernel/mail/mailOwnerId.ts";
@@ -21,6 +21,10 @@ export interface ValidatedSend {
   readonly content: EmailContent;
   /** When to deliver it; absent: at once. */
   readonly scheduledAt?: EpochMs;
+  /** No attempt to deliver it begins from then on; absent: it has the whole lifetime. */
+  readonly deliverBefore?: EpochMs;
+  /** How long to keep the content; absent: as long as the workspace keeps it. */
+  readonly contentRetention?: typeof UNTIL_FINAL_STATUS;
   /** Whether to make a text of html that comes without one. */
   readonly autoText?: boolean;
   readonly template: { readonly id: string; readonly versionId: string | null } | null;

@@ -2,6 +2,7 @@
 
 import type { Child, FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { AT_END } from "../../../domain/email/contentErasure.ts";
 import { type EmailStatus, isWaiting } from "../../../domain/email/state.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
@@ -290,6 +291,12 @@ const CallerFacts: FC<CallerFactsProps> = ({ id, title, values }) => {
   );
 };
 
+/** What becomes of content that is kept until the end alone. A request may have erased it before. */
+function contentText({ contentErased, erasedFor }: EmailView["email"]): string {
+  if (!contentErased) return "Erased as soon as the message has ended, as its send asked";
+  return erasedFor?.reason === AT_END ? "Erased when the message had ended, as its send asked" : "Erased";
+}
+
 function factsOf({ context, view }: EmailPageProps): readonly Fact[] {
   const { id, email, content } = view;
   const search = (name: "to" | "from" | "template" | "tag", value: string) => (
@@ -302,6 +309,8 @@ function factsOf({ context, view }: EmailPageProps): readonly Fact[] {
     ["Reply to", content?.replyTo === undefined ? null : named(content.replyToName, content.replyTo)],
     ["Accepted", <Time at={email.acceptedAt} />],
     ["Scheduled", email.scheduledAt === null ? null : <Time at={email.scheduledAt} />],
+    ["Deliver before", email.deliverBefore === null ? null : <Time at={email.deliverBefore} />],
+    ["Content", email.isErasedAtEnd ? contentText(email) : null],
     ["Attempts", String(email.attempts)],
     ["Template", email.templateId === null ? null : search("template", email.templateId)],
     ["Tags", content?.tags === undefined ? null : content.tags.map((tag) => <>{search("tag", tag)} </>)],

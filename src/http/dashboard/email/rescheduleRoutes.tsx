@@ -2,7 +2,7 @@
 
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { rescheduleEmail } from "../../../commands/email/rescheduleEmail.ts";
-import { SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/scheduledTime.ts";
+import { PAST_DEADLINE, SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import { DAY_MS, type EpochMs, parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { found } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
@@ -26,8 +26,7 @@ export function rescheduleRoutes(options: Options): readonly DashboardRoute[] {
     ),
     post("/messages/:id/reschedule", SCOPE, (context) => doReschedule(options, context)),
     post("/messages/:id/send-now", SCOPE, async (context) => {
-      const { id } = await reachable(options, context);
-      return moved(options, context, id, options.deps.clock.now());
+      return moved(options, context, await reachable(options, context), options.deps.clock.now());
     }),
   ];
 }
@@ -46,12 +45,18 @@ function askTime(context: PageContext, view: EmailView, fault?: string): Page {
         label="Time (UTC)"
         type="datetime-local"
         isUtc
-        hint={`At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`}
+        hint={hintOf(view)}
         isRequired
       />
     ),
   });
   return { ...page, status: fault === undefined ? 200 : 422 };
+}
+
+function hintOf({ email: { deliverBefore } }: EmailView): string {
+  const ahead = `At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead`;
+  if (deliverBefore === null) return `${ahead}.`;
+  return `${ahead}, and before ${fieldTime(rfc3339(deliverBefore)).replace("T", " ")} UTC: it is not delivered after that.`;
 }
 
 async function doReschedule(options: Options, context: PageContext): Promise<Page | Response> {
@@ -60,12 +65,19 @@ async function doReschedule(options: Options, context: PageContext): Promise<Pag
   if (at === null) return askTime(context, view, "It must be a day and a time.");
   const fault = scheduleFault(at, options.deps.clock.now());
   if (fault !== null) return askTime(context, view, `It ${fault}.`);
-  return moved(options, context, view.id, at);
+  return moved(options, context, view, at);
 }
 
-async function moved({ deps }: Options, context: PageContext, id: string, at: EpochMs): Promise<Response> {
+async function moved(
+  { deps }: Options,
+  context: PageContext,
+  view: EmailView,
+  at: EpochMs,
+): Promise<Page | Response> {
+  const { id } = view;
   const commandContext = context.commandContext();
   const outcome = found(await rescheduleEmail(deps, id, at, commandContext));
+  if (outcome === "pastDeadline") return askTime(context, view, `It ${PAST_DEADLINE}.`);
   const notice =
     at > commandContext.at
       ? `It goes at ${fieldTime(rfc3339(at)).replace("T", " ")} UTC.`

@@ -3,6 +3,8 @@ import { openAttachments } from "../../../commands/email/content/storedContent.t
 import { type EmailView, folderOf } from "../../../commands/email/readEmail.ts";
 import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../commands/email/send/sendOutcome.ts";
+import { AT_END } from "../../../domain/email/contentErasure.ts";
+import { UNTIL_FINAL_STATUS } from "../../../domain/email/events.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { refusedFor } from "../../server/problem.ts";
@@ -44,7 +46,10 @@ export function sendAgain(
 
 /** Why a message cannot be sent again, as far as its history says; null if it can. */
 export function whyNotAgain({ email, content }: EmailView): string | null {
-  if (content === null) return "its content was erased";
+  if (content === null) {
+    const isAsked = email.erasedFor?.reason === AT_END;
+    return `its content was erased${isAsked ? " when it had ended, as its send asked" : ""}`;
+  }
   return email.attachmentsExpired ? "its files have expired" : null;
 }
 
@@ -73,6 +78,8 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
   const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
   if (files === null) return null;
   const { from, subject, headers, html, text, metadata, tags } = content;
+  // A copy is kept no longer than its sender wanted. When the first message had to be delivered says nothing about it.
+  const contentRetention = email.isErasedAtEnd ? UNTIL_FINAL_STATUS : undefined;
   // The name belongs to the original recipient, so nobody else gets it.
   const isSameRecipient = to === null || to.toLowerCase() === content.to.toLowerCase();
   const attachments = files.map(({ filename, contentType, contentId, content: bytes }) =>
@@ -92,6 +99,7 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
     reply_to_name: content.replyToName,
     subject,
     ...{ headers, html, text, metadata, tags },
+    content_retention: contentRetention,
     attachments: attachments.length === 0 ? undefined : attachments,
   });
 }

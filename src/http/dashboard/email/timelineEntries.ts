@@ -6,6 +6,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { HistoryEvent, LoggedEvent } from "../../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
+import { AT_END } from "../../../domain/email/contentErasure.ts";
 import type { EmailEvent } from "../../../domain/email/events.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/feedbackDecision.ts";
 import { reachesEndpoints } from "../../../domain/webhookEventTypes.ts";
@@ -264,6 +265,7 @@ function entryTextOf(event: EmailEvent): EntryText {
       const why = {
         retention: "Its retention was over.",
         person: "Everything about the person was erased.",
+        [AT_END]: "Its send had asked for that, as soon as the message had ended.",
       };
       const line = why[reason as keyof typeof why] ?? "Somebody asked for it.";
       return {
