@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { attachments, listAttachments } from "../../projections/attachments.ts";
 import { emails } from "../../projections/emails/emails.ts";
+import { overdueEmails } from "../../projections/emails/mailQueue.ts";
 import {
   emailsToRecipient,
   listEmails,
@@ -177,6 +178,20 @@ function queryPlans(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): r
   });
   return plans;
 }
+
+test("messages past their deadline are found by its index, past those that have none or a later one", () => {
+  withTables(emails, (db) => {
+    fill(db, "emails", (n) => ({
+      queue: "ready",
+      deliver_before: n === 0 ? START : n === 1 ? START + 1 : null,
+    }));
+    expect(overdueEmails(db, START, LIMIT).map(({ id }) => id)).toEqual(["row0"]);
+    const plans = queryPlans(db, (watched) => overdueEmails(watched, START, LIMIT));
+    expect(plans).toEqual([
+      expect.stringMatching(/^SEARCH emails USING INDEX mail_queue_by_deadline \(deliver_before<\?\)$/),
+    ]);
+  });
+});
 
 test("content to erase is found by its index, past messages that are not old enough", () => {
   withTables(emails, (db) => {
