@@ -487,6 +487,22 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(Date.parse((await email()).scheduled_at)).toBeLessThanOrEqual(Date.now());
   });
 
+  test("with a deadline are rescheduled to no time from then on, and the form says until when", async () => {
+    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 16);
+    const deadline = `${day(3)}:00.000Z`;
+    const body = message({ scheduled_at: `${day(2)}:00Z`, deliver_before: deadline });
+    const { json } = await tenant.send(newKey(), body);
+    const at = `/messages/${json.id}`;
+    expect((await visitor.get(at)).html).toContain("Deliver before");
+    expect((await visitor.get(`${at}/reschedule`)).html).toContain(`before ${day(3).replace("T", " ")} UTC`);
+    const late = await visitor.post(`${at}/reschedule`, { scheduled_at: day(3) });
+    expect({ status: late.status, html: late.html }).toMatchObject({
+      status: 422,
+      html: expect.stringContaining("It must be before the deliver_before of the message."),
+    });
+    expect((await visitor.post(`${at}/reschedule`, { scheduled_at: day(2.5) })).status).toBe(303);
+  });
+
   test("another workspace's are not there", async () => {
     const other = await service.tenant();
     const otherVisitor = await logIn(service.url, other.apiKey);
