@@ -17,13 +17,21 @@ export function releaseAll(db: ReadDatabase): void {
   db.run(RELEASE_ALL);
 }
 
-/** Whether a message is held because the log was restored. */
-export function isHeld(db: ReadDatabase, id: string): boolean {
-  return db.get("SELECT held FROM emails WHERE id = ?", id)?.held === 1;
+/** How a message is held because the log was restored: `claimed` if a worker had it then. Null if it is not held. */
+export function heldAs(db: ReadDatabase, id: string): "waiting" | "claimed" | null {
+  const row = db.get("SELECT held, queue FROM emails WHERE id = ?", id);
+  if (row?.held !== 1) return null;
+  return row.queue === "leased" ? "claimed" : "waiting";
 }
 
 /** How many messages are held because the log was restored, and how many of them are still claimed. */
-export function heldEmails(db: ReadDatabase): { readonly held: number; readonly claimed: number } {
+export interface HeldEmails {
+  readonly held: number;
+  readonly claimed: number;
+}
+
+/** All messages that are held because the log was restored. */
+export function heldEmails(db: ReadDatabase): HeldEmails {
   const row = db.get(
     "SELECT count(*) AS held, total(queue = 'leased') AS claimed FROM emails WHERE held = 1",
   );

@@ -1,6 +1,8 @@
 import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../kernel/time.ts";
+import type { DeliveryPolicy } from "./delivery/deliveryPolicy.ts";
+import { isDue, isHeldForOperator } from "./delivery/retrySchedule.ts";
 import { type Email, isTerminal } from "./state.ts";
 
 /** Why a message has not ended yet. */
@@ -29,6 +31,7 @@ export interface Waiting {
 /** What one instance knows about a message's delivery, beside the message itself. */
 export interface WaitingFacts {
   readonly now: EpochMs;
+  readonly policy: DeliveryPolicy;
   /** Held since the log was restored or lost its newest events. */
   readonly isHeld: boolean;
   readonly isPaused: boolean;
@@ -42,8 +45,6 @@ export interface WaitingFacts {
   readonly leaseUntil: EpochMs | null;
   /** When the message's lifetime ends. */
   readonly expiresAt: EpochMs;
-  /** Whether a message that the relay may have waits for the operator. */
-  readonly holdsAmbiguous: boolean;
   /** The reason of the last deferral; null if there was none. */
   readonly lastDeferral: string | null;
   /** What keeps the relay from taking mail, and when it is tried again; null while nothing does. */
@@ -72,7 +73,7 @@ export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {
       "A worker is delivering it. If its outcome is not recorded by then, the message is tried again.";
     return { reason: "being_delivered", until: facts.leaseUntil, detail };
   }
-  if (email.status === "scheduled" && email.nextAttemptAt > facts.now) {
+  if (email.status === "scheduled" && !isDue(email, facts.policy, facts.now)) {
     return { reason: "scheduled", until: email.nextAttemptAt, detail: "It is scheduled for then." };
   }
   return heldBack(email, facts) ?? soonToGo(email, facts);
@@ -86,7 +87,7 @@ function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
   if (facts.isPaused) return waits("sending_paused", "Sending is paused for the workspace.");
   if (!facts.mayLeave)
     return waits("sender_unavailable", "The sender is disabled, or its domain is not verified any more.");
-  if (email.isDeliveryUnknown && facts.holdsAmbiguous) {
+  if (isHeldForOperator(email, facts.policy)) {
     const detail = `The relay may have the message; ${RESUME}`;
     return { reason: "delivery_unknown", until: facts.expiresAt, detail };
   }
@@ -94,13 +95,10 @@ function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
   return facts.hasRoom ? null : waits("disk_full", "The disk of the instance that was asked is nearly full.");
 }
 
-function soonToGo(
-  { nextAttemptAt }: Email,
-  { now, relay, contentStore, lastDeferral }: WaitingFacts,
-): Waiting {
-  if (nextAttemptAt > now) {
+function soonToGo(email: Email, { now, policy, relay, contentStore, lastDeferral }: WaitingFacts): Waiting {
+  if (!isDue(email, policy, now)) {
     const detail = `The last attempt was put off: ${lastDeferral ?? "see the timeline"}.`;
-    return { reason: "retry_scheduled", until: nextAttemptAt, detail };
+    return { reason: "retry_scheduled", until: email.nextAttemptAt, detail };
   }
   if (relay !== null)
     return { reason: "relay_unavailable", until: relay.nextTryAt, detail: RELAY_DETAILS[relay.trouble] };

@@ -1,10 +1,9 @@
-import { isHeld } from "../../../projections/emails/holdAfterRestore.ts";
+import { heldAs } from "../../../projections/emails/holdAfterRestore.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { isInContentStore } from "../../commands/email/content/storedContent.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import { expiresAt } from "../../domain/email/delivery/deliveryLifetime.ts";
 import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
-import { holdsAmbiguous } from "../../domain/email/delivery/retrySchedule.ts";
 import { deliverFrom, isTerminal } from "../../domain/email/state.ts";
 import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/waitingReason.ts";
 import { pausedMs } from "../../domain/workspace/state.ts";
@@ -41,15 +40,15 @@ export function readWaitingReason(
     const paused = pausedMs(workspace, deliverFrom(email), now, instance?.downtimes ?? []);
     return waitingOf(email, {
       now,
+      policy,
       // Only the read model knows this; false while it is unavailable.
-      isHeld: instance?.isHeld === true && unlessUnavailable(() => isHeld(options.emails, id)) === true,
+      isHeld: instance?.isHeld === true && unlessUnavailable(() => heldAs(options.emails, id)) !== null,
       isPaused: workspace?.paused === true,
       mayLeave: sender === null,
       delivers: options.delivers,
       hasRoom: options.hasRoom(),
       leaseUntil: leaseUntil(events, email.claim),
       expiresAt: expiresAt(email, policy, paused),
-      holdsAmbiguous: holdsAmbiguous(email, policy),
       lastDeferral: lastDeferral(events),
       relay: email.isSimulated ? null : options.relay(),
       contentStore: needsContentStore(events) ? options.contentStore() : null,

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
+import { nextDeliveryAction } from "../../../src/domain/email/delivery/nextDeliveryAction.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { type Email, emailDecider, isTerminal } from "../../../src/domain/email/state.ts";
 import { type WaitingFacts, waitingOf } from "../../../src/domain/email/waitingReason.ts";
-import { rfc3339 } from "../../../src/kernel/time.ts";
+import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { play, stepsArbitrary } from "../../support/emailHistories.ts";
 
 const NOW = Date.parse("2030-01-01T12:00:00Z");
@@ -13,6 +14,7 @@ const EXPIRY = NOW + 3_600_000;
 
 const noReason: WaitingFacts = {
   now: NOW,
+  policy: DELIVERY_POLICY,
   isHeld: false,
   isPaused: false,
   mayLeave: true,
@@ -20,7 +22,6 @@ const noReason: WaitingFacts = {
   hasRoom: true,
   leaseUntil: null,
   expiresAt: EXPIRY,
-  holdsAmbiguous: false,
   lastDeferral: null,
   relay: null,
   contentStore: null,
@@ -77,6 +78,20 @@ describe("a message waits", () => {
       "relay_unavailable",
       LATER,
     ],
+    [
+      "for nothing, when a clock that was ahead has put it off for longer than any retry waits",
+      [queued, claimed, deferred(NOW + 30 * DAY_MS)],
+      {},
+      "in_queue",
+      null,
+    ],
+    [
+      "for nothing, when it was accepted by a clock that was ahead",
+      [queued],
+      { now: NOW - HOUR_MS },
+      "in_queue",
+      null,
+    ],
     ["for the relay, never tried", [queued], { relay: down }, "relay_unavailable", LATER],
     [
       "for the end of a pause, whatever the relay does",
@@ -96,7 +111,7 @@ describe("a message waits", () => {
     [
       "for the operator, when the relay may have it",
       [queued, claimed, deferred(NOW, true)],
-      { holdsAmbiguous: true },
+      { policy: { ...DELIVERY_POLICY, onAmbiguous: "hold" } },
       "delivery_unknown",
       EXPIRY,
     ],
@@ -110,6 +125,20 @@ describe("a message waits", () => {
   test("and the relay's trouble is named without saying where the relay is", () => {
     expect(waitingOf(given(queued), { ...noReason, relay: down })?.detail).toBe(
       "The relay refuses the service's log-in, or wants one.",
+    );
+  });
+
+  test("for its next attempt, or its time, exactly while delivery would not begin", () => {
+    fc.assert(
+      fc.property(stepsArbitrary, fc.integer({ min: -40, max: 40 }), (steps, hours) => {
+        const { state, now: last } = play(steps, DELIVERY_POLICY);
+        if (state === null || state.claim !== null || isTerminal(state.status)) return;
+        const now = last + hours * HOUR_MS;
+        const input = { now, jumpProofNow: last, random: 0, pausedMs: 30 * DAY_MS };
+        const { kind } = nextDeliveryAction(state, input, DELIVERY_POLICY);
+        const reason = waitingOf(state, { ...noReason, now })?.reason;
+        expect(["scheduled", "retry_scheduled"].includes(reason ?? "")).toBe(kind === "wait");
+      }),
     );
   });
 

@@ -3,7 +3,7 @@ import { type EmailState, isTerminal } from "../state.ts";
 import { isPastDeadline } from "./deliveryDeadline.ts";
 import { expiresAt } from "./deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
-import { holdsAmbiguous, isDue } from "./retrySchedule.ts";
+import { isDue, isHeldForOperator } from "./retrySchedule.ts";
 
 type NextDeliveryAction =
   /** Claim it and deliver. */
@@ -30,7 +30,7 @@ export function nextDeliveryAction(
   if ((input.jumpProofNow ?? input.now) >= expiry) return { kind: "expire" };
   if (isPastDeadline(state, input.now)) return { kind: "waitForClock" };
   // A pause moves the expiry past `nextAttemptAt`. A held message must not be sent in between.
-  if (state.isDeliveryUnknown && holdsAmbiguous(state, policy)) return { kind: "wait", until: expiry };
+  if (isHeldForOperator(state, policy)) return { kind: "wait", until: expiry };
   if (!isDue(state, policy, input.now)) return { kind: "wait", until: state.nextAttemptAt };
   return { kind: "deliver" };
 }

@@ -66,6 +66,11 @@ export function holdsAmbiguous({ isSimulated }: Email, { onAmbiguous }: Delivery
   return onAmbiguous === "hold" && !isSimulated;
 }
 
+/** Whether a message that the relay may have is held now. */
+export function isHeldForOperator(email: Email, policy: DeliveryPolicy): boolean {
+  return email.status === "deferred" && email.isDeliveryUnknown && holdsAmbiguous(email, policy);
+}
+
 type DeferredResult = Extract<RecordedAttemptResult, { kind: "deferred" }>;
 
 /** When a deferred message is tried again. */
