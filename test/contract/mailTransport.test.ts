@@ -809,6 +809,40 @@ describe("TLS and AUTH", () => {
     expect(await deliver(transport)).toEqual(refusal);
   });
 
+  test("a relay may begin to want the log-in that it offers, and take mail over an open connection still", async () => {
+    let wantsLogin = false;
+    const sink = await sinkWith(
+      at("rcpt", ({ connection }) =>
+        wantsLogin && connection > 1 ? { code: 554, text: ACCESS_DENIED } : undefined,
+      ),
+      { disabledCommands: ["STARTTLS"] },
+    );
+    const transport = transportTo(sink);
+    const first = await sessionOf(transport);
+    const deadline = sendWithin(systemClock, MINUTE_MS);
+    expect(await first.send(mail(), deadline)).toMatchObject({ kind: "accepted" });
+    wantsLogin = true;
+    const refusal = { code: 554, mayWantLogin: true };
+    const [one, other] = [crypto.randomUUID(), crypto.randomUUID()];
+    for (const id of [one, other, one]) expect(await deliver(transport, mail({ id }))).toMatchObject(refusal);
+    expect(await first.send(mail(), deadline)).toMatchObject({ kind: "accepted" });
+    expect(await deliver(transport, mail({ id: other }))).toMatchObject(refusal);
+    first.release();
+  });
+
+  test("a relay that takes other mail over a later connection does not want a log-in, but this message not", async () => {
+    const sink = await sinkWith(
+      at("rcpt", ({ message }) => (message === 2 ? undefined : { code: 554, text: ACCESS_DENIED })),
+      { disabledCommands: ["STARTTLS"] },
+    );
+    const transport = transportTo(sink, { messagesPerConnectionMax: 1 });
+    const id = crypto.randomUUID();
+    expect(await deliver(transport, mail({ id }))).toHaveProperty("mayWantLogin");
+    expect(await deliver(transport)).toMatchObject({ kind: "accepted" });
+    expect(await deliver(transport, mail({ id: crypto.randomUUID() }))).toHaveProperty("mayWantLogin");
+    expect(await deliver(transport, mail({ id }))).not.toHaveProperty("mayWantLogin");
+  });
+
   test("a relay does not want a log-in that we have made, or that it does not offer", async () => {
     const refusing = at("rcpt", () => ({ code: 554, text: ACCESS_DENIED }));
     const open = await sinkWith(refusing);

@@ -87,7 +87,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   htmlToText: ["html-to-text"],
   liquidjs: ["liquidjs", "lru-cache"],
   mailauth: ["mailauth"],
-  nodemailer: ["nodemailer"],
+  nodemailer: ["nodemailer", "lru-cache"],
   pino: ["pino"],
   postalMime: ["postal-mime"],
   s3: ["bun"],

@@ -36,6 +36,8 @@ interface Transcript {
 
 /** A connection that has been greeted, secured and authenticated. */
 export interface RelayConnection {
+  /** Larger than that of every connection that was opened before it. */
+  readonly number: number;
   readonly smtp: SMTPConnection;
   readonly transcript: Transcript;
   /** How many messages were begun over it. */
@@ -46,6 +48,9 @@ export interface RelayConnection {
   /** Called once when the connection ends, for whatever reason. */
   onEnd: (() => void) | undefined;
 }
+
+/** Connections of all transports so far. */
+let opened = 0;
 
 /**
  * Connects, waits for the greeting, starts TLS (RFC 3207) and authenticates (RFC 4954). Never throws. Returns what
@@ -81,7 +86,9 @@ export async function openRelayConnection(
     return failure;
   }
   readBeforeTimeout(smtp);
+  opened += 1;
   const connection: RelayConnection = {
+    number: opened,
     smtp,
     transcript,
     messages: 0,

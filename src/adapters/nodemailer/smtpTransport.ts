@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { MailOutcome, RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { type Clock, leftMs } from "../../ports/clock.ts";
 import type {
@@ -22,6 +23,9 @@ import { SMTP_LIMITS_DEFAULT } from "./smtpLimits.ts";
 import type { RelayProvider, SmtpOptions } from "./smtpOptions.ts";
 import { type OutgoingMail, timerMs, transmit } from "./smtpTransaction.ts";
 
+/** Messages whose refusals are remembered: those that wait for a log-in, the last ones. */
+const REFUSED_REMEMBERED_MAX = 10_000;
+
 /** What the sessions of one transport share. */
 interface Pool {
   readonly settings: RelaySettings;
@@ -30,8 +34,10 @@ interface Pool {
   readonly permits: Semaphore;
   readonly pace: RateLimiter;
   readonly idle: IdleConnections;
-  /** Whether the relay has accepted a message. */
-  hasTakenMail: boolean;
+  /** The number of the newest connection over which the relay has accepted a message; 0 before the first. */
+  newestTaking: number;
+  /** By message: the number of the first connection over which the relay has refused it for good. */
+  readonly refusedOver: LRUCache<string, number>;
   closed: boolean;
 }
 
@@ -58,7 +64,8 @@ export function createSmtpTransport(options: SmtpOptions, clock: Clock): RelayTr
     permits,
     pace: createRateLimiter(settings.messagesPerSecondMax, clock),
     idle: createIdleConnections(settings.idleMs, permits),
-    hasTakenMail: false,
+    newestTaking: 0,
+    refusedOver: new LRUCache({ max: REFUSED_REMEMBERED_MAX }),
     closed: false,
   };
   return {
@@ -144,8 +151,8 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     // An idle connection may be dead without our knowing. Nothing was sent yet, so the message gets a new
     // connection. That one is not reused, so this ends after one repeat.
     if (reused && wasDead(outcome)) return attempt(outgoing, deadlines);
-    if (outcome.kind === "accepted") pool.hasTakenMail = true;
-    return pool.hasTakenMail ? outcome : withLoginDoubt(outcome, loginOf(pool, prepared));
+    if (outcome.kind === "accepted") pool.newestTaking = Math.max(pool.newestTaking, prepared.number);
+    return outcome;
   }
 
   const login = loginOf(pool, first);
@@ -154,7 +161,8 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     async send(message, deadlines) {
       if (leftMs(clock, deadlines.handover) <= 0) return { kind: "outOfTime" };
       try {
-        return await attempt(await outgoingOf(message, settings), deadlines);
+        const outcome = await attempt(await outgoingOf(message, settings), deadlines);
+        return connection === undefined ? outcome : withLoginDoubt(pool, connection, message.id, outcome);
       } catch (error) {
         // Only a bug can get here, and only before anything was sent, because `transmit` does not throw.
         connection?.smtp.close();
@@ -238,9 +246,21 @@ function loginOf({ settings }: Pool, { transcript }: RelayConnection): MailSessi
   return transcript.offersLogin ? "unused" : undefined;
 }
 
-/** For a relay that has taken no mail yet: perhaps it refuses all mail that comes without a log-in. */
-function withLoginDoubt(outcome: MailOutcome, login: MailSession["login"]): MailOutcome {
-  return outcome.kind === "refused" && login === "unused" ? { ...outcome, mayWantLogin: true } : outcome;
+/**
+ * A relay that offers a log-in may have begun to refuse all mail without one. The refusal is about this message only if
+ * the relay has taken other mail since: over the same connection, or one opened later than the first that refused it. An
+ * earlier one proves nothing: relays carry on with open connections as they were.
+ */
+function withLoginDoubt(
+  pool: Pool,
+  connection: RelayConnection,
+  id: string,
+  outcome: MailOutcome,
+): MailOutcome {
+  if (outcome.kind !== "refused" || loginOf(pool, connection) !== "unused") return outcome;
+  const refusedOver = pool.refusedOver.get(id) ?? connection.number;
+  if (outcome.code >= 500) pool.refusedOver.set(id, refusedOver);
+  return pool.newestTaking < refusedOver ? { ...outcome, mayWantLogin: true } : outcome;
 }
 
 /** Whether the connection can carry another message as it is. */

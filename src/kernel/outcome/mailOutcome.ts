@@ -16,7 +16,7 @@ export type MailOutcome =
       readonly stage: MailStage;
       readonly code: number;
       readonly reply: string;
-      /** The relay offers a log-in, we have none for it, and it has taken no message without one so far. */
+      /** The relay offers a log-in, we have none for it, and it has taken no message without one since it refused this one. */
       readonly mayWantLogin?: true;
     }
   /** No answer: connection, TLS, authentication or time-out trouble before the final dot was sent. */
