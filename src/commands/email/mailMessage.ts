@@ -1,7 +1,7 @@
 import type { EmailContent } from "../../domain/email/events.ts";
+import { messageIdOf } from "../../domain/email/messageId.ts";
 import { deliverFrom, type Email } from "../../domain/email/state.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
-import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { MailAttachment, MailMessage } from "../../ports/mail/mailTransport.ts";
 
 /** Everything that goes into a message. */
@@ -19,8 +19,7 @@ export function mailMessage(
   const { from, fromName, to, toName, subject, replyTo, replyToName, html, text, files, headers } = content;
   return {
     id,
-    // The same for every attempt, so receivers can drop duplicates.
-    messageId: `<${id}@${domainOf(from)}>`,
+    messageId: messageIdOf(id, from),
     date: deliverFrom(email),
     from,
     to,

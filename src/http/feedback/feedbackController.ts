@@ -10,7 +10,7 @@ import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecisio
 import type { FeedbackReport } from "../../domain/email/feedback/feedbackReport.ts";
 import { readInactiveAddress, readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import { asPermanent, asTransient } from "../../domain/email/feedback/providerFeedback.ts";
-import { isUuid } from "../../kernel/ids.ts";
+import { emailIdOfMessageId } from "../../domain/email/messageId.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";
 import { type ListSource, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
@@ -92,8 +92,7 @@ async function messageIdOf(
   { email_id: emailId, message_id: messageId = "", provider_id: providerId, recipient = "" }: TellFeedback,
 ): Promise<string | null> {
   if (providerId !== undefined) return sentAs(deps, workspaceId, recipient, providerId);
-  const id = emailId ?? /^<?([^<>@]+)@/.exec(messageId)?.[1] ?? "";
-  return isUuid(id) ? id.toLowerCase() : null;
+  return emailId?.toLowerCase() ?? emailIdOfMessageId(messageId);
 }
 
 /** Among the newest messages to the address, the one that the relay took under this id. */

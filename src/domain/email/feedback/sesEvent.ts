@@ -1,5 +1,6 @@
 import { isUuid } from "../../../kernel/ids.ts";
 import { isObject } from "../../../kernel/text/json.ts";
+import { emailIdOfMessageId } from "../messageId.ts";
 import { bounceReason } from "./bounceReason.ts";
 import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
 
@@ -27,7 +28,7 @@ function emailIdOf(mail: Json): string | null {
   const named = [
     ...listOf(objectOf(mail.tags)[SES_TAG]).map(textOf),
     textOf(field?.value),
-    /^<?([^<>@]+)@/.exec(messageId)?.[1] ?? "",
+    emailIdOfMessageId(messageId) ?? "",
   ];
   const [id = null, ...others] = new Set(named.filter(isUuid).map((one) => one.toLowerCase()));
   return others.length === 0 ? id : null;
