@@ -1,4 +1,5 @@
 import type { LogEvent } from "../../src/domain/allEventCodecs.ts";
+import { OPERATOR } from "../../src/domain/email/events.ts";
 import { isWorker } from "../../src/kernel/event/actor.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";
@@ -55,6 +56,7 @@ export const WORKSPACE_ACTIONS = [
   "erasure.requested",
   "erasure.completed",
   "email.canceled",
+  "email.recorded_as_sent",
   "email.erasure_requested",
   "email.content_erased",
   "email.rescheduled",
@@ -237,7 +239,8 @@ export const AUDIT_ACTIONS: AuditActions = {
     about("email", idOf(event))("email.rescheduled", { details: { scheduled_at: scheduledAt } }),
   EmailSuppressed: null,
   EmailDeliveryStarted: null,
-  EmailSent: null,
+  EmailSent: ({ source }, event) =>
+    source === OPERATOR ? about("email", idOf(event))("email.recorded_as_sent") : null,
   EmailDeferred: null,
   EmailDelivered: null,
   EmailBounced: null,

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
-import { resumeDeferred, resumedLines } from "../../src/cli/delivery/deliveryResume.ts";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { resumeDeferred } from "../../src/cli/delivery/deliveryResume.ts";
+import { readExceptedEmails } from "../../src/cli/delivery/exceptedEmails.ts";
+import { resumedLines } from "../../src/cli/delivery/resumedReport.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { ReadDatabaseError } from "../../src/ports/readDatabase.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
@@ -13,8 +17,10 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
+const EVERYTHING = { isDryRun: false, excepted: null } as const;
+
 test("one message is counted as one", () => {
-  expect(resumedLines({ resumed: 1, mayRepeat: 0, released: null })).toEqual([
+  expect(resumedLines({ ...EVERYTHING, resumed: 1, mayRepeat: 0, released: null })).toEqual([
     "1 message resumed, 0 of them may have been sent before",
   ]);
 });
@@ -24,7 +30,7 @@ test("what may repeat is told by when the copy was taken, or a loss was found", 
   const linesOf = (from: "backup" | "loss") => {
     const restored = { copyId: "copy", from, takenAt, sealed: false, at };
     const released = { restored, emails: 2, webhookDeliveries: 0, verificationMails: 1, mayRepeat: 3 };
-    return resumedLines({ resumed: 0, mayRepeat: 0, released });
+    return resumedLines({ ...EVERYTHING, resumed: 0, mayRepeat: 0, released });
   };
   expect(linesOf("backup").slice(0, 2)).toEqual([
     "held since the log was restored, and resumed now: 2 messages, 0 webhook deliveries and 1 verification mail",
@@ -64,7 +70,8 @@ test("what a running service defers anew while mail is resumed is not resumed ag
   const emails = openCurrentToRead(instance.storage, catalog, "emails");
   if (emails === undefined) throw new Error("the read model exists");
   const storage = { ...instance.storage, logId: "log" };
-  const done = await resumeDeferred({ deps: { ...world.deps, store }, storage }, emails.db, async () => null);
+  const open = { deps: { ...world.deps, store }, storage };
+  const done = await resumeDeferred(open, emails.db, { ...EVERYTHING, release: async () => null });
   emails.db.close();
   expect(done).toEqual({ resumed: 1, mayRepeat: 0, released: null });
   expect(idFiles()).toEqual([]);
@@ -81,11 +88,42 @@ test("held mail stays held where there is no room for the file of deferred mail"
   };
   const storage = { ...instance.storage, logId: "log", databases: { ...instance.storage.databases, open } };
   let released = false;
-  const resumed = resumeDeferred({ deps: world.deps, storage }, emails.db, async () => {
+  const release = async () => {
     released = true;
     return null;
-  });
+  };
+  const resumed = resumeDeferred({ deps: world.deps, storage }, emails.db, { ...EVERYTHING, release });
   await expect(resumed).rejects.toThrow("disk is full");
   emails.db.close();
   expect(released).toBe(false);
+});
+
+test("a message that waits because a relay may have it can be excepted, also without a restoration", async () => {
+  world.relay.answer = () => ({ kind: "unknown", reason: "no answer" });
+  const id = await world.accept("order-1");
+  const instance = await world.start({ policy: { onAmbiguous: "hold" } });
+  await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+  await instance.caughtUp();
+  using catalog = openCatalog(instance.storage.databases, instance.storage.directory);
+  const emails = openCurrentToRead(instance.storage, catalog, "emails");
+  if (emails === undefined) throw new Error("the read model exists");
+  const file = join(instance.storage.directory, "sent.txt");
+  writeFileSync(file, id);
+  const open = { deps: world.deps, storage: { ...instance.storage, logId: "log" } };
+  const hold = { emails: emails.db, isHeld: false };
+  const read = (onAmbiguous: "retry" | "hold") =>
+    readExceptedEmails(open, hold, {
+      file,
+      skipsUnknown: false,
+      policy: { ...DELIVERY_POLICY, onAmbiguous },
+    });
+  await expect(read("retry")).rejects.toThrow("line 1 names a message that is not held");
+  using excepted = await read("hold");
+  expect(excepted).toMatchObject({ count: 1, alreadyEnded: 0 });
+  expect(await excepted.record(world.store)).toBe(1);
+  expect(await excepted.record(world.store)).toBe(0);
+  expect(await world.state(id)).toMatchObject({ status: "sent", reason: null });
+  using again = await read("hold");
+  expect(again).toMatchObject({ count: 0, alreadyEnded: 1 });
+  emails.db.close();
 });

@@ -5,6 +5,7 @@ import {
   expire,
   expireLease,
   recordOutcome,
+  recordSentByOperator,
   releaseLease,
   resumeHeld,
   startDelivery,
@@ -35,7 +36,7 @@ export type EmailAction =
   | { readonly kind: "leaseExpires"; readonly attemptsAgo: number }
   | { readonly kind: "releaseLease"; readonly attemptsAgo: number; readonly reason: LeaseReleaseReason }
   | { readonly kind: "reschedule"; readonly inMs: number }
-  | { readonly kind: "expire" | "cancel" | "resumeHeld" | "pause" | "unpause" | "erase" };
+  | { readonly kind: "expire" | "cancel" | "resumeHeld" | "recordSent" | "pause" | "unpause" | "erase" };
 
 export type LeaseReleaseReason = Parameters<typeof releaseLease>[2];
 
@@ -129,7 +130,7 @@ const actions: fc.Arbitrary<EmailAction> = fc.oneof(
       { kind: "unpause" },
     ),
   },
-  { weight: 1, arbitrary: fc.constant<EmailAction>({ kind: "erase" }) },
+  { weight: 1, arbitrary: fc.constantFrom<EmailAction>({ kind: "erase" }, { kind: "recordSent" }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -244,6 +245,8 @@ function decide(state: EmailState, action: EmailAction, context: DecisionContext
         attempt: 0,
         decision: reschedule(state, context.input.now + action.inMs, context.input.now),
       };
+    case "recordSent":
+      return { attempt: 0, decision: recordSentByOperator(state) };
     case "resumeHeld":
       return { attempt: 0, decision: resumeHeld(state, context.input.now) };
     default:

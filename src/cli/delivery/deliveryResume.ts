@@ -1,14 +1,13 @@
-import { heldEmails } from "../../../projections/emails/holdAfterRestore.ts";
+import { type HeldEmails, heldEmails } from "../../../projections/emails/holdAfterRestore.ts";
 import { allDueAt, waitingEmails } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
 import { heldWebhooks } from "../../../projections/webhookDeliveries/holdAfterRestore.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
+import { readEmailState } from "../../commands/email/readEmail.ts";
 import { resumeEmail } from "../../commands/email/resumeEmail.ts";
 import { resumeDelivery } from "../../commands/instance/resumeDelivery.ts";
-import type { Restoration } from "../../domain/instance/state.ts";
-import { counted } from "../../kernel/text/readableNumbers.ts";
-import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import { resumeHeld } from "../../domain/email/decisions.ts";
+import type { EpochMs } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { readMeta } from "../../readModels/generations/checkpoint.ts";
@@ -16,27 +15,18 @@ import { hasCatalog, openCatalog } from "../../readModels/generations/generation
 import { openCurrentToRead } from "../../readModels/generations/openCurrentToRead.ts";
 import { openTemporaryDatabase } from "../../readModels/generations/temporaryDatabase.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, refuse } from "../program/command.ts";
+import { type Command, type Invocation, type Option, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
+import {
+  type ExceptedEmails,
+  type ExceptOptions,
+  readExceptedEmails,
+  SKIP_UNKNOWN,
+} from "./exceptedEmails.ts";
+import { type Released, type Resumed, resumedJson, resumedLines } from "./resumedReport.ts";
 
 /** Messages to read from the read model at once. */
 const PAGE_EMAILS = 1_000;
-
-/** What was held since the log was restored or lost its newest events, and now continues. */
-interface Released {
-  readonly restored: Restoration;
-  readonly emails: number;
-  readonly webhookDeliveries: number;
-  readonly verificationMails: number;
-  /** How many may have been delivered, which this log does not know. */
-  readonly mayRepeat: number;
-}
-
-interface Resumed {
-  readonly resumed: number;
-  readonly mayRepeat: number;
-  readonly released: Released | null;
-}
 
 /**
  * Copies every message waiting now into a table of its own. A service may move rows meanwhile, and what it defers again no
@@ -78,29 +68,68 @@ function openModels({ storage }: OpenForCommand, position: Position): Models {
   return models;
 }
 
-async function release(open: OpenForCommand, models: Models): Promise<Released | "notYetKnown" | null> {
-  const { deps } = open;
+/** What is held since a restoration. */
+interface Held {
+  readonly emails: HeldEmails;
+  readonly webhookDeliveries: number;
+  readonly verificationMails: number;
+}
+
+/** Null if nothing is held; `notYetKnown` where not all read models are there. */
+async function readHeld({ deps }: OpenForCommand, models: Models): Promise<Held | "notYetKnown" | null> {
   const { instance } = await deps.instanceStatus.get();
   if (!instance?.isHeld) return null;
   const [messages, senders, webhooks] = ["emails", "senders", "webhook-deliveries"].map((name) =>
     models.get(name),
   );
   if (!messages || !senders || !webhooks) return "notYetKnown";
-  const emails = heldEmails(messages);
-  const webhookDeliveries = heldWebhooks(webhooks);
-  const verificationMails = heldVerificationMails(senders);
-  const restored = await resumeDelivery(deps.store, systemCommandContext("cli"));
+  return {
+    emails: heldEmails(messages),
+    webhookDeliveries: heldWebhooks(webhooks),
+    verificationMails: heldVerificationMails(senders),
+  };
+}
+
+/** Ends the hold; a dry run only says what it would release. Null if nothing is held. */
+async function release(
+  { deps }: OpenForCommand,
+  held: Held | null,
+  isDryRun: boolean,
+): Promise<Released | null> {
+  if (held === null) return null;
+  const restored = isDryRun
+    ? ((await deps.instanceStatus.get()).instance?.restored ?? null)
+    : await resumeDelivery(deps.store, systemCommandContext("cli"));
   if (restored === null) return null;
+  const { emails, webhookDeliveries, verificationMails } = held;
   const all = emails.held + webhookDeliveries + verificationMails;
   const mayRepeat = restored.sealed ? emails.claimed : all;
   return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
 }
 
-async function resumeCopied({ store }: Dependencies, copy: ReadDatabaseFile) {
+/** How to resume what is deferred. */
+interface DeferredOptions {
+  /** Ends the hold. It comes after the list of what is deferred: without room for that nothing is released. */
+  readonly release: () => Promise<Released | null>;
+  readonly isDryRun: boolean;
+  /** The messages that stay as they are; null for none. */
+  readonly excepted: Pick<ExceptedEmails, "has"> | null;
+}
+
+type Resumption = Pick<Resumed, "resumed" | "mayRepeat" | "released">;
+
+async function resumeCopied(
+  { store, clock }: OpenForCommand["deps"],
+  copy: ReadDatabaseFile,
+  { isDryRun, excepted }: DeferredOptions,
+) {
   const total = { resumed: 0, mayRepeat: 0 };
   for (const { id, workspaceId } of copy.rows("SELECT * FROM waiting ORDER BY rowid")) {
+    if (excepted?.has(String(id))) continue;
     const context = { ...systemCommandContext("cli"), workspaceId: String(workspaceId) };
-    const { outcome, ambiguous } = await resumeEmail(store, String(id), context);
+    const { outcome, ambiguous } = isDryRun
+      ? resumeHeld(await readEmailState(store, String(id)), clock.now()).outcome
+      : await resumeEmail(store, String(id), context);
     if (outcome === "resumed") total.resumed += 1;
     if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;
   }
@@ -108,77 +137,112 @@ async function resumeCopied({ store }: Dependencies, copy: ReadDatabaseFile) {
 }
 
 /**
- * Calls `release`, and then makes every deferred message due now, once. Millions may wait, so their ids are kept in a
- * temporary file. It is written first: without room for it nothing is released.
+ * Ends the hold, and then makes every deferred message due now, once. Millions may wait, so their ids are kept in a
+ * temporary file.
  */
 export async function resumeDeferred(
   { deps, storage }: Pick<OpenForCommand, "deps" | "storage">,
   emails: ReadDatabaseFile,
-  release: () => Promise<Released | "notYetKnown" | null>,
-): Promise<Resumed | "notYetKnown"> {
+  options: DeferredOptions,
+): Promise<Resumption> {
   using copy = openTemporaryDatabase(storage, "resume");
   copyWaiting(emails, copy.db, deps.clock.now());
-  const released = await release();
-  return released === "notYetKnown" ? released : { ...(await resumeCopied(deps, copy.db)), released };
+  const released = await options.release();
+  return { ...(await resumeCopied(deps, copy.db, options)), released };
 }
 
-async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown"> {
+interface ResumeOptions {
+  /** Null: everything goes on. */
+  readonly except: ExceptOptions | null;
+  readonly isDryRun: boolean;
+}
+
+/** Excepts what the file names, all of it before anything goes on, and then resumes the rest. */
+async function resumeOthers(
+  open: OpenForCommand,
+  { emails, held }: { readonly emails: ReadDatabaseFile; readonly held: Held | null },
+  { except, isDryRun }: ResumeOptions,
+): Promise<Resumed> {
+  if (except === null) {
+    const options = { isDryRun, excepted: null, release: () => release(open, held, isDryRun) };
+    return { isDryRun, excepted: null, ...(await resumeDeferred(open, emails, options)) };
+  }
+  using excepted = await readExceptedEmails(open, { emails, isHeld: held !== null }, except);
+  const recorded = isDryRun ? excepted.count : await excepted.record(open.deps.store);
+  const others = held && { ...held, emails: excepted.held };
+  const options = { isDryRun, excepted, release: () => release(open, others, isDryRun) };
+  const resumption = await resumeDeferred(open, emails, options);
+  const alreadyEnded = excepted.alreadyEnded + excepted.count - recorded;
+  return { isDryRun, excepted: { recorded, alreadyEnded, unknown: excepted.unknown }, ...resumption };
+}
+
+async function resumeAll(open: OpenForCommand, options: ResumeOptions): Promise<Resumed | "notYetKnown"> {
   const { restoredPosition } = await open.deps.instanceStatus.get();
   const models = openModels(open, restoredPosition ?? LOG_START);
   try {
+    const held = await readHeld(open, models);
     const emails = models.get("emails");
-    if (emails !== undefined) return await resumeDeferred(open, emails, () => release(open, models));
-    const released = await release(open, models);
-    return released === "notYetKnown" ? released : { resumed: 0, mayRepeat: 0, released };
+    if (held === "notYetKnown" || (options.except !== null && emails === undefined)) return "notYetKnown";
+    if (emails !== undefined) return await resumeOthers(open, { emails, held }, options);
+    return { isDryRun: options.isDryRun, excepted: null, resumed: 0, mayRepeat: 0, released: null };
   } finally {
     for (const db of models.values()) db.close();
   }
 }
 
-function resumedJson({ resumed, mayRepeat, released }: Resumed) {
-  return { resumed, may_repeat: mayRepeat, released: released && releasedJson(released) };
-}
-
-function releasedJson({ restored, emails, webhookDeliveries, verificationMails, mayRepeat }: Released) {
-  const { copyId, from, takenAt, sealed, at } = restored;
-  return {
-    restored: { copy_id: copyId, from, taken_at: rfc3339(takenAt), sealed, at: rfc3339(at) },
-    emails,
-    webhook_deliveries: webhookDeliveries,
-    verification_mails: verificationMails,
-    may_repeat: mayRepeat,
-  };
-}
-
-/** What was resumed, for people. */
-export function resumedLines({ resumed, mayRepeat, released }: Resumed): readonly string[] {
-  const repeats = `${mayRepeat} of them may have been sent before`;
-  if (released === null) return [`${counted(resumed, "message")} resumed, ${repeats}`];
-  const { restored, emails, webhookDeliveries, verificationMails } = released;
-  const { from, takenAt, at } = restored;
-  const isLoss = from === "loss";
-  const since = isLoss ? "the log was found to lack its newest events" : "the log was restored";
-  const repeatsOf = isLoss
-    ? `before ${rfc3339(at)}, when that was found`
-    : `after ${rfc3339(takenAt)}, when the copy was taken`;
-  return [
-    `held since ${since}, and resumed now: ${counted(emails, "message")}, ${counted(webhookDeliveries, "webhook delivery", "webhook deliveries")} and ${counted(verificationMails, "verification mail")}`,
-    `${released.mayRepeat} of them may be repeats of what was delivered ${repeatsOf}`,
-    `deferred besides, and resumed now: ${counted(resumed, "message")}, ${repeats}`,
-  ];
-}
-
 const NOT_YET_KNOWN =
   "what is held is not known yet: start the service on this DATA_DIR and wait until it is ready; nothing leaves before you resume";
+
+const EXCEPT: Option = {
+  name: "except",
+  value: "<file>",
+  help: "what is known to have been sent, an email id or a Message-ID a line; it is recorded as sent, and not sent again. -: standard input (default: none)",
+};
+
+const SKIP: Option = {
+  name: SKIP_UNKNOWN,
+  value: null,
+  help: "pass over messages of that file that this log does not have (default: with one of them, nothing is changed)",
+};
+
+const DRY_RUN: Option = {
+  name: "dry-run",
+  value: null,
+  help: "check the file and count what would go on, without changing anything (default: go on)",
+};
+
+/** Throws a {@link UsageError} for an option that means nothing by itself. */
+function exceptOf({ option, config }: Invocation): ExceptOptions | null {
+  const file = option(EXCEPT.name);
+  const skipsUnknown = option(SKIP.name) !== undefined;
+  if (file !== undefined) return { file, skipsUnknown, policy: config.deliveryPolicy };
+  if (skipsUnknown)
+    throw new UsageError(`--${SKIP.name} is about the file of --${EXCEPT.name}, which is missing`);
+  return null;
+}
 
 export const deliveryResume: Command = {
   name: "delivery resume",
   summary: "Release held mail, and try deferred mail again now",
   description:
-    "Mail is deferred when a relay refuses it temporarily, and held after the log was restored or imported, or lost its newest events. Prints how many messages go on, and how many of them may have been sent before.",
-  examples: ["postledger delivery resume"],
+    "Mail is deferred when a relay refuses it temporarily, and held after the log was restored or imported, or lost its " +
+    "newest events. Prints how many messages go on, and how many of them may have been sent before. The file of --except " +
+    "is checked as a whole first. Messages in it that have ended are counted; lines that begin with # are comments. If " +
+    "the command is interrupted, run it again with the same file.",
+  options: [EXCEPT, SKIP, DRY_RUN],
+  examples: [
+    "postledger delivery resume",
+    "postledger delivery resume --except sent.txt --dry-run",
+    "postledger delivery resume --except - < sent.txt",
+  ],
   async run(invocation) {
-    const done = await withLog(invocation.config, resumeAll);
+    const options = {
+      except: exceptOf(invocation),
+      isDryRun: invocation.option(DRY_RUN.name) !== undefined,
+    };
+    const done = await withLog(invocation.config, (open) => resumeAll(open, options), {
+      readOnly: options.isDryRun,
+    });
     if (done === "notYetKnown") refuse(NOT_YET_KNOWN);
     invocation.print(resumedJson(done), resumedLines(done));
   },

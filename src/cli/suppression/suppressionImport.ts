@@ -1,15 +1,14 @@
-import { createReadStream } from "node:fs";
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { readSuppression } from "../../commands/suppression/readSuppression.ts";
 import { readAtMost } from "../../kernel/byteBuffer.ts";
 import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
 import { bytesText, counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
+import { openInputFile, refuseUnreadable } from "../program/inputFile.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { type ImportedAddresses, importedAddresses } from "./importedAddresses.ts";
 import { NOTE_OPTION, noteOf } from "./suppressionArguments.ts";
 
-const STDIN = "-";
 /** Enough for two million addresses. The file is held in memory, and its addresses take several times its size. */
 const FILE_BYTES_MAX = 67_108_864;
 /** Concurrent calls, whose writes the log flushes to disk together. */
@@ -80,13 +79,13 @@ function entries(count: number): string {
 }
 
 async function contentOf(file: string): Promise<string> {
-  const isStdin = file === STDIN;
+  const input = openInputFile(file);
   // The length of a pipe is unknown beforehand.
-  const bytes = await readAtMost(FILE_BYTES_MAX, isStdin ? process.stdin : createReadStream(file)).catch(
-    (error: NodeJS.ErrnoException) => refuse(`${file} cannot be read (${error.code})`),
+  const bytes = await readAtMost(FILE_BYTES_MAX, input.stream).catch((error: NodeJS.ErrnoException) =>
+    refuseUnreadable(input, error),
   );
   if (bytes !== null) return new TextDecoder(encodingOf(bytes)).decode(bytes);
-  return refuse(`${isStdin ? "standard input" : file} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
+  return refuse(`${input.name} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
 }
 
 /** By the byte order mark: spreadsheets write "Unicode text" as UTF-16. */

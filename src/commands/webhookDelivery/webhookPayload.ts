@@ -111,7 +111,7 @@ const OWN_MEMBERS: {
 } = {
   EmailQueued: [],
   EmailScheduled: ["scheduledAt"],
-  EmailSent: ["attempt", "transport", "reply", "relayId"],
+  EmailSent: ["attempt", "transport", "reply", "relayId", "source"],
   EmailDeferred: ["attempt", "reason", "code", "enhancedCode", "reply", "nextAttemptAt"],
   EmailDelivered: ["attempt", "source"],
   EmailBounced: ["attempt", "reason", "source", "code", "enhancedCode", "reply"],

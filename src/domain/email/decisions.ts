@@ -7,12 +7,13 @@ import type { DecisionInput, DeliveryPolicy } from "./delivery/deliveryPolicy.ts
 import type { RecordedAttemptResult } from "./delivery/encryptRelayReply.ts";
 import { nextDeliveryAction } from "./delivery/nextDeliveryAction.ts";
 import { holdsAmbiguous, nextAttemptAt, retryAfter, uncountedRetryAt } from "./delivery/retrySchedule.ts";
-import type { EmailEvent } from "./events.ts";
+import { type EmailEvent, OPERATOR } from "./events.ts";
 import {
   type Email,
   type EmailState,
   EXPIRED,
   emailDecider,
+  isTerminal,
   isWaiting,
   LEASE_EXPIRED,
   RESUMED,
@@ -160,6 +161,22 @@ export function expire(
   if (state === null || nextDeliveryAction(state, input, policy).kind !== "expire") return decided("notDue");
   const expired: EmailEvent = { type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } };
   return decided("expired", ...withErasure(state, [expired]));
+}
+
+/** `simulated`: the simulator delivers it, so no relay can have had it. */
+type RecordSentOutcome = "recorded" | "alreadyEnded" | "simulated" | "notFound";
+
+/**
+ * Records on the operator's word that a message which has not ended was sent: the log lost the events that said so. It
+ * names no attempt, transport or reply, because nobody knows them. A repeat gives no events.
+ */
+export function recordSentByOperator(state: EmailState): Decision<RecordSentOutcome, EmailEvent> {
+  if (state === null) return decided("notFound");
+  if (isTerminal(state.status)) return decided("alreadyEnded");
+  if (state.isSimulated) return decided("simulated");
+  const unknown = { attempt: 0, transport: "unknown", reply: "" };
+  const event: EmailEvent = { type: "EmailSent", data: { ...unknown, source: OPERATOR } };
+  return decided("recorded", ...withErasure(state, [event]));
 }
 
 interface Resumed {

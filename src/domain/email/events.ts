@@ -111,6 +111,9 @@ const Source = { source: Type.String() };
  */
 const Erasure = { reason: Type.String(), erasureId: Type.Optional(Type.String()) };
 
+/** The source of an EmailSent that rests on the operator's word: the attempt that sent it is in no event of the log. */
+export const OPERATOR = "operator";
+
 const schemas = {
   EmailContentStored: Type.Object({
     /** A UUID that salts `contentDigest`, so nobody can test guesses of erased content against its digest. */
@@ -135,10 +138,14 @@ const schemas = {
     transport: Type.String(),
   }),
   EmailSent: Type.Object({
+    /** 0 when no attempt in the log is known to have sent it. */
     attempt: Type.Integer(),
+    /** `unknown` if nobody can say. */
     transport: Type.String(),
-    /** The codes of the reply. Events from before replies were encrypted also have its words. */
+    /** The codes of the reply. Events from before replies were encrypted also have its words. "" if it is not known. */
     reply: Type.String(),
+    /** `operator`: on the operator's word, who knows it from elsewhere. Absent: an attempt of a worker of ours. */
+    source: Type.Optional(Type.Literal(OPERATOR)),
     /** The relay's id of the message, if it cannot be anybody's name. */
     relayId: Type.Optional(Type.String()),
     /** Host and port of the relay, where there are several. */

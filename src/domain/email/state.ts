@@ -177,12 +177,15 @@ function end(state: Email, status: EmailStatus, { attempt, reason }: Ending = {}
  * canceled for an erasure, expired, or refused or suppressed in a later attempt. Whatever ended it kept back further
  * copies, but the recipient may have this one. If that one bounced or was complained of, the status says so.
  */
-function send(state: Email, attempt: number): Email {
-  const settled = settle(state, attempt);
+function send(state: Email, { attempt, source }: Sent): Email {
+  // The operator's word settles no attempt: a worker may still have an outcome to record.
+  const settled = source === undefined ? settle(state, attempt) : state;
   const { status, reason } = state.report ?? { status: "sent", reason: null };
   const isKnown = isTerminal(state.status) && !ENDED_OTHERWISE.has(state.status);
   return isKnown || status === state.status ? settled : { ...settled, status, reason, claim: null };
 }
+
+type Sent = Extract<EmailEvent, { type: "EmailSent" }>["data"];
 
 /** What an event says about an end: which attempt it settles, and why. */
 interface Ending {
@@ -289,7 +292,7 @@ function evolveExisting(
       return { ...state, scheduledAt, nextAttemptAt: scheduledAt };
     }
     case "EmailSent":
-      return send(state, event.data.attempt);
+      return send(state, event.data);
     case "EmailDeferred":
       return defer(state, event.data);
     case "EmailDelivered":

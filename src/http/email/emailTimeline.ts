@@ -1,6 +1,6 @@
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
-import type { EmailEvent } from "../../domain/email/events.ts";
+import { type EmailEvent, OPERATOR } from "../../domain/email/events.ts";
 import { FEEDBACK_SOURCES } from "../../domain/email/feedback/feedbackDecision.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, FreeText, Uuid } from "../body/commonSchemas.ts";
@@ -14,6 +14,12 @@ export const FeedbackSource = FreeText(
 export const BounceSource = FreeText(
   "`relay` when it refused the message at once; else who reported it later, as of `email.delivered`.",
 );
+
+/** On whose word a message counts as sent. */
+export const SentSource = Type.Literal(OPERATOR, {
+  description:
+    "The operator has recorded that it had been sent: the log lost the events that said so. When, and what the relay said, is not known.",
+});
 
 /** What kind of complaint it was. */
 export const FeedbackType = FreeText(
@@ -75,8 +81,9 @@ const ENTRIES = {
     lease_ms: Type.Integer({ minimum: 1 }),
   }),
   EmailSent: entry("sent", {
-    attempt,
-    transport: Type.String(),
+    attempt: Count("0 where `source` is `operator`."),
+    transport: FreeText("As of `email.sent`."),
+    source: Type.Optional(SentSource),
     relay,
     reply: FreeText("What the relay said; only its codes once the content is erased."),
     relay_id: Type.Optional(RelayId),

@@ -10,6 +10,7 @@ import {
   FeedbackType,
   RelayId,
   ReplyCode,
+  SentSource,
 } from "../email/emailTimeline.ts";
 import { SuppressionReason } from "../suppression/suppressionResource.ts";
 import { DisabledReason } from "./webhookEndpointResource.ts";
@@ -92,12 +93,16 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     data: {
       ...email,
       attempt,
-      transport: FreeText("`smtp`, `outbox` where mail is only written to files, or `simulator`."),
+      transport: FreeText(
+        "`smtp`, `outbox` where mail is only written to files, or `simulator`; `unknown` where `source` is `operator`.",
+      ),
       reply: Type.String({
         maxLength: 500,
-        description: "What the relay said; only its codes once the content is erased.",
+        description:
+          "What the relay said; only its codes once the content is erased. Empty where `source` is `operator`.",
       }),
       relay_id: Nullable(RelayId),
+      source: Nullable(SentSource),
     },
   },
   "email.delivery_delayed": {

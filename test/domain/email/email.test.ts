@@ -6,6 +6,7 @@ import {
   expire,
   expireLease,
   recordOutcome,
+  recordSentByOperator,
   releaseLease,
   resumeHeld,
   startDelivery,
@@ -111,6 +112,60 @@ describe("cancel", () => {
         .when(cancel)
         .then(name === "canceled" ? "alreadyCanceled" : "notCancelable");
     given().when(cancel).then("notFound");
+  });
+});
+
+describe("recordSentByOperator", () => {
+  const byOperator: EmailEvent = {
+    type: "EmailSent",
+    data: { attempt: 0, transport: "unknown", reply: "", source: "operator" },
+  };
+
+  test("ends a message that waits or is claimed, and claims to know no more than that", () => {
+    const waiting = [
+      queued,
+      [...queued, started(1), deferred(1)],
+      acceptance({ as: "scheduled", dueInMs: 1 }),
+    ];
+    for (const past of [...waiting, [...queued, started(1)]]) {
+      given(...past)
+        .when(recordSentByOperator)
+        .then("recorded", byOperator)
+        .again("alreadyEnded");
+      expect(foldOf(emailAggregate, [...past, byOperator])).toMatchObject({ status: "sent", claim: null });
+    }
+  });
+
+  test("leaves room for the outcome of an attempt that is still under way", () => {
+    const late = { kind: "deferred", reason: "out_of_time", attemptBurnt: false, ambiguous: false } as const;
+    const result = { ...late, relayFault: false };
+    const nextAttemptAt = rfc3339(NOW + 30 * SECOND_MS);
+    const { kind: _, ...data } = late;
+    given(...queued, started(1), byOperator)
+      .when((state) => recordOutcome(state, 1, result, context))
+      .then("recorded", {
+        type: "EmailDeferred",
+        data: { attempt: 1, ...data, nextAttemptAt, superseded: true },
+      });
+  });
+
+  test("erases the content that somebody has asked for meanwhile", () => {
+    const why = { reason: "requested" };
+    const asked: EmailEvent = { type: "EmailContentErasureRequested", data: why };
+    given(...queued, started(1), asked)
+      .when(recordSentByOperator)
+      .then("recorded", byOperator, { type: "EmailContentErased", data: why });
+  });
+
+  test("changes no message that has ended, is simulated, or does not exist", () => {
+    for (const [, events] of ENDED)
+      given(...events)
+        .when(recordSentByOperator)
+        .then("alreadyEnded");
+    given(...simulated)
+      .when(recordSentByOperator)
+      .then("simulated");
+    given().when(recordSentByOperator).then("notFound");
   });
 });
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { readEmailState } from "../../../src/commands/email/readEmail.ts";
 import { markVerified } from "../../../src/commands/sender/manageSender.ts";
+import { recordSentByOperator } from "../../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/email/emailSearch.ts";
@@ -396,6 +398,16 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(html).toContain("It counts as sent, and has gone nowhere: no relay was asked.");
     expect(html).not.toContain("took it");
     expect(html).toContain(`Worker <span title="${worker}">bbf843</span> has it for 1 minute, to simulate`);
+  });
+
+  test("that the operator has recorded as sent claim no more than that", async () => {
+    const { json } = await tenant.send(newKey(), message());
+    const { events } = recordSentByOperator(await readEmailState(service.log.store, json.id));
+    await service.addEmailEvents(json.id, ...events);
+    const { html } = await visitor.get(`/messages/${json.id}`);
+    expect(html).toContain("Recorded as sent");
+    expect(html).toContain("When, and what the relay said, is not known.");
+    expect(html).not.toContain("took it");
   });
 
   test("show what they are made of", async () => {

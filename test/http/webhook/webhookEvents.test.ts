@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { readEmailState } from "../../../src/commands/email/readEmail.ts";
+import { recordSentByOperator } from "../../../src/domain/email/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { webhookFault } from "../../gate/documentedAnswers.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
@@ -95,6 +97,7 @@ describe.each(await testStores())("webhook events on $name", (store) => {
         status: "sent",
         attempt: 1,
         transport: "smtp",
+        source: null,
         metadata,
       });
 
@@ -188,6 +191,12 @@ describe.each(await testStores())("webhook events on $name", (store) => {
       expect((await receivedEvent("email.scheduled", scheduled)).data).toMatchObject({
         status: "scheduled",
         scheduled_at,
+      });
+      const { events } = recordSentByOperator(await readEmailState(world.service.log.store, scheduled));
+      await world.service.addEmailEvents(scheduled, ...events);
+      expect((await receivedEvent("email.sent", scheduled)).data).toMatchObject({
+        status: "sent",
+        ...{ attempt: 0, transport: "unknown", reply: "", relay_id: null, source: "operator" },
       });
 
       rcpt = { code: 450, text: "4.2.1 later" };

@@ -7,7 +7,7 @@ import type { HistoryEvent, LoggedEvent } from "../../../commands/email/emailHis
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { AT_END } from "../../../domain/email/contentErasure.ts";
-import type { EmailEvent } from "../../../domain/email/events.ts";
+import { type EmailEvent, OPERATOR } from "../../../domain/email/events.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/feedbackDecision.ts";
 import { reachesEndpoints } from "../../../domain/webhookEventTypes.ts";
 import { keyIdOf } from "../../../kernel/event/actor.ts";
@@ -295,7 +295,15 @@ function sentText({
   relay,
   reply,
   relayId,
+  source,
 }: Extract<EmailEvent, { type: "EmailSent" }>["data"]): EntryText {
+  if (source === OPERATOR) {
+    return {
+      title: "Recorded as sent",
+      tone: "good",
+      lines: ["The operator knows that it had been sent. When, and what the relay said, is not known."],
+    };
+  }
   if (transport === "outbox") {
     return {
       title: "Written to the outbox",
