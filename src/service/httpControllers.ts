@@ -11,6 +11,7 @@ import { emailsController } from "../http/email/emailsController.ts";
 import { erasuresController } from "../http/erasure/erasuresController.ts";
 import { feedbackController } from "../http/feedback/feedbackController.ts";
 import { sesController } from "../http/feedback/sesController.ts";
+import { signedReportsController } from "../http/feedback/signedReportsController.ts";
 import { healthController } from "../http/health/healthController.ts";
 import { homeController } from "../http/home/homeController.ts";
 import type { ReadModel } from "../http/lists/caughtUpReads.ts";
@@ -110,6 +111,7 @@ export async function createControllers(config: Config, serving: Serving): Promi
     suppressionsController(shared),
     feedbackController({ ...deps, ...feedback, readModel }),
     sesController({ deps, sns: snsEndpoint, topicArns: new Set(config.sesTopicArns), ...feedback }),
+    signedReportsController({ ...deps, ...feedback, readModel, ...config.reportSecrets }),
     workspaceController(shared),
     auditLogController(shared),
     erasuresController(shared),

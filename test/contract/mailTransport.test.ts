@@ -1006,6 +1006,10 @@ describe("parseSmtpUrl", () => {
         provider: { name: "postmark" as const, messageStream: "broad-casts_2" },
       },
     ],
+    [
+      "smtp://h?provider=mailgun",
+      { host: "h", port: 587, ...remote, provider: { name: "mailgun" as const } },
+    ],
   ])("%s", (url, options) => {
     expect(parseSmtpUrl(url)).toEqual(options);
   });
@@ -1032,6 +1036,8 @@ describe("parseSmtpUrl", () => {
     "smtp://u:s3cret@h?provider=postmark&message_stream=",
     "smtp://u:s3cret@h?provider=postmark&message_stream=a%0d%0aBcc:%20eve@example.com",
     "smtp://u:s3cret@h?provider=postmark&configuration_set=shop",
+    "smtp://u:s3cret@h?provider=mailgun&message_stream=outbound",
+    "smtp://u:s3cret@h?provider=mailgun&configuration_set=shop",
     "smtps://u:s3cret@h?tls=none",
     "smtp://u:s3cret@exa mple",
     "smtp://u:s3cret@bücher.example",

@@ -213,6 +213,10 @@ describe("settings", () => {
     ["MASTER_KEY", Buffer.alloc(33).toString("base64")],
     ["MASTER_KEY", "!".repeat(44)],
     ["MASTER_KEY_PREVIOUS", "secret"],
+    ["RESEND_WEBHOOK_SECRET", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
+    ["RESEND_WEBHOOK_SECRET", "whsec_short"],
+    ["RESEND_WEBHOOK_SECRET", `${Array(21).fill("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").join(",")}`],
+    ["MAILGUN_WEBHOOK_SIGNING_KEY", "short"],
     ["SMTP_URL", "relay.example.com:587"],
     ["SMTP_URL", "http://relay.example.com"],
     ["SMTP_CONNECTIONS_MAX", "0"],
@@ -388,8 +392,10 @@ describe("settings", () => {
       MASTER_KEY: "hunter2",
       SMTP_URL: "smpt://me:hunter2@relay",
       STORE_URL: "hunter2",
+      RESEND_WEBHOOK_SECRET: "whsec_hunter2",
+      MAILGUN_WEBHOOK_SIGNING_KEY: "hunter2",
     });
-    expect(errors).toHaveLength(3);
+    expect(errors).toHaveLength(5);
     expect(errors.join()).not.toContain("hunter2");
   });
 

@@ -5,6 +5,8 @@ import type { SmtpLimits } from "./smtpLimits.ts";
 export type RelayProvider =
   /** Postmark sends the mail through one of the server's message streams (`message_stream`), or through its default. */
   | { readonly name: "postmark"; readonly messageStream?: string }
+  /** Mailgun returns the variables of a message. */
+  | { readonly name: "mailgun" }
   /** SES sends events through a configuration set (`configuration_set` in the URL). */
   | { readonly name: "ses"; readonly configurationSet: string };
 

@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { MailOutcome, RelayFault } from "../../kernel/outcome/mailOutcome.ts";
+import { isObject, parseJson } from "../../kernel/text/json.ts";
 import { type Clock, leftMs } from "../../ports/clock.ts";
 import type {
   MailMessage,
@@ -182,14 +183,23 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
 /** Tags that SES accepts: names and values of letters, digits, hyphens and underscores. */
 const SES_TAGS = /^[\w-]+=[\w-]+(?:, ?[\w-]+=[\w-]+)*$/;
 
+/** The name in a caller's labels that would make an event name another message. */
+const OUR_NAME = /postledger_id/i;
+
+/** The value of one of the caller's headers; "" without it. */
+function headerOf({ headers = {} }: MailMessage, lowerName: string): string {
+  return Object.entries(headers).find(([name]) => name.toLowerCase() === lowerName)?.[1] ?? "";
+}
+
 /**
  * The fields that make a provider return our id in its events, or choose the stream for the message. It removes them
- * from the message.
+ * from the message, except Mailgun, which passes them on.
  */
 function providerFields(
-  { id, headers = {} }: MailMessage,
+  message: MailMessage,
   provider: RelayProvider | undefined,
 ): Readonly<Record<string, string>> {
+  const { id } = message;
   switch (provider?.name) {
     case undefined:
       return {};
@@ -199,16 +209,31 @@ function providerFields(
         "X-PM-KeepID": "true",
         ...(provider.messageStream === undefined ? {} : { "X-PM-Message-Stream": provider.messageStream }),
       };
+    case "mailgun":
+      return { "X-Mailgun-Variables": JSON.stringify({ postledger_id: id }) };
     case "ses": {
-      const [, given = ""] =
-        Object.entries(headers).find(([name]) => name.toLowerCase() === "x-ses-message-tags") ?? [];
-      const tags = SES_TAGS.test(given) && !/postledger_id/i.test(given) ? `, ${given}` : "";
+      const given = headerOf(message, "x-ses-message-tags");
+      const tags = SES_TAGS.test(given) && !OUR_NAME.test(given) ? `, ${given}` : "";
       return {
         "X-SES-CONFIGURATION-SET": provider.configurationSet,
         "X-SES-MESSAGE-TAGS": `postledger_id=${id}${tags}`,
       };
     }
   }
+}
+
+/**
+ * The names of the caller's headers that ours replace. Mailgun joins the variables of several headers, so the caller's
+ * stay if they are variables that it can read.
+ */
+function replacedHeaders(
+  message: MailMessage,
+  provider: RelayProvider | undefined,
+  ours: Readonly<Record<string, string>>,
+): readonly string[] {
+  const variables = provider?.name === "mailgun" ? parseJson(headerOf(message, "x-mailgun-variables")) : null;
+  const areKept = isObject(variables) && !OUR_NAME.test(JSON.stringify(variables));
+  return areKept ? [] : Object.keys(ours);
 }
 
 /** The message without these headers: if there were two of one, nobody would know which one counts. */
@@ -223,9 +248,9 @@ async function outgoingOf(message: MailMessage, settings: RelaySettings): Promis
   const { from, to, returnPath } = message;
   const { replacesReturnPath, isUnsigned, signer, provider } = settings;
   const ours = providerFields(message, provider);
-  const built = buildMime(withoutHeaders(message, Object.keys(ours)));
+  const built = buildMime(withoutHeaders(message, replacedHeaders(message, provider, ours)));
   const signed = signer && !isUnsigned ? await signer.sign(built, from) : built;
-  // Not signed, because the provider removes these fields.
+  // Not signed, because most providers remove these fields.
   const fields = Object.entries(ours).map(([name, value]) => `${name}: ${value}\r\n`);
   const bytes = fields.length === 0 ? signed : Buffer.concat([Buffer.from(fields.join("")), signed]);
   if (returnPath === undefined || replacesReturnPath) return { from, to, bytes };

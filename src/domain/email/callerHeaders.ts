@@ -1,3 +1,4 @@
+import { parseJson } from "../../kernel/text/json.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
 
 /** How many headers of the caller's own a message can carry. */
@@ -88,8 +89,15 @@ const RELAY_LABEL =
 /** Providers' events name a message by these. A caller who could set them could make another message count as bounced. */
 const NAMES_OF_MESSAGES = {
   field: "x-pm-metadata-postledger_id",
-  tags: { field: "x-ses-message-tags", tag: /postledger_id/i },
+  labels: { fields: ["x-ses-message-tags", "x-mailgun-variables"], label: /postledger_id/i },
 } as const;
+
+/** Whether a label names a message. In JSON, as Mailgun takes it, any letter may be escaped. */
+function namesMessage(lowerName: string, value: string): boolean {
+  const { fields, label } = NAMES_OF_MESSAGES.labels;
+  if (!(fields as readonly string[]).includes(lowerName)) return false;
+  return label.test(value) || label.test(JSON.stringify(parseJson(value)) ?? "");
+}
 
 /** Whether a header, by its name in lower case, is meant for a relay, as an instruction or as a label. */
 export function isForRelay(lowerName: string): boolean {
@@ -121,9 +129,7 @@ function valueFault(name: string, value: string): string | null {
     return `must have at most ${HEADER_VALUE_CHARACTERS_MAX} characters`;
   if (/\p{Cc}/u.test(value)) return "must hold no line break and no other control character";
   if (value.trim() === "") return "must have visible characters";
-  const { tags } = NAMES_OF_MESSAGES;
-  if (name.toLowerCase() === tags.field && tags.tag.test(value))
-    return "must not hold postledger_id, which the service writes";
+  if (namesMessage(name.toLowerCase(), value)) return "must not hold postledger_id, which the service writes";
   const syntax = SYNTAX.get(name.toLowerCase());
   if (syntax === undefined) return null;
   if (!syntax.pattern.test(value)) return syntax.words;

@@ -7,8 +7,8 @@ export const SMALL_BODY_BYTES_MAX = 65_536;
 /** Room for the largest version of a template, or the variables of a preview, with every character escaped. */
 export const TEMPLATE_BODY_BYTES_MAX = 2_000_000;
 
-/** An Amazon SNS message has at most 262,144 bytes, JSON-encoded once more. */
-export const SNS_BODY_BYTES_MAX = 1_000_000;
+/** A provider's report, in bytes: an Amazon SNS message has at most 262,144, JSON-encoded once more. */
+export const REPORT_BODY_BYTES_MAX = 1_000_000;
 
 /** What a client may send to an operation without a body, in bytes: white space, or an empty object. */
 export const NO_BODY_BYTES_MAX = 4_096;

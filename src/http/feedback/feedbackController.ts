@@ -1,33 +1,30 @@
-import { listEmails } from "../../../projections/emails/queries.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
-import { findByRelayId, RELAY_ID_SEARCH_MESSAGES_MAX } from "../../commands/email/feedback/findByRelayId.ts";
 import { recordEmailFeedback } from "../../commands/email/feedback/recordEmailFeedback.ts";
+import {
+  type ProviderReports,
+  suppressUnmatched,
+  takeProviderReport,
+} from "../../commands/email/feedback/takeProviderReport.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
-import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
 import type { FeedbackReport } from "../../domain/email/feedback/feedbackReport.ts";
-import { readInactiveAddress, readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
+import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import { asPermanent, asTransient } from "../../domain/email/feedback/providerFeedback.ts";
 import { emailIdOfMessageId } from "../../domain/email/messageId.ts";
-import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";
-import { type ListSource, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { requireSender } from "../server/authorization.ts";
 import { type Caller, operationController } from "../server/operationController.ts";
 import { found, Problem } from "../server/problem.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
+import { type MessageSearch, messageSentAs } from "./messageSentAs.ts";
 
 /** What a key needs besides to suppress an address that no message names. */
 const SUPPRESSING = "suppression:manage";
-/** The note on an address that was suppressed without a message. */
-const NOTE = "reported by Postmark about mail that was not sent from here";
 
-interface FeedbackOptions extends Dependencies {
+interface FeedbackOptions extends MessageSearch {
   /** Whether a bounce keeps its recipient's domain for good. */
   readonly bounceDomains: boolean;
-  readonly readModel: ListSource["readModel"];
   /** Called for a provider's report that is about no message of the key's workspace. */
   readonly onUnmatched: (source: FeedbackSource) => void;
 }
@@ -45,14 +42,16 @@ export function feedbackController(deps: FeedbackOptions) {
     takePostmarkEvent: async ({ body, query, caller }) => {
       const suppressesUnmatched = query.suppress_unmatched === "true";
       if (suppressesUnmatched) requireSuppressing(caller.principal);
-      const { emailId: id, report } = readPostmarkEvent(body);
-      if (report === null) return;
       const source = "postmark";
-      const outcome = id === null ? "notFound" : await record(deps, caller, { id, report, source });
-      if (outcome !== "notFound") return;
-      deps.onUnmatched(source);
-      const inactive = suppressesUnmatched && id === null ? readInactiveAddress(body) : null;
-      if (inactive !== null) await addSuppression(deps, { ...inactive, note: NOTE }, caller.commandContext());
+      const reports = {
+        source,
+        record: (id, report) => record(deps, caller, { id, report, source }),
+        onUnmatched: deps.onUnmatched,
+        ...(suppressesUnmatched
+          ? { suppressUnmatched: (one) => suppressUnmatched(deps, "Postmark", one, caller.commandContext()) }
+          : {}),
+      } satisfies ProviderReports;
+      await takeProviderReport(reports, readPostmarkEvent(body));
     },
   });
 }
@@ -89,26 +88,10 @@ async function record(
 async function messageIdOf(
   deps: FeedbackOptions,
   workspaceId: string,
-  { email_id: emailId, message_id: messageId = "", provider_id: providerId, recipient = "" }: TellFeedback,
+  { email_id: emailId, message_id: messageId = "", provider_id: relayId, recipient = "" }: TellFeedback,
 ): Promise<string | null> {
-  if (providerId !== undefined) return sentAs(deps, workspaceId, recipient, providerId);
+  if (relayId !== undefined) return messageSentAs(deps, workspaceId, { relayId, recipient });
   return emailId?.toLowerCase() ?? emailIdOfMessageId(messageId);
-}
-
-/** Among the newest messages to the address, the one that the relay took under this id. */
-async function sentAs(deps: FeedbackOptions, workspaceId: string, recipient: string, relayId: string) {
-  const address = parseAddress(recipient);
-  if ("invalid" in address) return null;
-  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
-  const emails = deps.readModel("emails");
-  await whenCaughtUp(emails);
-  const wanted = { ownerId: workspaceId, recipientHash, limit: RELAY_ID_SEARCH_MESSAGES_MAX };
-  const { rows } = await scheduledRead(emails, (db) => listEmails(db, wanted));
-  return findByRelayId(
-    deps.store,
-    rows.map(({ id }) => id),
-    relayId,
-  );
 }
 
 /** How a provider's word changes the reading of a bounce. */

@@ -124,6 +124,17 @@ const PostmarkQuery = Closed({
   ),
 });
 
+/** Of providers that name the workspace in the path. */
+export const UnmatchedQuery = Closed({
+  suppress_unmatched: Type.Optional(
+    OneOf(["true", "false"], {
+      description:
+        "`true`: a hard bounce or a complaint about mail that this service did not send suppresses the address in " +
+        "the workspace. `false` unless given.",
+    }),
+  ),
+});
+
 const FeedbackOutcome = Closed(
   {
     object: Type.Literal("feedback"),
@@ -163,6 +174,27 @@ export const feedbackOperations = operationsOf("Feedback", {
       "SES_TOPIC_ARNS and Amazon has signed it; a subscription to such a topic is confirmed automatically. A repeat changes nothing. " +
       "503 if the store or Amazon's certificate is unavailable: SNS retries.",
     ...answersNoContent("INVALID_REQUEST", "NOT_FOUND", "PAYLOAD_TOO_LARGE"),
+  },
+  takeResendEvent: {
+    summary: "Take a webhook call of Resend",
+    description:
+      "For Resend alone: the body is its event. It is taken when it is signed (`svix-id`, `svix-timestamp`, " +
+      "`svix-signature`) with a secret in RESEND_WEBHOOK_SECRET, at most 5 minutes ago; without that setting the answer " +
+      "is 404. The path names the workspace whose messages it is about. What matches none, or says nothing about the " +
+      "end of a message, is taken and changes nothing.",
+    ...answersNoContent("INVALID_REQUEST", "NOT_FOUND", "PAYLOAD_TOO_LARGE"),
+    query: UnmatchedQuery,
+  },
+  takeMailgunEvent: {
+    summary: "Take a webhook call of Mailgun",
+    description:
+      "For Mailgun alone: the body is its event, with a `signature` by a key in MAILGUN_WEBHOOK_SIGNING_KEY, at most " +
+      "9 hours ago; without that setting the answer is 404. A `token` signs one body only. The path names the workspace " +
+      "whose messages it is about. What matches none, or says nothing about the end of a message, is taken and changes " +
+      "nothing. The answer is 200 without a body: Mailgun repeats a call after any other status.",
+    query: UnmatchedQuery,
+    success: { status: 200, schema: null },
+    problems: ["NOT_FOUND", "PAYLOAD_TOO_LARGE"],
   },
 });
 

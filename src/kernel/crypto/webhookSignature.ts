@@ -1,9 +1,28 @@
+import { wholeNumber } from "../text/wholeNumber.ts";
+import { SECOND_MS } from "../time.ts";
+import { equalInConstantTime } from "./equalInConstantTime.ts";
+
 /** The prefix of a signing secret as its owner sees it; base64 follows. */
 const SECRET_PREFIX = "whsec_";
+/** The length of a secret, in bytes. The scheme says 24 to 64; a little shorter one is still not to be guessed. */
+const SECRET_BYTES = { min: 16, max: 64 };
+/** How far the time of a call that comes to us may lie from our clock, either way. */
+export const WEBHOOK_TIMESTAMP_TOLERANCE_S = 300;
 
 /** A secret's text form (Standard Webhooks: `whsec_` and base64). */
 export function webhookSecretText(secret: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(secret).toString("base64");
+}
+
+/** The bytes of a secret in its text form; null if the text is not one. */
+export function webhookSecretBytes(text: string): Uint8Array | null {
+  if (!text.startsWith(SECRET_PREFIX)) return null;
+  try {
+    const bytes = Uint8Array.fromBase64(text.slice(SECRET_PREFIX.length));
+    return bytes.length >= SECRET_BYTES.min && bytes.length <= SECRET_BYTES.max ? bytes : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The signed content. The body is signed byte for byte as it is sent. */
@@ -34,4 +53,33 @@ export function webhookHeaders(
     "webhook-timestamp": String(content.timestampSeconds),
     "webhook-signature": webhookSignature(secrets, content),
   };
+}
+
+/** A call as it came, with what its headers say: any text, "" for a header that is not there. */
+export interface ReceivedWebhookCall {
+  readonly id: string;
+  /** In seconds. */
+  readonly timestamp: string;
+  /** One or more signatures, one space apart. */
+  readonly signature: string;
+  readonly body: string;
+}
+
+/** What a signature is found to be. `outdated`: it is right, but its time is too far from now. */
+export type SignatureFinding = "valid" | "outdated" | "forged";
+
+/** Whether a call is signed with one of the secrets (Standard Webhooks, which is also Svix's scheme). `now`: in ms. */
+export function checkWebhookSignature(
+  secrets: readonly Uint8Array[],
+  { id, timestamp, signature, body }: ReceivedWebhookCall,
+  now: number,
+): SignatureFinding {
+  const timestampSeconds = wholeNumber(timestamp);
+  if (timestampSeconds === null || id === "") return "forged";
+  const expected = webhookSignature(secrets, { id, timestampSeconds, body }).split(" ");
+  const given = signature.split(" ");
+  const isSigned = expected.some((right) => given.some((one) => equalInConstantTime(one, right)));
+  if (secrets.length === 0 || !isSigned) return "forged";
+  const isRecent = Math.abs(now / SECOND_MS - timestampSeconds) <= WEBHOOK_TIMESTAMP_TOLERANCE_S;
+  return isRecent ? "valid" : "outdated";
 }

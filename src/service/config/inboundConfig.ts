@@ -1,3 +1,4 @@
+import { webhookSecretBytes } from "../../kernel/crypto/webhookSignature.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { type ConfiguredTls, readTlsFiles } from "./tlsFiles.ts";
@@ -6,11 +7,24 @@ import { type ConfiguredTls, readTlsFiles } from "./tlsFiles.ts";
 export interface InboundConfig {
   /** The Amazon SNS topics whose notifications are accepted. */
   readonly sesTopicArns: readonly string[];
+  /** What other providers sign their reports with; an empty list: none are taken. */
+  readonly reportSecrets: ReportSecrets;
   /** The domain of envelope senders, in lower-case ASCII; null: each message's own sender. */
   readonly returnPathDomain: string | null;
   /** Null: no returned mail is taken here. */
   readonly inbound: InboundMailConfig | null;
 }
+
+interface ReportSecrets {
+  /** One for each webhook at Resend. */
+  readonly resendSecrets: readonly Uint8Array[];
+  readonly mailgunKeys: readonly string[];
+}
+
+/** Each is tried on each call. */
+const REPORT_SECRETS_MAX = 20;
+/** Mailgun does not say of what a key consists. */
+const MAILGUN_KEY = /^[!-~]{16,200}$/;
 
 const TOPIC_ARN = /^arn:aws(?:-[a-z]+){0,2}:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/;
 
@@ -64,7 +78,41 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
   const sesTopicArns = reader.list("SES_TOPIC_ARNS");
   const must = "ARNs of topics, separated by commas: arn:aws:sns:eu-west-1:123456789012:ses-events";
   reader.requireEach("SES_TOPIC_ARNS", sesTopicArns, (arn) => TOPIC_ARN.test(arn), must);
-  return { returnPathDomain, inbound, sesTopicArns };
+  return { returnPathDomain, inbound, sesTopicArns, reportSecrets: readReportSecrets(reader) };
+}
+
+function readReportSecrets(reader: EnvironmentReader): ReportSecrets {
+  return {
+    resendSecrets: secretsIn(
+      reader,
+      "RESEND_WEBHOOK_SECRET",
+      webhookSecretBytes,
+      "the signing secrets of webhooks at Resend, which begin with whsec_",
+    ),
+    mailgunKeys: secretsIn(
+      reader,
+      "MAILGUN_WEBHOOK_SIGNING_KEY",
+      (text) => (MAILGUN_KEY.test(text) ? text : null),
+      "Mailgun's HTTP webhook signing keys, of 16 characters or more",
+    ),
+  };
+}
+
+/** The secrets of a comma-separated setting. The error quotes none of them. */
+function secretsIn<Secret>(
+  reader: EnvironmentReader,
+  name: string,
+  parse: (text: string) => Secret | null,
+  must: string,
+): readonly Secret[] {
+  const texts = (reader.secret(name) ?? "").split(",").map((text) => text.trim());
+  const given = texts.filter((text) => text !== "");
+  const secrets = given.map(parse).filter((secret) => secret !== null);
+  if (secrets.length !== given.length || secrets.length > REPORT_SECRETS_MAX)
+    reader.errors.push(
+      `${reader.sourceOf(name)} must be ${must}, separated by commas, at most ${REPORT_SECRETS_MAX} of them`,
+    );
+  return secrets;
 }
 
 /** The local part of an address at the domain; null if it is not one. */

@@ -97,6 +97,11 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
     expect(await faultsOf({ "X-SES-Message-Tags": `a=b, postledger_id=${id}` })).toEqual({
       "/headers/X-SES-Message-Tags": "must not hold postledger_id, which the service writes",
     });
+    for (const variables of [`{"Postledger_ID":"${id}"}`, String.raw`{"postledger\u005fid":"${id}"}`]) {
+      expect(await faultsOf({ "x-mailgun-variables": variables })).toEqual({
+        "/headers/x-mailgun-variables": "must not hold postledger_id, which the service writes",
+      });
+    }
   });
 
   test.each(["Cc", "Bcc"])("%s is refused: relays would read recipients from it", async (name) => {

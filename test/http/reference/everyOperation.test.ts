@@ -8,6 +8,8 @@ import { type Described, described, type SeenAnswer } from "../../gate/documente
 import { problemOf } from "../../support/expectProblem.ts";
 import { setLimits } from "../../support/limits.ts";
 import { rawCall } from "../../support/servers/rawRequest.ts";
+import type { CallerOptions } from "../../support/service.ts";
+import { mailgunCall, REPORT_SECRETS, resendCall } from "../../support/signedReports.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 import { newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -41,6 +43,12 @@ function tokenOf({ log }: TestService): string {
   const senderId = new Bun.CryptoHasher("sha256").update("nobody").digest("hex");
   return verificationTokenOf(log, senderId, crypto.randomUUID());
 }
+
+/** Calls that are signed instead of having a key. */
+const SIGNED: Readonly<Record<string, () => CallerOptions>> = {
+  takeResendEvent: () => resendCall({ type: "email.delivered" }),
+  takeMailgunEvent: () => mailgunCall({ event: "delivered" }),
+};
 
 function headersFor({ operation }: Described): Record<string, string> {
   const needsKey = operation.parameters?.some(({ name }) => name === "Idempotency-Key");
@@ -251,7 +259,7 @@ describe.each(await testStores())("every operation while the log on $name", (sto
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await startService(store, REPORT_SECRETS);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());
@@ -263,7 +271,8 @@ describe.each(await testStores())("every operation while the log on $name", (sto
     const body = one.operation.requestBody === undefined ? {} : { body: {} };
     const spies = FAILING[store.name](service.log.store, fault);
     try {
-      return await fresh.call(one.method, path, { ...body, headers: headersFor(one) });
+      const signed = SIGNED[one.name]?.();
+      return await fresh.call(one.method, path, signed ?? { ...body, headers: headersFor(one) });
     } finally {
       for (const spy of spies) spy.mockRestore();
     }

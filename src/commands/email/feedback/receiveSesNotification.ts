@@ -12,6 +12,7 @@ import {
 import { isObject, parseJson } from "../../../kernel/text/json.ts";
 import type { SnsEndpoint } from "../../../ports/snsEndpoint.ts";
 import { type FeedbackContext, type FeedbackOrigin, recordEmailFeedback } from "./recordEmailFeedback.ts";
+import { type ProviderReports, takeProviderReport } from "./takeProviderReport.ts";
 
 /** Amazon changes its certificate about once a year; each states how long it is valid. */
 const CERTIFICATES_MAX = 10;
@@ -85,14 +86,10 @@ export function sesNotifications(context: SesContext) {
 
   /** Records what SES reports. Unknown messages are no error: the topic may cover other senders too. */
   async function record(event: unknown, origin: SesOrigin): Promise<void> {
-    const { emailId, report } = readSesEvent(event);
-    if (report === null) return;
     const source = "ses";
-    const outcome =
-      emailId === null
-        ? "notFound"
-        : await recordEmailFeedback(context, emailId, report, { ...origin, source });
-    if (outcome === "notFound") context.onUnmatched(source);
+    const record: ProviderReports["record"] = (id, report) =>
+      recordEmailFeedback(context, id, report, { ...origin, source });
+    await takeProviderReport({ source, record, onUnmatched: context.onUnmatched }, readSesEvent(event));
   }
 
   async function confirm({ SubscribeURL = "" }: SnsMessage): Promise<SesOutcome> {

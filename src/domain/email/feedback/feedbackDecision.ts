@@ -10,6 +10,8 @@ export const FEEDBACK_SOURCES = [
   "complaint_address",
   "ses",
   "postmark",
+  "resend",
+  "mailgun",
   "api",
   "simulator",
 ] as const;

@@ -1,8 +1,14 @@
-import { isUuid } from "../../../kernel/ids.ts";
-import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { type BounceReason, bounceReason } from "./bounceReason.ts";
-import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
-import { reasonToSuppress } from "./suppressionRule.ts";
+import {
+  asPermanent,
+  asTransient,
+  diagnosticOf,
+  notTried,
+  objectOf,
+  onlyIdAmong,
+  type ProviderFeedback,
+  textOf,
+} from "./providerFeedback.ts";
 
 /** The members that we read; Postmark sends many more. */
 export interface PostmarkEvent {
@@ -31,7 +37,7 @@ function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["report"] 
   const diagnostic = diagnosticOf(Details);
   const bounced = (bounce: BounceReason) => ({ kind: "bounced", bounce, diagnostic }) as const;
   if (type === "SpamComplaint") return { kind: "complained", feedbackType: "abuse" };
-  if (NOT_TRIED.has(type)) return bounced({ kind: "soft", reason: "relay_suppressed" });
+  if (NOT_TRIED.has(type)) return notTried(diagnostic);
   const read = bounceReason({ status: "", diagnostic });
   if (OF_THE_ADDRESS.has(type)) return bounced(asPermanent(read));
   if (OF_POLICY.has(type)) {
@@ -43,34 +49,27 @@ function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["report"] 
   return null;
 }
 
-/** Reads a Postmark webhook call. Pure and total. */
-export function readPostmarkEvent(event: PostmarkEvent): ProviderFeedback {
-  const { Metadata } = event;
-  const isObject = typeof Metadata === "object" && Metadata !== null;
-  const id = isObject ? textOf((Metadata as Readonly<Record<string, unknown>>)[METADATA_NAME]) : "";
-  const emailId = isUuid(id) ? id.toLowerCase() : null;
+function reportOf(event: PostmarkEvent): ProviderFeedback["report"] {
   switch (event.RecordType) {
     case "Bounce":
-      return { emailId, report: bounceOf(event) };
+      return bounceOf(event);
     case "SpamComplaint":
-      return { emailId, report: { kind: "complained", feedbackType: "abuse" } };
+      return { kind: "complained", feedbackType: "abuse" };
     case "Delivery":
-      return { emailId, report: { kind: "delivered" } };
+      return { kind: "delivered" };
     default:
-      return { emailId, report: null };
+      return null;
   }
 }
 
-/**
- * The address that Postmark has deactivated because of the event, and why: after a complaint, or a bounce that is the
- * address's fault. Null if it has not, or the event names no address.
- */
-export function readInactiveAddress(
-  event: PostmarkEvent,
-): { readonly address: Address; readonly reason: "complaint" | "bounce" } | null {
-  const { report } = readPostmarkEvent(event);
-  const reason = report && reasonToSuppress(report);
-  const address = parseAddress(textOf(event.Email));
-  if (reason === null || "invalid" in address) return null;
-  return reason === "complaint" || event.Inactive === true ? { address, reason } : null;
+/** Reads a Postmark webhook call. Pure and total. */
+export function readPostmarkEvent(event: PostmarkEvent): ProviderFeedback {
+  const { Metadata, Email, Inactive } = event;
+  const report = reportOf(event);
+  const isDeactivated = report?.kind === "complained" || Inactive === true;
+  return {
+    emailId: onlyIdAmong([textOf(objectOf(Metadata)[METADATA_NAME])]),
+    report,
+    ...(isDeactivated ? { deactivated: textOf(Email) } : {}),
+  };
 }

@@ -1,57 +1,43 @@
-import { isUuid } from "../../../kernel/ids.ts";
-import { isObject } from "../../../kernel/text/json.ts";
 import { emailIdOfMessageId } from "../messageId.ts";
-import { bounceReason } from "./bounceReason.ts";
-import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
+import {
+  bounceInSesWords,
+  diagnosticOf,
+  type EventPart,
+  listOf,
+  objectOf,
+  onlyIdAmong,
+  type ProviderFeedback,
+  textOf,
+} from "./providerFeedback.ts";
 
 /** The message tag that carries our id. Tag names consist of letters, digits, hyphens and underscores. */
 export const SES_TAG = "postledger_id";
 
-type Json = Readonly<Record<string, unknown>>;
-
-function objectOf(value: unknown): Json {
-  return isObject(value) ? value : {};
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
 /**
  * Our id: from the tag, which SES returns unchanged, and from our header field and the Message-ID if the event includes
- * them. If they name different messages, somebody has set one of them, and we believe none.
+ * them.
  */
-function emailIdOf(mail: Json): string | null {
+function emailIdOf(mail: EventPart): string | null {
   const fields = listOf(mail.headers).map(objectOf);
   const field = fields.find(({ name }) => textOf(name).toLowerCase() === "x-postledger-id");
-  const messageId = textOf(objectOf(mail.commonHeaders).messageId);
-  const named = [
+  return onlyIdAmong([
     ...listOf(objectOf(mail.tags)[SES_TAG]).map(textOf),
     textOf(field?.value),
-    emailIdOfMessageId(messageId) ?? "",
-  ];
-  const [id = null, ...others] = new Set(named.filter(isUuid).map((one) => one.toLowerCase()));
-  return others.length === 0 ? id : null;
+    emailIdOfMessageId(textOf(objectOf(mail.commonHeaders).messageId)) ?? "",
+  ]);
 }
 
-/** SES has suppressed the address itself and did not try to deliver, so this says nothing new about the address. */
-const NOT_TRIED = new Set(["Suppressed", "OnAccountSuppressionList"]);
-
-function bounceOf(bounce: Json): ProviderFeedback["report"] {
-  const { bounceType, bounceSubType } = bounce;
-  const recipient = objectOf(listOf(bounce.bouncedRecipients)[0]);
-  const status = textOf(recipient.status);
+function bounceOf({ bounceType, bounceSubType, bouncedRecipients }: EventPart): ProviderFeedback["report"] {
+  const recipient = objectOf(listOf(bouncedRecipients)[0]);
   const diagnostic = diagnosticOf(recipient.diagnosticCode);
-  if (NOT_TRIED.has(textOf(bounceSubType)))
-    return { kind: "bounced", bounce: { kind: "soft", reason: "relay_suppressed" }, diagnostic };
-  const read = bounceReason({ status, diagnostic });
-  if (bounceType === "Permanent") return { kind: "bounced", bounce: asPermanent(read), diagnostic };
+  const bounced = bounceInSesWords(bounceType, bounceSubType, textOf(recipient.status), diagnostic);
+  const isTried = bounced.kind === "bounced" && bounced.bounce.reason !== "relay_suppressed";
   // SES reports out-of-office replies as transient bounces, without any server's reply.
-  if (textOf(recipient.action) !== "failed" && diagnostic === "") return null;
-  return { kind: "bounced", bounce: asTransient(read), diagnostic };
+  const isReply = bounceType !== "Permanent" && textOf(recipient.action) !== "failed" && diagnostic === "";
+  return isTried && isReply ? null : bounced;
 }
 
-function complaintOf({ complaintSubType, complaintFeedbackType }: Json): ProviderFeedback["report"] {
+function complaintOf({ complaintSubType, complaintFeedbackType }: EventPart): ProviderFeedback["report"] {
   if (complaintSubType === "OnAccountSuppressionList" || complaintFeedbackType === "not-spam") return null;
   return { kind: "complained", feedbackType: textOf(complaintFeedbackType) || "abuse" };
 }

@@ -281,6 +281,8 @@ const SOURCES: Readonly<Record<FeedbackSource, string>> = {
   complaint_address: "A mail to the address for complaints says so.",
   ses: "Amazon SES says so.",
   postmark: "Postmark says so.",
+  resend: "Resend says so.",
+  mailgun: "Mailgun says so.",
   api: "Reported over the API.",
   simulator: "Simulated: the recipient is an address of the simulator.",
 };

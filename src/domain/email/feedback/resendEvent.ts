@@ -1,0 +1,73 @@
+import { emailIdOfMessageId } from "../messageId.ts";
+import type { FeedbackReport } from "./feedbackReport.ts";
+import {
+  bounceInSesWords,
+  diagnosticOf,
+  type EventPart,
+  listOf,
+  notTried,
+  objectOf,
+  type ProviderFeedback,
+  textOf,
+} from "./providerFeedback.ts";
+
+/** What the recipient's server said: a list with one text for each recipient, and we send to one. */
+function saidBy({ diagnosticCode }: EventPart): string {
+  return diagnosticOf(listOf(diagnosticCode)[0]);
+}
+
+/** Resend took the message and then did not send it, because of a quota for example: nothing about the address. */
+function failureOf({ reason }: EventPart): FeedbackReport {
+  return { kind: "bounced", bounce: { kind: "policy", reason: "relay_refused" }, diagnostic: textOf(reason) };
+}
+
+function reportOf(type: unknown, data: EventPart): FeedbackReport | null {
+  switch (type) {
+    case "email.delivered":
+      return { kind: "delivered" };
+    case "email.complained":
+      return { kind: "complained", feedbackType: "abuse" };
+    case "email.bounced": {
+      const bounce = objectOf(data.bounce);
+      return bounceInSesWords(bounce.type, bounce.subType, "", saidBy(bounce));
+    }
+    case "email.suppressed":
+      return notTried(saidBy(objectOf(data.suppressed)));
+    case "email.failed":
+      return failureOf(objectOf(data.failed));
+    default:
+      // `email.delivery_delayed`: Resend still tries. What is sent, scheduled, opened or clicked has not ended.
+      return null;
+  }
+}
+
+/** An address that may stand in angle brackets behind a name. */
+function bareAddress(value: unknown): string {
+  const text = textOf(value).trim();
+  return /<([^<>]{1,320})>$/.exec(text)?.[1] ?? text;
+}
+
+/**
+ * Reads a webhook call of Resend, by the description of its webhooks in github.com/resend/resend-openapi (`resend.yaml`
+ * at fd6f395f: `OutboundEmailEventData`, `WebhookEventBounce`, `WebhookEventSuppressed`, `WebhookEventFailed`). Pure and
+ * total.
+ *
+ * `message_id` is the Message-ID of the mail that Resend sent. Whether that is ours for mail that came over SMTP is not
+ * documented, nor whether the id in Resend's answer to us is `email_id`, so that both are read.
+ */
+export function readResendEvent(event: unknown): ProviderFeedback {
+  const { type, data: given } = objectOf(event);
+  const data = objectOf(given);
+  const report = reportOf(type, data);
+  const [recipient, ...others] = listOf(data.to).map(bareAddress);
+  const emailId = emailIdOfMessageId(textOf(data.message_id));
+  // With several recipients nobody knows whom the event is about, and we send to one.
+  if (recipient === undefined || others.length > 0) return { emailId, report };
+  const relayId = textOf(data.email_id);
+  return {
+    emailId,
+    report,
+    ...(relayId === "" ? {} : { sentAs: { relayId, recipient } }),
+    deactivated: recipient,
+  };
+}

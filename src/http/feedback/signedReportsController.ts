@@ -1,0 +1,188 @@
+import { Elysia } from "elysia";
+import { recordEmailFeedback } from "../../commands/email/feedback/recordEmailFeedback.ts";
+import {
+  type ProviderReports,
+  suppressUnmatched,
+  takeProviderReport,
+} from "../../commands/email/feedback/takeProviderReport.ts";
+import { usedTokens } from "../../commands/email/feedback/usedTokens.ts";
+import { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
+import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
+import { readMailgunEvent } from "../../domain/email/feedback/mailgunEvent.ts";
+import { objectOf, type ProviderFeedback, textOf } from "../../domain/email/feedback/providerFeedback.ts";
+import { readResendEvent } from "../../domain/email/feedback/resendEvent.ts";
+import { checkMailgunSignature } from "../../kernel/crypto/mailgunSignature.ts";
+import { checkWebhookSignature, type SignatureFinding } from "../../kernel/crypto/webhookSignature.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import { isObject, parseJson } from "../../kernel/text/json.ts";
+import { readBytes, requireIdentity } from "../body/bodyBytes.ts";
+import { requireBoundedShape } from "../body/jsonLimits.ts";
+import { checkBy } from "../body/validation.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import { bodyWithoutKey, requestContextOf } from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { UnmatchedQuery } from "./feedbackOperations.ts";
+import { type MessageSearch, messageSentAs } from "./messageSentAs.ts";
+
+interface SignedReportsOptions extends MessageSearch {
+  /** Whether a bounce keeps its recipient's domain for good. */
+  readonly bounceDomains: boolean;
+  readonly onUnmatched: ProviderReports["onUnmatched"];
+  /** The secrets of Resend's webhooks; without any, no report of Resend is taken. */
+  readonly resendSecrets: readonly Uint8Array[];
+  /** Mailgun's signing keys; without any, no report of Mailgun is taken. */
+  readonly mailgunKeys: readonly string[];
+}
+
+/** A provider's call, with its body as it came. */
+interface Call {
+  readonly headers: Headers;
+  readonly body: string;
+  /** In ms. */
+  readonly now: number;
+}
+
+/** A provider that has no API key of ours, but signs its calls with a secret that we know. */
+interface SignedProvider {
+  readonly source: Extract<FeedbackSource, "resend" | "mailgun">;
+  readonly name: string;
+  readonly route: (typeof routes)["takeResendEvent" | "takeMailgunEvent"];
+  /** The setting that holds its secrets, and whether it holds any. */
+  readonly setting: string;
+  readonly isSet: boolean;
+  /** What it takes for success. */
+  readonly status: 200 | 204;
+  /** Has `take` record what the call says. Throws a Problem unless the provider has signed it. */
+  readonly read: (call: Call, take: (feedback: ProviderFeedback) => Promise<void>) => Promise<void>;
+}
+
+/** Reports of providers that sign their calls. */
+export function signedReportsController(options: SignedReportsOptions) {
+  const controller = new Elysia({ normalize: false });
+  for (const provider of [resend(options.resendSecrets), mailgun(options.mailgunKeys)])
+    addRoute(controller, provider, options);
+  return controller;
+}
+
+function resend(secrets: readonly Uint8Array[]): SignedProvider {
+  const setting = "RESEND_WEBHOOK_SECRET";
+  return {
+    source: "resend",
+    name: "Resend",
+    route: routes.takeResendEvent,
+    setting,
+    isSet: secrets.length > 0,
+    status: 204,
+    async read({ headers, body, now }, take) {
+      const header = (name: string) => headers.get(`svix-${name}`) ?? "";
+      const [id, timestamp, signature] = [header("id"), header("timestamp"), header("signature")];
+      requireSigned(checkWebhookSignature(secrets, { id, timestamp, signature, body }, now), setting);
+      await take(readResendEvent(eventIn(body)));
+    },
+  };
+}
+
+function mailgun(keys: readonly string[]): SignedProvider {
+  const setting = "MAILGUN_WEBHOOK_SIGNING_KEY";
+  const use = usedTokens();
+  return {
+    source: "mailgun",
+    name: "Mailgun",
+    route: routes.takeMailgunEvent,
+    setting,
+    isSet: keys.length > 0,
+    // It repeats a call after any other status.
+    status: 200,
+    async read({ body, now }, take) {
+      const event = eventIn(body);
+      const { timestamp, token: given, signature } = objectOf(event.signature);
+      const token = textOf(given);
+      const signed = { timestamp: String(timestamp), token, signature: textOf(signature) };
+      requireSigned(checkMailgunSignature(keys, signed, now), setting);
+      const used = await use(token, body, () => take(readMailgunEvent(event["event-data"])));
+      if (used === "reused") throw refused("the token of its signature has come with another body before");
+    },
+  };
+}
+
+function refused(detail: string): Problem {
+  return new Problem("INVALID_REQUEST", { detail });
+}
+
+function requireSigned(finding: SignatureFinding, setting: string): void {
+  if (finding === "forged") throw refused(`the call is not signed with a secret in ${setting}`);
+  if (finding === "outdated") {
+    throw refused("the call is signed, but its time is too far from this machine's clock: is it set right?");
+  }
+}
+
+function eventIn(body: string): Readonly<Record<string, unknown>> {
+  const event = parseJson(body);
+  if (!isObject(event)) throw invalid("", "must be a JSON object");
+  return event;
+}
+
+const checkQuery = checkBy(UnmatchedQuery);
+/** Keeps a byte order mark, which is signed too. */
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function addRoute(controller: Elysia, provider: SignedProvider, options: SignedReportsOptions): void {
+  const { route, source } = provider;
+  controller.post(
+    route.path,
+    async ({ body, params, query, request, set }) => {
+      const call = { headers: request.headers, body: String(body), now: options.clock.now() };
+      await provider.read(call, async (feedback) => {
+        checkQuery(query);
+        const reports = await reportsOf(options, provider, {
+          workspaceId: params.workspace_id,
+          suppresses: query.suppress_unmatched === "true",
+          correlationId: requestContextOf(request).requestId,
+        });
+        await takeProviderReport(reports, feedback);
+      });
+      set.status = provider.status;
+    },
+    {
+      async parse({ request }) {
+        if (!provider.isSet) throw new Problem("NOT_FOUND", { detail: `${provider.setting} is not set` });
+        requireIdentity(request.headers);
+        // Without a key, they share room for their bodies.
+        const bytes = await readBytes(request, bodyWithoutKey(request, source), route.bodyBytesMax);
+        requireBoundedShape(bytes);
+        try {
+          return utf8.decode(bytes);
+        } catch {
+          throw invalid("", "is not UTF-8");
+        }
+      },
+    },
+  );
+}
+
+interface Addressed {
+  readonly workspaceId: string;
+  /** Whether an address is suppressed because of mail that was not sent from here. */
+  readonly suppresses: boolean;
+  readonly correlationId: string;
+}
+
+/** How the provider's reports on a workspace's messages are taken. Throws NOT_FOUND if there is no such workspace. */
+async function reportsOf(
+  options: SignedReportsOptions,
+  { source, name }: SignedProvider,
+  { workspaceId, suppresses, correlationId }: Addressed,
+): Promise<ProviderReports> {
+  const id = workspaceId.toLowerCase();
+  if (!isUuid(id) || (await readWorkspace(options, id)) === null) {
+    throw new Problem("NOT_FOUND", { detail: "the path names no workspace of this service" });
+  }
+  const context = { at: options.clock.now(), actor: source, correlationId, workspaceId: id };
+  return {
+    source,
+    record: (emailId, report) => recordEmailFeedback(options, emailId, report, { ...context, source }),
+    findSentAs: (sentAs) => messageSentAs(options, id, sentAs),
+    onUnmatched: options.onUnmatched,
+    ...(suppresses ? { suppressUnmatched: (found) => suppressUnmatched(options, name, found, context) } : {}),
+  };
+}

@@ -1,0 +1,43 @@
+import { createHmac } from "node:crypto";
+import { wholeNumber } from "../text/wholeNumber.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../time.ts";
+import { equalInConstantTime } from "./equalInConstantTime.ts";
+import type { SignatureFinding } from "./webhookSignature.ts";
+
+/** How Mailgun signs a call. The signature does not cover the event beside it. */
+export interface MailgunSignature {
+  /** In seconds. */
+  readonly timestamp: string;
+  /** Random, a new one for each call. */
+  readonly token: string;
+  /** In hexadecimal digits. */
+  readonly signature: string;
+}
+
+/** Mailgun repeats a call for eight hours. Whether it then signs it anew is not documented, so old ones are accepted. */
+export const MAILGUN_SIGNATURE_AGE_MS_MAX = 9 * HOUR_MS;
+/** How far ahead of ours Mailgun's clock may be. */
+const AHEAD_MS_MAX = 5 * MINUTE_MS;
+
+/**
+ * Whether a call is signed with one of the keys: HMAC-SHA-256 over the timestamp and the token (Mailgun's user manual,
+ * "Securing webhooks"; `VerifyWebhookSignature` in github.com/mailgun/mailgun-go). `now`: in ms.
+ */
+export function checkMailgunSignature(
+  keys: readonly string[],
+  { timestamp, token, signature }: MailgunSignature,
+  now: number,
+): SignatureFinding {
+  const seconds = wholeNumber(timestamp);
+  if (seconds === null || token === "") return "forged";
+  const given = signature.toLowerCase();
+  const isSigned = keys.some((key) => {
+    const right = createHmac("sha256", key)
+      .update(timestamp + token)
+      .digest("hex");
+    return equalInConstantTime(given, right);
+  });
+  if (!isSigned) return "forged";
+  const ageMs = now - seconds * SECOND_MS;
+  return ageMs <= MAILGUN_SIGNATURE_AGE_MS_MAX && ageMs >= -AHEAD_MS_MAX ? "valid" : "outdated";
+}
