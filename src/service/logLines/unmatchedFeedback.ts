@@ -15,7 +15,7 @@ const LINES_MAX = 1;
 const WINDOW_MS = 24 * HOUR_MS;
 
 const TEXT =
-  "a provider reported on a message that is not of the key's workspace, or that this service did not send: the report was taken, and no message changed (docs/bounces-and-complaints.md, reports that match no message)";
+  "a provider reported on a message that is not of the workspace, or that this service did not send: the report was taken, and no message changed (docs/bounces-and-complaints.md, reports that match no message)";
 
 export function unmatchedFeedback(
   logger: Pick<Logger, "warn">,

@@ -138,6 +138,12 @@ describe("webhook calls of Resend", () => {
       ["bounced", "mailbox_full"],
     ],
     [
+      "a transient bounce, whatever the server's answer says of the address",
+      "email.bounced",
+      { bounce: { ...NO_SUCH_USER, type: "Transient" } },
+      ["bounced", "recipient_address_rejected"],
+    ],
+    [
       "a bounce that Resend could not tell the kind of",
       "email.bounced",
       { bounce: { type: "Undetermined", subType: "Undetermined", diagnosticCode: [] } },
@@ -516,6 +522,9 @@ describe("reports about mail that was sent past the service", () => {
 });
 
 describe("whatever is posted", () => {
+  const signedBy = (timestamp: unknown) =>
+    JSON.stringify({ signature: { timestamp, token: mailgunToken(), signature: "00" } });
+
   test("without the settings there is nothing", async () => {
     const service = await sharedService(sqliteStore);
     const tenant = await service.tenant();
@@ -550,6 +559,8 @@ describe("whatever is posted", () => {
       ["", 400],
     ] as const)
       expect((await post("POST", path, { headers, body })).status).toBe(status);
+    const odd = signedBy({ toString: 1, valueOf: 1 });
+    expect((await call("mailgun", { ...mailgunCall({}), body: odd })).status).toBe(400);
     const gzip = { headers: { ...headers, "content-encoding": "gzip" }, body: "{}" };
     expect((await post("POST", path, gzip)).status).toBe(400);
   });
@@ -566,7 +577,7 @@ describe("whatever is posted", () => {
       "message-id",
       "user-variables",
     ],
-    ...["recipient", "code", "__proto__", "toString"],
+    ...["recipient", "code", "__proto__", "toString", "valueOf"],
   ];
   const leaf = fc.oneof(
     fc.constantFrom(
@@ -607,6 +618,8 @@ describe("whatever is posted", () => {
           await call("resend", resendCall(text), query),
           await call("mailgun", mailgunCall(value), query),
           await call("mailgun", { ...mailgunCall(value), body: text }, query),
+          await call("mailgun", { ...mailgunCall({}), body: JSON.stringify({ signature: value }) }, query),
+          await call("mailgun", { ...mailgunCall({}), body: signedBy(value) }, query),
         ])
           expect([200, 204, 400]).toContain(answer.status);
       }),

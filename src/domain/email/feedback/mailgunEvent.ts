@@ -20,7 +20,7 @@ const REPLY_CODES = { min: 400, max: 599 };
 
 /** What the server said, with its code before it, which Mailgun mostly takes off. */
 function saidBy({ code, message, description }: EventPart): string {
-  const words = diagnosticOf(message) || textOf(description);
+  const words = diagnosticOf(message) || diagnosticOf(description);
   const isReply = typeof code === "number" && code >= REPLY_CODES.min && code <= REPLY_CODES.max;
   return isReply && !words.includes(String(code)) ? `${code} ${words}`.trim() : words;
 }

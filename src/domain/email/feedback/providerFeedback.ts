@@ -21,7 +21,7 @@ export interface ProviderFeedback {
   readonly sentAs?: SentAs;
   /** Null if it says nothing about the outcome of the message. */
   readonly report: FeedbackReport | null;
-  /** The address that the provider gives no more mail because of this, as it writes it; absent: none. */
+  /** Whom the provider gives no more mail if this is a hard bounce or a complaint, as it writes the address; absent: nobody. */
   readonly deactivated?: string;
 }
 
@@ -49,9 +49,14 @@ export function onlyIdAmong(named: readonly string[]): string | null {
   return others.length === 0 ? id : null;
 }
 
+/** As much of a server's reply as the API takes. Less is kept, but its addresses are replaced first, which takes time. */
+const DIAGNOSTIC_CHARACTERS_MAX = 4_000;
+
 /** A server's reply without the type before it, as in `smtp; 550 5.1.1 unknown` (RFC 3464 §2.3.6). */
 export function diagnosticOf(value: unknown): string {
-  return textOf(value).replace(/^[\w.-]{1,40};\s*/, "");
+  return textOf(value)
+    .slice(0, DIAGNOSTIC_CHARACTERS_MAX)
+    .replace(/^[\w.-]{1,40};\s*/, "");
 }
 
 /** A bounce that the provider calls permanent: the address's fault, unless the server's reply gives another reason. */

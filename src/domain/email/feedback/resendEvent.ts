@@ -18,7 +18,11 @@ function saidBy({ diagnosticCode }: EventPart): string {
 
 /** Resend took the message and then did not send it, because of a quota for example: nothing about the address. */
 function failureOf({ reason }: EventPart): FeedbackReport {
-  return { kind: "bounced", bounce: { kind: "policy", reason: "relay_refused" }, diagnostic: textOf(reason) };
+  return {
+    kind: "bounced",
+    bounce: { kind: "policy", reason: "relay_refused" },
+    diagnostic: diagnosticOf(reason),
+  };
 }
 
 function reportOf(type: unknown, data: EventPart): FeedbackReport | null {
