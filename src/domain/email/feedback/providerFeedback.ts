@@ -21,7 +21,7 @@ export interface ProviderFeedback {
   readonly sentAs?: SentAs;
   /** Null if it says nothing about the outcome of the message. */
   readonly report: FeedbackReport | null;
-  /** Whom the provider gives no more mail if this is a hard bounce or a complaint, as it writes the address; absent: nobody. */
+  /** Whom the provider gives no more mail after a hard bounce or a complaint, as it writes the address; absent: nobody. */
   readonly deactivated?: string;
 }
 
