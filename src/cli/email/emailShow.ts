@@ -8,15 +8,9 @@ import { withLog } from "../program/openStoreForCommand.ts";
 
 /** What is shown of every message: nothing that its sender wrote, and no address. */
 const FACTS = [
-  ...["id", "status", "reason", "created_at", "updated_at", "attempts", "scheduled_at", "next_attempt_at"],
-  ...[
-    "deliver_before",
-    "content_retention",
-    "template_id",
-    "template_version_id",
-    "content_erased",
-    "timeline",
-  ],
+  ...["id", "status", "reason", "created_at", "updated_at", "attempts", "scheduled_at", "deliver_before"],
+  ...["next_attempt_at", "template_id", "template_version_id", "content_retention", "content_erased"],
+  "timeline",
 ];
 /** What only the service knows. */
 const UNKNOWN = ["object", "waiting"];

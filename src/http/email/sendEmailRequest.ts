@@ -25,7 +25,7 @@ import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
-import { DAY_MS, type EpochMs, epochMs, HOUR_MS } from "../../kernel/time.ts";
+import { DAY_MS, type EpochMs, epochMs, HOUR_MS, rfc3339, utcDay } from "../../kernel/time.ts";
 import { memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
@@ -179,6 +179,19 @@ function sendRules<Schema extends TSchema>(schema: Schema): Schema {
   return withRules(withAdvice(ADVICE, schema), memberRules(sendFaults));
 }
 
+const RESET_LINK_EXAMPLE = {
+  from: "accounts@example.com",
+  to: "ana@example.com",
+  subject: "Reset your password",
+  text: "https://example.com/reset/f3a9",
+  tags: ["password-reset"],
+  /** Noon of the next day, read whenever a document is written: a fixed time would be refused one day. */
+  get deliver_before() {
+    return `${utcDay(rfc3339(Date.now() + DAY_MS))}T12:00:00Z`;
+  },
+  content_retention: UNTIL_FINAL_STATUS,
+};
+
 /** The body of a send. */
 export const SendEmailBody = sendRules(
   Closed(sendFields, {
@@ -189,6 +202,7 @@ export const SendEmailBody = sendRules(
         subject: "Your order",
         text: "It is on its way.",
       },
+      RESET_LINK_EXAMPLE,
     ],
   }),
 );

@@ -274,6 +274,10 @@ describe.each(await testStores())("one-time codes on $name", (store) => {
     test("is told by the dashboard, which can send nothing again", async () => {
       const { id } = await acceptedEmail(tenant, code(KEPT));
       const visitor = await logIn(service.url, tenant.apiKey);
+      const asked = await visitor.get(
+        `/messages/${(await acceptedEmail(tenant, code({ deliver_before: inMs(HOUR_MS) }))).id}/send-again`,
+      );
+      expect(asked.html).toContain("The new message has no such time.");
       expect((await visitor.get(`/messages/${id}`)).html).toContain(
         "as soon as the message has ended, as its send asked",
       );

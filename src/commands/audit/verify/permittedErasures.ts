@@ -75,7 +75,8 @@ function decoded<Event extends DomainEvent, Type extends Event["type"]>(
 /**
  * Decides for each event, in the order of the log, what may be missing because of it. An erasure counts only for what
  * such an erasure can remove, and only with its reason earlier in the log: the caller's key, the person's request, or a
- * message that has ended and is old enough, or whose send asked for that. Anything else that is said to be erased counts as missing.
+ * message that has ended and is old enough, or whose send asked for that. Anything else that is said to be erased counts
+ * as missing.
  */
 export class PermittedErasures {
   private readonly facts;

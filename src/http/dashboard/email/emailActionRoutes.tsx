@@ -73,6 +73,12 @@ async function askSendAgain(
           Its content goes out as a new message with its own timeline, whose Idempotency-Key names this one. A
           recipient who already has it gets it again.
         </p>
+        {view.email.deliverBefore === null ? null : (
+          <p>
+            This one was to be delivered before <Time at={view.email.deliverBefore} />. The new message has no
+            such time.
+          </p>
+        )}
         {suppression === null ? null : (
           <p>
             Mail to {view.content.to} is suppressed since <Time at={suppression.createdAt} />: to that address

@@ -78,7 +78,7 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
   const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
   if (files === null) return null;
   const { from, subject, headers, html, text, metadata, tags } = content;
-  // A copy is kept no longer than its sender wanted. When the first message had to be delivered says nothing about it.
+  // A copy is kept no longer than its sender wanted. The deadline of the first message may be over.
   const contentRetention = email.isErasedAtEnd ? UNTIL_FINAL_STATUS : undefined;
   // The name belongs to the original recipient, so nobody else gets it.
   const isSameRecipient = to === null || to.toLowerCase() === content.to.toLowerCase();
