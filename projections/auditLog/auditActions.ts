@@ -264,8 +264,11 @@ export const AUDIT_ACTIONS: AuditActions = {
   InstanceUnsealed: () => ofInstance("log.unsealed"),
   InstanceRestored: ({ from, lost, takenAt }) =>
     ofInstance("log.restored", { from: lost ? "loss" : from, taken_at: takenAt }),
-  InstanceCopied: ({ kind, place }) =>
-    ofInstance(kind === "backup" ? "backup.created" : "export.created", { place }),
+  InstanceCopied: ({ kind, place, following }) =>
+    ofInstance(kind === "backup" ? "backup.created" : "export.created", {
+      place,
+      ...(following ? { following } : {}),
+    }),
   InstanceResumed: () => ofInstance("delivery.resumed"),
   // Written by a new release, without a person.
   LogFormatRaised: null,

@@ -5,7 +5,7 @@ import type { Decider, Decision, DomainEvent } from "../kernel/event/decider.ts"
 import type { Codec, StoredEvent } from "../kernel/event/eventCodec.ts";
 import { metadataOf } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
-import type { EventStore, NewEvent, RecordedEvent } from "../ports/eventStore.ts";
+import type { EventStore, NewEvent, RecordedEvent, StreamReader } from "../ports/eventStore.ts";
 import { ConflictRetry } from "./conflictRetry.ts";
 import { resourceChangeRateLimit } from "./resourceChangeRateLimit.ts";
 import { queueStreamWrite } from "./streamWriteQueue.ts";
@@ -39,7 +39,7 @@ export interface Loaded<State> {
 
 /** Folds a stream from its first readable event, or continues from the loaded state `since`. Throws `StoreError`. */
 export async function load<State, Event extends DomainEvent>(
-  store: EventStore,
+  store: StreamReader,
   { decider, codec, stream }: Aggregate<State, Event>,
   since: Loaded<State> = { state: decider.initialState, revision: null },
 ): Promise<Loaded<State>> {

@@ -122,6 +122,15 @@ export interface PurgeReport {
   readonly remains: readonly string[];
 }
 
+/** What reading single streams needs of a log. */
+export type StreamReader = Pick<EventStore, "read">;
+
+/** What looking through a whole log needs of it. */
+export type LogView = Pick<
+  EventStore,
+  "read" | "readAll" | "head" | "lastRevision" | "truncations" | "faults"
+>;
+
 /** The append-only log. Every adapter passes the same suite, `test/contract/eventStore.ts`. */
 export interface EventStore {
   /**

@@ -75,7 +75,13 @@ test(
 test("a list that cannot be written fails when it is closed, and ends nothing else", async () => {
   const missing = join(folder, "missing");
   const facts = { logId: "log", contentStoreId: "content", sealedDataKey: "key", sealed: false };
-  const named = { ...facts, backupId: "backup", createdAt: "2026-01-01T00:00:00Z", content: "s3" as const };
+  const named = {
+    ...facts,
+    backupId: "backup",
+    createdAt: "2026-01-01T00:00:00Z",
+    content: "s3" as const,
+    following: false,
+  };
   for (let tries = 0; tries < 20; tries += 1) {
     const list = new ManifestWriter(missing, named);
     // Meanwhile the list's own file fails to open.

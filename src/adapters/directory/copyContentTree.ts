@@ -7,12 +7,13 @@ import { ContentRoot } from "./contentRoot.ts";
 import { type CopiedFile, copyBelow } from "./copyFile.ts";
 import { nullIfMissing, syncFolder } from "./durableFile.ts";
 
-const FILE_NAME = /^[0-9a-f]{64}$/;
+/** The name of a file of content: its digest. */
+export const FILE_NAME = /^[0-9a-f]{64}$/;
 /** How many files to copy at once, because each mostly waits for the disk. */
 const COPIES_MAX = 16;
 
 /** The entries of a folder of content; none if it was erased. */
-async function entriesIn(source: ContentRoot, below: string): Promise<readonly Dirent[]> {
+export async function entriesIn(source: ContentRoot, below: string): Promise<readonly Dirent[]> {
   const entries = await readdir(join(source.path, below), { withFileTypes: true }).catch(nullIfMissing);
   if (entries === null) await source.requirePresent();
   return entries ?? [];
@@ -34,7 +35,7 @@ export function isContentPath(path: string): boolean {
 }
 
 /** The paths of a content directory's folders below its root, `<workspace>/<owner>/<folder>`. */
-async function* contentFolders(source: ContentRoot, below = "", depth = 3): AsyncGenerator<string> {
+export async function* contentFolders(source: ContentRoot, below = "", depth = 3): AsyncGenerator<string> {
   if (depth === 0) yield below;
   else
     for (const name of await folderNamesIn(source, below))
@@ -42,7 +43,7 @@ async function* contentFolders(source: ContentRoot, below = "", depth = 3): Asyn
 }
 
 /** The files of a content directory, as paths below it. May miss files written or removed meanwhile. */
-async function* contentFiles(source: ContentRoot): AsyncGenerator<string> {
+export async function* contentFiles(source: ContentRoot): AsyncGenerator<string> {
   for (const name of CONTENT_STORE_FILES) yield name;
   for await (const folder of contentFolders(source)) {
     for (const { name } of await entriesIn(source, folder))

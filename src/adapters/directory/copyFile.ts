@@ -4,6 +4,8 @@ import { FILE_MODE, FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { isMissing, openRegular, syncFolder } from "./durableFile.ts";
 
 const CHUNK_BYTES = 1_048_576;
+/** The end of the name of a copy that is not complete: a process that dies leaves it. */
+export const COPY_PARTIAL = ".partial";
 
 /** A copied file. `path` is below the copy's root, with `/`. */
 export interface CopiedFile {
@@ -36,7 +38,7 @@ export async function digestFile(path: string, copy?: FileHandle): Promise<Diges
  */
 export async function copyDurably(from: string, to: string): Promise<Digest | null> {
   await mkdir(dirname(to), { recursive: true, mode: FOLDER_MODE });
-  const partial = `${to}.partial`;
+  const partial = to + COPY_PARTIAL;
   try {
     await rm(partial, { force: true });
     const file = await open(partial, "wx", FILE_MODE);

@@ -54,7 +54,8 @@ function objectIn(column: unknown): JsonObject | null {
   }
 }
 
-function recorded(row: Row, stream = row.name as string): RecordedEvent {
+/** The event in a row of `events`. */
+export function recordedEvent(row: Row, stream = row.name as string): RecordedEvent {
   const data = row.data instanceof Uint8Array ? row.data : objectIn(row.data);
   const metadata = objectIn(row.metadata);
   return {
@@ -81,7 +82,7 @@ export class LogReader {
   stream(name: string, from: number, max: number): readonly RecordedEvent[] {
     return this.prepare(OF_STREAM)
       .all(name, from, max)
-      .map((event) => recorded(event as Row, name));
+      .map((event) => recordedEvent(event as Row, name));
   }
 
   lastRevision(name: string): number | null {
@@ -125,7 +126,7 @@ export class LogReader {
     const events: RecordedEvent[] = [];
     let bytes = 0;
     for (const row of this.prepare(sql).iterate(after, last, ...values)) {
-      events.push(recorded(row as Row));
+      events.push(recordedEvent(row as Row));
       bytes += Number(row.bytes);
       if (bytes >= BATCH_BYTES_MAX) break;
     }

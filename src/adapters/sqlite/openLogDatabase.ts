@@ -73,7 +73,7 @@ export function requireFileOfWriteAheadLog(path: string): void {
  * Throws `StoreError` if somebody has the log open, but one of the files that SQLite then keeps beside it is missing.
  * SQLite would create another one, and two processes that each use their own overwrite each other's commits.
  */
-function requireFilesOfOpenLog(path: string): void {
+export function requireFilesOfOpenLog(path: string): void {
   const deadline = performance.now() + FILES_CHANGE_MS_MAX;
   for (;;) {
     const missing = existsSync(path) && [`${path}-wal`, `${path}-shm`].find((file) => !existsSync(file));
@@ -118,7 +118,8 @@ function makeOrCheck(db: DatabaseSync, path: string, evenIfFaulty: boolean): voi
   });
 }
 
-function requireSound(db: DatabaseSync, path: string): void {
+/** Throws `StoreError` if somebody has changed the schema or the ends of the log, or a newer release wrote it. */
+export function requireSound(db: DatabaseSync, path: string): void {
   const version = Number(db.prepare("PRAGMA user_version").get()?.user_version);
   if (version > SCHEMA_VERSION) {
     const versions = `schema ${version}, this one knows ${SCHEMA_VERSION}`;

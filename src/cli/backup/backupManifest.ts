@@ -18,6 +18,8 @@ export const BACKUP_KEY = "master.key";
 export const BACKUP_CONTENT = "content";
 const MANIFEST = "manifest.jsonl";
 const FORMAT = 1;
+/** The format of a copy that is kept up to date: its list names no files. Earlier releases refuse it. */
+const FORMAT_FOLLOWING = 2;
 
 /** Facts about a backup. */
 export interface BackupFacts
@@ -26,6 +28,8 @@ export interface BackupFacts
   readonly createdAt: string;
   /** `s3`: the content is not in the backup. */
   readonly content: "directory" | "s3";
+  /** Whether the backup is kept up to date: its log and its content then say what is in it, and no list does. */
+  readonly following: boolean;
 }
 
 /** Which backup it is, under the names that commands print. */
@@ -42,21 +46,25 @@ export class ManifestWriter {
   files = 0;
   bytes = 0;
 
-  constructor(directory: string, facts: BackupFacts) {
+  constructor(
+    directory: string,
+    private readonly facts: BackupFacts,
+  ) {
     this.file = createWriteStream(join(directory, MANIFEST), { mode: FILE_MODE, flags: "wx", flush: true });
     this.written = finished(this.file);
     this.written.catch(() => {});
-    this.write({ postledger: "backup", format: FORMAT, ...facts });
+    const { following, ...rest } = facts;
+    this.write({ postledger: "backup", format: following ? FORMAT_FOLLOWING : FORMAT, ...rest });
   }
 
   add(file: CopiedFile): void {
     this.files += 1;
     this.bytes += file.bytes;
-    this.write({ file });
+    if (!this.facts.following) this.write({ file });
   }
 
   async close(): Promise<void> {
-    const { files, bytes } = this;
+    const { files, bytes } = this.facts.following ? { files: 0, bytes: 0 } : this;
     this.write({ end: { files, bytes, sha256: this.hasher.copy().digest("hex") } });
     this.file.end();
     await this.written;
@@ -86,8 +94,8 @@ const TEXTS = ["backupId", "logId", "contentStoreId", "sealedDataKey"] as const;
 /** The facts on the first line. */
 function factsOf(line: Line): BackupFacts {
   if (line.postledger !== "backup") refuse("this is not a backup");
-  if (line.format !== FORMAT) {
-    refuse(`the backup is of format ${String(line.format)}, this version reads ${FORMAT}`);
+  if (line.format !== FORMAT && line.format !== FORMAT_FOLLOWING) {
+    refuse(`the backup is of format ${String(line.format)}, this version reads up to ${FORMAT_FOLLOWING}`);
   }
   const { createdAt, sealed, content } = line;
   const notText = TEXTS.find((name) => typeof line[name] !== "string");
@@ -95,7 +103,7 @@ function factsOf(line: Line): BackupFacts {
   if (typeof createdAt !== "string" || !isTimeAsWritten(createdAt)) refuseLine(1, "createdAt is no time");
   if (typeof sealed !== "boolean") refuseLine(1, "sealed is neither true nor false");
   if (content !== "directory" && content !== "s3") refuseLine(1, "content is neither directory nor s3");
-  return line as unknown as BackupFacts;
+  return { ...(line as unknown as BackupFacts), following: line.format === FORMAT_FOLLOWING };
 }
 
 /** Whether a text is a time as we write it. */
@@ -162,11 +170,11 @@ export interface CheckedBackup {
   readonly log: CopiedFile;
 }
 
-/** Reads every byte of a backup. Refuses at the first difference from what was written. */
-export async function checkBackup(
-  directory: string,
-  onFile: (checked: Pick<CheckedBackup, "files" | "bytes">) => void,
-): Promise<CheckedBackup> {
+/** Called with how much of a backup was checked so far. */
+export type OnChecked = (checked: Pick<CheckedBackup, "files" | "bytes">) => void;
+
+/** Reads every byte of a backup that lists its files. Refuses at the first difference from what was written. */
+export async function checkBackup(directory: string, onFile: OnChecked): Promise<CheckedBackup> {
   let [files, bytes] = [0, 0];
   const logs: CopiedFile[] = [];
   const facts = await readManifest(directory, async (file) => {

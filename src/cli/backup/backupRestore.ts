@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyFile.ts";
+import { copyDurably } from "../../adapters/directory/copyFile.ts";
 import { syncFolder, writeDurably } from "../../adapters/directory/durableFile.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
@@ -23,28 +23,25 @@ import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { findMasterKey } from "../program/findMasterKey.ts";
-import { requireEmbedded } from "./backupCreate.ts";
 import {
   BACKUP_CONTENT,
   BACKUP_KEY,
   BACKUP_LOG,
   type BackupFacts,
   backupJson,
-  type CheckedBackup,
-  checkBackup,
   readBackupFacts,
-  readManifest,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
+import { contentFaultLines } from "./contentFaultLines.ts";
 import { keyOpensLog } from "./keyOpensLog.ts";
+import { requireEmbedded } from "./makeBackup.ts";
+import { type OpenBackup, withBackup } from "./openBackup.ts";
 import { requireRoom } from "./restoreDiskSpace.ts";
 
 /** What an empty DATA_DIR may contain: the lock that we hold, and a key that somebody put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
 /** The file that names the backup while its restore is under way. */
 const RESTORED_BACKUP = "backup";
-/** Files to copy concurrently: each mostly waits for the disk. */
-const COPIES_MAX = 16;
 
 function restoringDirectory(config: Config): string {
   return join(logDirectory(config), RESTORING);
@@ -80,12 +77,12 @@ function contentTarget({ content }: Config, facts: BackupFacts): string | null {
 }
 
 /** Refuses if the disk is too small. An interrupted restore has part of its bytes there already. */
-function requireRoomFor(config: Config, { facts, bytes, log }: CheckedBackup): void {
+function requireRoomFor(config: Config, { facts, bytes, logBytes }: OpenBackup): void {
   if (isBegun(config, facts)) return;
   const directory = contentTarget(config, facts);
   requireRoom([
-    { directory: logDirectory(config), bytes: log.bytes },
-    ...(directory === null ? [] : [{ directory, bytes: bytes - log.bytes }]),
+    { directory: logDirectory(config), bytes: logBytes },
+    ...(directory === null ? [] : [{ directory, bytes: bytes - logBytes }]),
   ]);
 }
 
@@ -98,14 +95,13 @@ async function begin(config: Config, { backupId }: BackupFacts): Promise<string>
 }
 
 /** Copies the log aside, records in it that it is restored, and moves it into place: otherwise it would send. */
-async function restoreLog(config: Config, from: string, { facts, log }: CheckedBackup): Promise<void> {
+async function restoreLog(config: Config, backup: OpenBackup): Promise<void> {
   const aside = join(restoringDirectory(config), BACKUP_LOG);
   for (const ending of ["", "-wal", "-shm"]) await rm(aside + ending, { force: true });
-  const copied = await copyDurably(join(from, BACKUP_LOG), aside);
-  if (copied?.sha256 !== log.sha256) refuseChanged(BACKUP_LOG);
+  await backup.copyLog(aside);
   const store = openSqliteEventStore({ path: aside });
   try {
-    const { sealed, createdAt, logId } = facts;
+    const { sealed, createdAt, logId } = backup.facts;
     const { state: instance } = await load(store, instanceAggregate);
     if (instance?.logId !== logId) refuse(`${BACKUP_LOG} is not the log that the backup names`);
     const context = systemCommandContext("cli");
@@ -128,56 +124,38 @@ async function restoreLog(config: Config, from: string, { facts, log }: CheckedB
   await syncFolder(logDirectory(config));
 }
 
-/** Copies only the content that the backup lists, and checks each copy against the list. */
-async function restoreContent(root: string, from: string): Promise<void> {
-  const below = `${BACKUP_CONTENT}/`;
-  mkdirSync(root, { recursive: true, mode: FOLDER_MODE });
-  let copying: Promise<void>[] = [];
-  await readManifest(from, async (file) => {
-    if (!file.path.startsWith(below)) return;
-    copying.push(
-      restoreFile(join(from, BACKUP_CONTENT), root, { ...file, path: file.path.slice(below.length) }),
-    );
-    if (copying.length < COPIES_MAX) return;
-    await Promise.all(copying);
-    copying = [];
-  });
-  await Promise.all(copying);
-  await syncFolder(root);
-}
-
-async function restoreFile(from: string, root: string, { path, sha256 }: CopiedFile): Promise<void> {
-  if ((await copyBelow(from, root, path))?.sha256 !== sha256) refuseChanged(`${BACKUP_CONTENT}/${path}`);
-}
-
-function refuseChanged(path: string): never {
-  refuse(`${path} has changed since it was checked`);
-}
-
-interface Restored extends CheckedBackup {
+interface Restored extends OpenBackup {
   /** Whether the log's key is where the service looks for it. */
   readonly hasKey: boolean;
 }
 
-/** Restores the key, then the content, and the log last: without the log no service starts. */
+/** Checks the backup, and restores it. */
 async function restore(config: Config, from: string): Promise<Restored> {
   const bar = progressBar("checking");
-  const checked = await checkBackup(from, (files) => bar.show(0, fileCountText(files)));
-  bar.end();
-  const { facts } = checked;
+  const onFile = (files: Parameters<typeof fileCountText>[0]) => bar.show(0, fileCountText(files));
+  const work = (backup: OpenBackup) => {
+    bar.end();
+    return restoreChecked(config, from, backup);
+  };
+  return withBackup(from, onFile, work).finally(bar.end);
+}
+
+/** Restores the key, then the content, and the log last: without the log no service starts. */
+async function restoreChecked(config: Config, from: string, backup: OpenBackup): Promise<Restored> {
+  const { facts } = backup;
   requireEmptyOrSameRestore(config, facts);
-  requireRoomFor(config, checked);
+  requireRoomFor(config, backup);
   const hasKey = await keyFits(config, facts);
   const bringsKey = !hasKey && existsSync(join(from, BACKUP_KEY)) && (await requireKeyOf(from, facts));
   const directory = await begin(config, facts);
   const ownKey = join(config.dataDir, BACKUP_KEY);
   if (bringsKey) await copyDurably(join(from, BACKUP_KEY), ownKey);
   const contentRoot = contentTarget(config, facts);
-  if (contentRoot !== null) await restoreContent(contentRoot, from);
+  if (contentRoot !== null) await backup.copyContent(contentRoot);
   // An earlier run may have got this far.
-  if (!existsSync(logPath(config))) await restoreLog(config, from, checked);
+  if (!existsSync(logPath(config))) await restoreLog(config, backup);
   await rm(directory, { recursive: true, force: true });
-  return { ...checked, hasKey: (await findMasterKey(config)) !== null };
+  return { ...backup, hasKey: (await findMasterKey(config)) !== null };
 }
 
 /** Refuses unless the key in the backup opens its log. */
@@ -205,7 +183,7 @@ export const backupRestore: Command = {
   name: "backup restore",
   operands: [BACKUP_DIRECTORY],
   summary: "Bring a backup into an empty DATA_DIR",
-  description: `Checks every byte first. If it is interrupted, run the same command again. What was still open when the copy was taken is held until \`${POSTLEDGER} delivery resume\`.`,
+  description: `Checks every byte first. If it is interrupted, run the same command again. Of a copy that \`backup follow\` made, a damaged or missing file of content does not stop it: exit status 1 then. What was still open when the copy was taken is held until \`${POSTLEDGER} delivery resume\`.`,
   dataDirectory: "made",
   examples: ["DATA_DIR=/srv/mail postledger backup restore /backups/2026-11-21"],
   async run(invocation) {
@@ -217,7 +195,7 @@ export const backupRestore: Command = {
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
     using lock = lockDataDirectory(config.dataDir);
     if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
-    const { facts, files, bytes, hasKey } = await restore(config, from);
+    const { facts, files, bytes, hasKey, faults } = await restore(config, from);
     const { createdAt, logId } = facts;
     const isRestored = contentTarget(config, facts) !== null;
     // The log is in place by now: a bucket that does not answer is no reason to fail.
@@ -228,8 +206,10 @@ export const backupRestore: Command = {
           .catch(() => null);
     const isContentThere = claimedBy === logId;
     const found = { has_key: hasKey, has_content: isContentThere };
-    invocation.print({ ...backupJson(facts), files, bytes, ...found }, [
+    const wrong = faults.length === 0 ? {} : { faults };
+    invocation.print({ ...backupJson(facts), files, bytes, ...found, ...wrong }, [
       `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
+      ...contentFaultLines(faults),
       ...(hasKey
         ? []
         : [
@@ -238,5 +218,6 @@ export const backupRestore: Command = {
       ...(isContentThere ? [] : [contentHint(facts, from)]),
       `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
     ]);
+    return faults.length > 0 ? 1 : 0;
   },
 };

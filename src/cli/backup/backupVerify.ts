@@ -1,24 +1,74 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
+import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
+import { counted } from "../../kernel/text/readableNumbers.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
-import type { Command, Operand } from "../program/command.ts";
-import { backupJson, checkBackup } from "./backupManifest.ts";
+import { type Command, type Operand, refuse } from "../program/command.ts";
+import { BACKUP_LOG, backupJson } from "./backupManifest.ts";
+import { contentFaultLines } from "./contentFaultLines.ts";
+import { type OpenBackup, withBackup } from "./openBackup.ts";
 
-export const BACKUP_DIRECTORY: Operand = { name: "dir", help: "directory that `backup create` made" };
+export const BACKUP_DIRECTORY: Operand = {
+  name: "dir",
+  help: "directory that `backup create` or `backup follow` made",
+};
+
+/** Compares the log of a copy that is kept up to date with its own seals: no list says what its bytes were. */
+async function requireSealed(from: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "postledger-verify-"));
+  try {
+    using log = CopyReader.open(join(from, BACKUP_LOG));
+    const { findings, shown } = await verifyLog({
+      store: log.view(),
+      databases: sqliteReadDatabases,
+      temporaryPath: join(folder, "seals.db"),
+      trusted: [],
+      kept: null,
+      signal: new AbortController().signal,
+    });
+    const [first] = shown;
+    if (first === undefined) return;
+    const { stream, revision, object, detail } = first;
+    const where = object ?? `${stream}@${revision}`;
+    refuse(`${BACKUP_LOG} is not as it was sealed: ${where}: ${detail} (${counted(findings, "finding")})`);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function check(from: string): Promise<OpenBackup> {
+  const bar = progressBar("checking");
+  const checked = await withBackup(
+    from,
+    (files) => bar.show(0, fileCountText(files)),
+    async (backup) => {
+      if (backup.facts.following) await requireSealed(from);
+      return backup;
+    },
+  ).finally(bar.end);
+  return checked;
+}
 
 export const backupVerify: Command = {
   name: "backup verify",
   operands: [BACKUP_DIRECTORY],
   summary: "Read every byte of a backup and compare it with what was written",
-  description: "It needs no installation. Exit status 1 when anything is missing or damaged.",
+  description:
+    "It needs no installation. A copy that `backup follow` made has no list of its files: its log is compared with its seals, each file of content with its name, and all that the log names has to be there. Exit status 1 when anything is missing or damaged.",
   dataDirectory: "unused",
   examples: ["postledger backup verify /backups/2026-11-21"],
   async run(invocation) {
-    const from = invocation.operand("dir");
-    const bar = progressBar("checking");
-    const checking = checkBackup(from, (checked) => bar.show(0, fileCountText(checked)));
-    const { facts, files, bytes } = await checking.finally(bar.end);
-    invocation.print({ ...backupJson(facts), files, bytes }, [
-      `intact: ${fileCountText({ files, bytes })}, as of ${facts.createdAt}`,
+    const { facts, files, bytes, faults } = await check(invocation.operand("dir"));
+    const found = faults.length === 0 ? {} : { faults };
+    invocation.print({ ...backupJson(facts), files, bytes, ...found }, [
+      ...(faults.length === 0
+        ? [`intact: ${fileCountText({ files, bytes })}, as of ${facts.createdAt}`]
+        : contentFaultLines(faults)),
     ]);
+    return faults.length === 0 ? 0 : 1;
   },
 };

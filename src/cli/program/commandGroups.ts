@@ -7,6 +7,7 @@ import { auditLogCommand } from "../audit/auditLogCommand.ts";
 import { auditSeal } from "../audit/auditSeal.ts";
 import { auditVerify } from "../audit/auditVerify.ts";
 import { backupCreate } from "../backup/backupCreate.ts";
+import { backupFollow } from "../backup/backupFollow.ts";
 import { backupRestore } from "../backup/backupRestore.ts";
 import { backupVerify } from "../backup/backupVerify.ts";
 import { dashboardLinkCommand } from "../dashboard/dashboardLinkCommand.ts";
@@ -122,7 +123,7 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     noun: "backup",
     heading: KEEP,
-    summary: "Copy log and content, check a copy, bring it back",
-    commands: [backupCreate, backupRestore, backupVerify],
+    summary: "Copy log and content, keep a copy current, check a copy, bring it back",
+    commands: [backupCreate, backupFollow, backupRestore, backupVerify],
   },
 ];

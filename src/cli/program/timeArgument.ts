@@ -9,13 +9,19 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
+/** Parses a length of time, such as `90m`, `2h` or `7d`, to ms. Null for anything else. */
+export function parseDuration(text: string): number | null {
+  const [, count = "", unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+  const unitMs = UNIT_MS[unit];
+  return unitMs === undefined ? null : Number(count) * unitMs;
+}
+
 /**
  * Parses a time: an RFC 3339 date-time; a date, which means its beginning in UTC; or how long before `now`: `90m`,
  * `2h`, `7d`. Null for anything else.
  */
 export function parseTime(text: string, now: EpochMs): EpochMs | null {
-  const [, count = "", unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  const unitMs = UNIT_MS[unit];
-  if (unitMs !== undefined) return now - Number(count) * unitMs;
+  const ago = parseDuration(text);
+  if (ago !== null) return now - ago;
   return parseDateTime(DATE.test(text) ? `${text}T00:00:00Z` : text);
 }

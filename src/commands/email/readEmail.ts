@@ -5,7 +5,7 @@ import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { MailOwner } from "../../kernel/mail/mailOwnerId.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
-import type { EventStore } from "../../ports/eventStore.ts";
+import type { StreamReader } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
@@ -23,7 +23,7 @@ import {
 export const WITHOUT_CONTENT = { state: emailDecider.initialState, revision: ACCEPTANCE_REVISION - 1 };
 
 /** A message's current state, without its content. Throws `StoreError`. */
-export async function readEmailState(store: EventStore, id: string): Promise<EmailState> {
+export async function readEmailState(store: StreamReader, id: string): Promise<EmailState> {
   return (await load(store, emailAggregate.of(id), WITHOUT_CONTENT)).state;
 }
 

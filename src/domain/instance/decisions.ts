@@ -22,10 +22,11 @@ export function unfreezeInstance(
 /** Records that a copy is about to be taken. A frozen log accepts no more events. */
 export function copyInstance(
   state: InstanceState,
-  { kind, at, place }: Copy & { readonly place: string },
+  { kind, at, place, following = false }: Copy & { readonly place: string },
 ): Decision<"noted" | "notTaken", InstanceEvent> {
   if (state === null || state.frozenAt !== null) return decided("notTaken");
-  return decided("noted", { type: "InstanceCopied", data: { kind, place, at: rfc3339(at) } });
+  const kept = following ? { following: true as const } : {};
+  return decided("noted", { type: "InstanceCopied", data: { kind, place, ...kept, at: rfc3339(at) } });
 }
 
 /** Records that the log was restored here. A repeat with the same `copyId` gives no events. */

@@ -38,6 +38,8 @@ const schemas = {
     kind: Type.Union([Type.Literal("backup"), Type.Literal("export")]),
     /** Its path on the machine that took it. */
     place: Type.String(),
+    /** It is kept up to date: this is written when that begins, and once a day while it goes on. */
+    following: Type.Optional(Type.Literal(true)),
   }),
   /** The operator ended the hold. */
   InstanceResumed: Type.Object({ at: Type.String() }),

@@ -1,5 +1,6 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { type EpochMs, epochMs, type TimeSpan } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
 
@@ -20,6 +21,8 @@ export interface Copy {
   readonly at: EpochMs;
   /** The path of the copy; null for the one that this log was imported from. */
   readonly place: string | null;
+  /** Whether it is kept up to date. `at` is then the last time that this was recorded. */
+  readonly following?: boolean;
 }
 
 /** How many copies are remembered; the newest ones. */
@@ -72,8 +75,11 @@ function withDowntimeEnded(state: Instance, to: EpochMs): Instance {
   return { ...state, downtimes: state.downtimes.map((span) => (span.to === null ? { ...span, to } : span)) };
 }
 
+/** A copy that is kept up to date is recorded again and again; only its newest record counts. */
 function withCopy(state: Instance, copy: Copy): Instance {
-  return { ...state, copies: [...state.copies, copy].slice(-COPIES_MAX) };
+  const isSame = ({ following, place }: Copy) => following === true && place === copy.place;
+  const others = copy.following === true ? state.copies.filter((one) => !isSame(one)) : state.copies;
+  return { ...state, copies: [...others, copy].slice(-COPIES_MAX) };
 }
 
 type Restored = Extract<InstanceEvent, { type: "InstanceRestored" }>["data"];
@@ -106,8 +112,8 @@ function evolveExisting(
     case "InstanceRestored":
       return withRestoration(state, event.data);
     case "InstanceCopied": {
-      const { kind, place } = event.data;
-      return withCopy(state, { kind, place, at: epochMs(event.data.at) });
+      const { kind, place, following } = event.data;
+      return withCopy(state, { kind, place, at: epochMs(event.data.at), ...omitUndefined({ following }) });
     }
     case "InstanceResumed":
       return withDowntimeEnded({ ...state, isHeld: false }, epochMs(event.data.at));

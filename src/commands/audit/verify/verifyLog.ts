@@ -6,8 +6,8 @@ import { UnreadableEventError } from "../../../kernel/event/eventCodec.ts";
 import { contentEventHash, eventHash } from "../../../kernel/event/eventHash.ts";
 import { MINUTE_MS } from "../../../kernel/time.ts";
 import {
-  type EventStore,
   LOG_START,
+  type LogView,
   type Position,
   type RecordedEvent,
   StoreError,
@@ -24,7 +24,7 @@ import { type SealMatch, SealMatcher } from "./sealMatcher.ts";
 import { unknownEvent } from "./unknownEventTypes.ts";
 
 export interface VerifyLogOptions {
-  readonly store: EventStore;
+  readonly store: LogView;
   readonly databases: ReadDatabases;
   /** A temporary file for everything that would not fit into memory. */
   readonly temporaryPath: string;

@@ -16,7 +16,7 @@ const BACKUP_AGE_MS_MAX = 7 * DAY_MS;
 export function backupChecks(config: Pick<Config, "storeUrl">, instance: InstanceState): readonly Check[] {
   if (instance === null || instance.frozenAt !== null || !isEmbedded(config)) return [];
   const last = instance.copies.findLast(({ kind }) => kind === "backup");
-  const remedy = `\`${POSTLEDGER} backup create --out <dir>\` makes one, also while the service runs`;
+  const remedy = `\`${POSTLEDGER} backup create --out <dir>\` makes one, also while the service runs; \`${POSTLEDGER} backup follow --out <dir>\` keeps one current`;
   if (last === undefined) return [warning("backup", "there has never been one", remedy)];
   const ageMs = Date.now() - last.at;
   const detail = `the last one was begun ${ageText(Math.max(0, ageMs))} ago`;

@@ -19,6 +19,7 @@ import { DAMAGED_LOG_REMEDY } from "../logDamage.ts";
 import { heldDetail } from "../readiness.ts";
 import { backupChecks } from "./backupChecks.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
+import { followedCopyChecks } from "./followedCopyChecks.ts";
 
 function formatCheck(format: number): Check {
   const trouble = formatTrouble(format);
@@ -100,5 +101,6 @@ export async function logChecks(
     ...(await workspaceChecks(store)),
     await lastSealCheck(store, config),
     ...backupChecks(config, instance),
+    ...(await followedCopyChecks({ config, store, instance })),
   ];
 }

@@ -1,0 +1,31 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseJson } from "../../kernel/text/json.ts";
+import { epochMs } from "../../kernel/time.ts";
+import { nullIfMissing, writeDurably } from "./durableFile.ts";
+
+const FILE = "following.json";
+
+/** How far a copy is that is kept up to date. */
+export interface FollowStatus {
+  readonly logId: string;
+  /** When the last round began (RFC 3339): the copy holds everything that was in the log by then. */
+  readonly at: string;
+  /** The number of events in the copy, which is also the position of the last one. */
+  readonly events: number;
+}
+
+/** Writes the status into the directory of the copy, durably and at once. */
+export async function writeFollowStatus(directory: string, status: FollowStatus): Promise<void> {
+  await writeDurably(join(directory, FILE), Buffer.from(`${JSON.stringify(status)}\n`));
+}
+
+/** The status in the directory of a copy; null if there is none, or it is damaged. Throws if nobody can tell. */
+export async function readFollowStatus(directory: string): Promise<FollowStatus | null> {
+  const text = await readFile(join(directory, FILE), "utf8").catch(nullIfMissing);
+  const { logId, at, events } = ((text && parseJson(text)) || {}) as Partial<
+    Record<keyof FollowStatus, unknown>
+  >;
+  if (typeof logId !== "string" || typeof at !== "string" || Number.isNaN(epochMs(at))) return null;
+  return typeof events === "number" && Number.isSafeInteger(events) ? { logId, at, events } : null;
+}

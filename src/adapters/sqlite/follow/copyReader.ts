@@ -1,0 +1,100 @@
+import { existsSync, statSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { messageOf } from "../../../kernel/text/errorReason.ts";
+import { type LogView, StoreError } from "../../../ports/eventStore.ts";
+import { fullIntegrityCheck } from "../fullIntegrityCheck.ts";
+import { positionText } from "../logPosition.ts";
+import { LogReader } from "../logReader.ts";
+import { quickIntegrityCheck } from "../quickIntegrityCheck.ts";
+import { isBusy } from "../resultCode.ts";
+import { existing } from "./logCopy.ts";
+
+/** How long a follower may take for a commit, on a slow network volume. */
+const BUSY_MS_MAX = 10_000;
+
+/**
+ * A copy that is kept up to date, open for reading. As long as it is open nobody can change the copy: a follower waits.
+ */
+export class CopyReader implements Disposable {
+  private constructor(
+    private readonly path: string,
+    private readonly db: DatabaseSync,
+  ) {}
+
+  /** Completes what a killed follower has left. Throws `StoreError` if the copy cannot be read. */
+  static open(path: string): CopyReader {
+    return reading(path, () => {
+      completeLastCommit(path);
+      const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS_MAX });
+      try {
+        db.exec("PRAGMA trusted_schema = OFF");
+        // Keeps the lock of the first read.
+        db.exec("PRAGMA locking_mode = EXCLUSIVE; SELECT count(*) FROM sqlite_schema");
+        return new CopyReader(path, db);
+      } catch (error) {
+        db.close();
+        throw error;
+      }
+    });
+  }
+
+  /** The log in the copy, until this is closed. */
+  view(): LogView {
+    const { db } = this;
+    const reader = new LogReader(db);
+    const read = <Result>(work: () => Result) => reading(this.path, work);
+    return {
+      read: async (stream, from, max) => read(() => reader.stream(stream, from, max)),
+      head: async () => positionText(read(() => reader.head())),
+      lastRevision: async (stream) => read(() => reader.lastRevision(stream)),
+      faults: async (depth) =>
+        read(() => (depth === "whole" ? fullIntegrityCheck(db) : quickIntegrityCheck(db))),
+      async *readAll(from, filter) {
+        const head = read(() => reader.head());
+        for (let position = from; ; ) {
+          const batch = read(() => reader.batch(position, filter, head));
+          yield batch;
+          if (batch.caughtUp) return;
+          position = batch.position;
+        }
+      },
+      async *truncations() {
+        for (let id: number | null = 0; id !== null; ) {
+          const after: number = id;
+          const { page, next } = read(() => reader.truncations(after));
+          yield page;
+          id = next;
+        }
+      },
+    };
+  }
+
+  /** Copies the log's file to `target`, which must not exist, without free pages. */
+  copyTo(target: string): void {
+    reading(this.path, () => this.db.prepare("VACUUM INTO ?").run(target));
+  }
+
+  [Symbol.dispose](): void {
+    this.db.close();
+  }
+}
+
+/** A process that was killed while it wrote leaves a journal: opening the file for writing restores the last commit. */
+function completeLastCommit(path: string): void {
+  const journal = `${path}-journal`;
+  if (!existsSync(journal) || statSync(journal).size === 0) return;
+  using db = new DatabaseSync(existing(path), { timeout: BUSY_MS_MAX });
+  db.exec("SELECT count(*) FROM sqlite_schema");
+}
+
+function reading<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    const why = isBusy(error)
+      ? "is being written by `backup follow`: try again in a moment"
+      : `cannot be read: ${messageOf(error)}`;
+    throw new StoreError("unavailable", `${path} ${why}`, { cause: error });
+  }
+}

@@ -1,0 +1,159 @@
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { messageOf } from "../../../kernel/text/errorReason.ts";
+import { StoreError } from "../../../ports/eventStore.ts";
+import { blankRowsBefore } from "../blankTruncatedRows.ts";
+import { LogReader } from "../logReader.ts";
+import { requireSound } from "../openLogDatabase.ts";
+import { isBusy } from "../resultCode.ts";
+import { writeTransaction } from "../writeTransaction.ts";
+import {
+  type EventMark,
+  type EventRow,
+  endsOfStream,
+  type LogPage,
+  markAt,
+  type StreamRow,
+} from "./logRows.ts";
+
+/** How long to wait for another process that reads the copy for a moment. */
+const BUSY_MS_MAX = 1_000;
+
+/**
+ * A copy of a log that is kept up to date, open for writing. It needs no shared memory between processes (its rollback
+ * journal is deleted at each commit), so it can be on a network volume. A commit is on disk when it returns, erased
+ * bytes are overwritten, and a process that dies leaves a journal from which the next opening restores the last commit.
+ */
+export class LogCopy implements Disposable {
+  private constructor(
+    private readonly path: string,
+    private readonly db: DatabaseSync,
+  ) {}
+
+  /** Throws `StoreError` if there is no copy, or it cannot be used. Never creates one. */
+  static open(path: string): LogCopy {
+    return onCopy(path, () => {
+      const db = new DatabaseSync(existing(path), { timeout: BUSY_MS_MAX });
+      try {
+        db.exec("PRAGMA trusted_schema = OFF; PRAGMA journal_mode = DELETE");
+        db.exec("PRAGMA synchronous = EXTRA; PRAGMA secure_delete = ON");
+        requireSound(db, path);
+        return new LogCopy(path, db);
+      } catch (error) {
+        db.close();
+        throw error;
+      }
+    });
+  }
+
+  /** The position of the last event; 0 in an empty log. */
+  head(): number {
+    return onCopy(this.path, () => new LogReader(this.db).head());
+  }
+
+  markAt(position: number): EventMark | null {
+    return onCopy(this.path, () => markAt(this.db, position));
+  }
+
+  endsOfStream(name: string, until: number): readonly EventMark[] {
+    return onCopy(this.path, () => endsOfStream(this.db, name, until));
+  }
+
+  /** Adds the events that follow the head, all or none. Throws `StoreError` if they do not follow it. */
+  append({ events, streams }: LogPage): void {
+    const [first] = events;
+    const last = events.at(-1);
+    if (first === undefined || last === undefined) return;
+    onCopy(this.path, () =>
+      writeTransaction(this.db, () => {
+        const head = new LogReader(this.db).head();
+        if (head !== first.position - 1)
+          throw new StoreError("unavailable", `another process writes to the copy ${this.path}`);
+        const revisions = new Map(events.map(({ stream, revision }) => [stream, revision]));
+        for (const stream of streams) this.putStream(stream, Number(revisions.get(stream.id)));
+        this.insertEvents(events);
+        for (const stream of streams) this.blankStream(stream);
+        this.db.prepare("UPDATE log SET head = ?").run(last.position);
+      }),
+    );
+  }
+
+  /** Blanks what is truncated in these streams of the source. Returns how many streams that changed. */
+  blank(streams: readonly StreamRow[]): number {
+    return onCopy(this.path, () => {
+      const due = streams.filter((stream) => this.blankBefore(stream) !== null);
+      if (due.length === 0) return 0;
+      writeTransaction(this.db, () => {
+        for (const stream of due) this.blankStream(stream);
+      });
+      return due.length;
+    });
+  }
+
+  /** Does work while nobody else reads or writes the copy. Throws `StoreError` while somebody does. */
+  async exclusively(work: () => Promise<void>): Promise<void> {
+    onCopy(this.path, () => this.db.exec("BEGIN EXCLUSIVE"));
+    try {
+      await work();
+    } finally {
+      this.db.exec("ROLLBACK");
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.db.close();
+  }
+
+  /** The row of a stream as it is in the copy up to `revision`, which is below that of the source while we catch up. */
+  private putStream({ id, name }: StreamRow, revision: number): void {
+    const known = this.db.prepare("SELECT name FROM streams WHERE id = ?").get(id);
+    if (known === undefined)
+      this.db.prepare("INSERT INTO streams (id, name, revision) VALUES (?, ?, ?)").run(id, name, revision);
+    else if (known.name === name)
+      this.db.prepare("UPDATE streams SET revision = ? WHERE id = ?").run(revision, id);
+    else
+      throw new StoreError("unavailable", `the copy ${this.path} has another stream in the place of ${name}`);
+  }
+
+  private insertEvents(events: readonly EventRow[]): void {
+    const statement = this.db.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)");
+    for (const { position, stream, revision, id, type, metadata, data } of events)
+      statement.run(position, stream, revision, id, type, metadata, data);
+  }
+
+  private blankStream(stream: StreamRow): void {
+    const before = this.blankBefore(stream);
+    if (before !== null) blankRowsBefore(this.db, stream.id, before);
+  }
+
+  /** The revision up to which the copy has to blank a stream of the source; null if it has. */
+  private blankBefore({ id, truncate_before: wanted }: StreamRow): number | null {
+    const row = this.db.prepare("SELECT revision, truncate_before FROM streams WHERE id = ?").get(id);
+    if (row === undefined) return null;
+    const before = Math.min(wanted, Number(row.revision) + 1);
+    return before > Number(row.truncate_before) ? before : null;
+  }
+}
+
+/** The address of a file that SQLite must not create. Throws `StoreError` if there is none. */
+export function existing(path: string): URL {
+  if (!existsSync(path))
+    throw new StoreError("unavailable", `there is no copy ${path}: is its disk mounted?`);
+  const url = pathToFileURL(path);
+  url.search = "?mode=rw";
+  return url;
+}
+
+/** Runs `work` on a copy, and tells why the copy cannot be used. */
+export function onCopy<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    const why = isBusy(error)
+      ? "is in use by another process, such as `backup verify` or `backup restore`"
+      : `cannot be used: ${messageOf(error)}`;
+    throw new StoreError("unavailable", `the copy ${path} ${why}`, { cause: error });
+  }
+}

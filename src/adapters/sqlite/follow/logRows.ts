@@ -1,0 +1,67 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { RecordedEvent } from "../../../ports/eventStore.ts";
+import { recordedEvent } from "../logReader.ts";
+
+/** A row of `events` as it is stored; `id`, `type`, `metadata` and `data` are empty in a truncated event. */
+export interface EventRow {
+  readonly position: number;
+  /** The id of its row in `streams`. */
+  readonly stream: number;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly metadata: string;
+  readonly data: string | Uint8Array;
+}
+
+/** A row of `streams`. */
+export interface StreamRow {
+  readonly id: number;
+  readonly name: string;
+  readonly revision: number;
+  readonly truncate_before: number;
+}
+
+/** Some events in the order of the log, the rows of their streams at the same instant, and the head of the log. */
+export interface LogPage {
+  readonly events: readonly EventRow[];
+  readonly streams: readonly StreamRow[];
+  readonly head: number;
+}
+
+/** The events of a page that are of these types. */
+export function eventsOfTypes(
+  { events, streams }: LogPage,
+  types: readonly string[],
+): readonly RecordedEvent[] {
+  const names = new Map(streams.map(({ id, name }) => [id, name]));
+  return events
+    .filter(({ type }) => types.includes(type))
+    .map((row) => recordedEvent({ ...row }, names.get(row.stream)));
+}
+
+/** What identifies an event. */
+export interface EventMark {
+  readonly position: number;
+  readonly stream: string;
+  readonly revision: number;
+  /** Empty once the event is truncated. */
+  readonly id: string;
+}
+
+const MARK =
+  "SELECT e.position, s.name AS stream, e.revision, e.id FROM events e JOIN streams s ON s.id = e.stream";
+
+/** The event at a position; null if there is none. */
+export function markAt(db: DatabaseSync, position: number): EventMark | null {
+  const found = db.prepare(`${MARK} WHERE e.position = ?`).get(position);
+  return (found as unknown as EventMark | undefined) ?? null;
+}
+
+/** The first and the last event of a stream up to a position; none before the stream was written. */
+export function endsOfStream(db: DatabaseSync, name: string, until: number): readonly EventMark[] {
+  const end = (order: string) =>
+    db.prepare(`${MARK} WHERE s.name = ? AND e.position <= ? ORDER BY e.revision ${order} LIMIT 1`);
+  const found = [end("ASC"), end("DESC")].map((statement) => statement.get(name, until));
+  return found.filter((mark) => mark !== undefined) as unknown as readonly EventMark[];
+}

@@ -1,0 +1,203 @@
+import { existsSync, readdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
+import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
+import { load } from "../../commands/transact.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { counted, grouped } from "../../kernel/text/readableNumbers.ts";
+import { HOUR_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import type { Config } from "../../service/config/config.ts";
+import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
+import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
+import { withStore } from "../program/openStoreForCommand.ts";
+import { parseDuration } from "../program/timeArgument.ts";
+import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
+import { type BackupFacts, readBackupFacts } from "./backupManifest.ts";
+import { type FollowReports, type FollowTask, followLoop } from "./followLoop.ts";
+import { type ContentFindings, LogFollower } from "./logFollower.ts";
+import { madeBackupLines, makeBackup, requireEmbedded } from "./makeBackup.ts";
+
+/** How often to bring the copy up to date. */
+const EVERY_MS = { min: SECOND_MS, max: HOUR_MS, default: SECOND_MS } as const;
+
+function everyMsOf({ option }: Invocation): number {
+  const text = option("every");
+  if (text === undefined) return EVERY_MS.default;
+  const everyMs = parseDuration(text);
+  if (everyMs !== null && everyMs >= EVERY_MS.min && everyMs <= EVERY_MS.max) return everyMs;
+  throw new UsageError(`--every takes a time from 1s to 1h, such as 1s, 30s or 5m, not ${text}`);
+}
+
+/** Whether a copy is there to go on with. Refuses what is something else. */
+async function isCopyIn(directory: string): Promise<boolean> {
+  if (!existsSync(directory) || readdirSync(directory).length === 0) return false;
+  const facts = await readBackupFacts(directory);
+  if (facts.following) return true;
+  refuse(`${directory} holds a backup of \`backup create\`, which stays as it is: name another directory`);
+}
+
+/** Makes the first copy. A directory that vanished is not made again: it may be on a disk that is not mounted. */
+async function firstCopy({ config, print }: Invocation, directory: string): Promise<void> {
+  requireDirectoryOf(directory);
+  if (!existsSync(directory) && (await wasFollowedIn(config, directory)))
+    refuse(
+      `the log says that a copy is kept in ${directory}, but there is none: is its disk mounted? To begin another one there, create the empty directory first`,
+    );
+  const made = await makeBackup(config, { out: directory, withKey: false, following: true });
+  const { files, bytes, damaged, content, createdAt } = made;
+  print(
+    { state: "copied", out: directory, at: createdAt, files, bytes, damaged, content },
+    madeBackupLines(directory, made, false),
+  );
+}
+
+function wasFollowedIn(config: Config, place: string): Promise<boolean> {
+  return withStore(config, async (store) => {
+    const { state } = await load(store, instanceAggregate);
+    return state?.copies.some((copy) => copy.following === true && copy.place === place) ?? false;
+  });
+}
+
+const TASKS: Readonly<Record<FollowTask, string>> = {
+  follow: "the copy cannot be brought up to date",
+  compare: "the copy cannot be compared with the log and its content",
+  record: "the log cannot record the copy",
+};
+
+/** Prints changes of the state, one line each. */
+function printedReports({ print }: Pick<Invocation, "print">, directory: string): FollowReports {
+  let isBehind = true;
+  let content = "";
+  return {
+    failing(task, error) {
+      print({ state: "failing", task, error }, [`${TASKS[task]}: ${error}; trying again`]);
+      if (task === "follow") isBehind = true;
+    },
+    working: (task) => print({ state: "working", task }, [`works again, so no longer: ${TASKS[task]}`]),
+    round({ at, events, copied }) {
+      if (!isBehind) return;
+      isBehind = false;
+      const added = `${counted(copied, "event")} added, ${grouped(events)} in all`;
+      print({ state: "current", out: directory, at, events, copied }, [
+        `${directory}: current as of ${at}, ${added}`,
+      ]);
+    },
+    content(findings) {
+      const found = JSON.stringify(findings);
+      if (found === content || (content === "" && isClean(findings))) return;
+      content = found;
+      print({ state: "content", ...findings }, findingLines(findings));
+    },
+  };
+}
+
+function isClean({ lost, damaged }: ContentFindings): boolean {
+  return lost.length === 0 && damaged.length === 0;
+}
+
+function findingLines({ lost, damaged }: ContentFindings): readonly string[] {
+  const lines = [
+    ...firstOf(lost, "of content that the log names is missing at the source; the copy keeps it"),
+    ...firstOf(damaged, "of content is damaged at the source, and not copied"),
+  ];
+  return lines.length === 0 ? ["all content is there again"] : lines;
+}
+
+function firstOf(paths: readonly string[], what: string): readonly string[] {
+  const [first] = paths;
+  return first === undefined ? [] : [`${counted(paths.length, "file")} ${what}, the first: ${first}`];
+}
+
+interface Following {
+  readonly follower: LogFollower;
+  readonly directory: string;
+  readonly everyMs: number;
+}
+
+/** Follows until a signal ends it, between two pages of events. Another signal ends it at once. */
+async function followUntilStopped(invocation: Invocation, { follower, directory, everyMs }: Following) {
+  const stopping = new AbortController();
+  const receive = stopSignals({
+    nowMs: () => performance.now(),
+    drain: () => stopping.abort(),
+    endAtOnce: (signal) => process.exit(statusOf(signal)),
+  });
+  const signals = handledStopSignals();
+  for (const signal of signals) process.on(signal, receive);
+  try {
+    const reports = printedReports(invocation, directory);
+    await followLoop(follower, { everyMs, stopping: stopping.signal, reports });
+  } finally {
+    for (const signal of signals) process.removeListener(signal, receive);
+  }
+  invocation.print({ state: "ended", out: directory }, [`${directory}: ended; it stays as it is`]);
+}
+
+/** Brings the copy up to date once. The exit status is 1 if content is missing or damaged at the source. */
+async function followOnce({ print }: Invocation, { follower, directory }: Following): Promise<number> {
+  const never = new AbortController().signal;
+  await follower.record();
+  const { at, events, copied } = await follower.round(never);
+  const findings = await follower.compare(never, async () => {});
+  const found = isClean(findings) ? {} : findings;
+  print({ state: "current", out: directory, at, events, copied, ...found }, [
+    `${directory}: current as of ${at}, ${counted(copied, "event")} added, ${grouped(events)} in all`,
+    ...(isClean(findings) ? [] : findingLines(findings)),
+  ]);
+  return isClean(findings) ? 0 : 1;
+}
+
+/** Refuses a copy that does not fit the settings: content on S3 is not in a copy. */
+function requireSameContent({ content }: Config, facts: BackupFacts): void {
+  if (content.kind !== facts.content)
+    refuse(
+      `the copy was begun with content ${facts.content === "s3" ? "on S3" : "in a directory"}, and CONTENT_URL is now another kind: name another directory`,
+    );
+}
+
+export const backupFollow: Command = {
+  name: "backup follow",
+  summary: "Keep a copy of the embedded log and its content, seconds behind",
+  description: `Makes a copy in another directory, on another disk or a network volume, and brings it up to date until SIGTERM or Ctrl-C. Works beside a running service, which it neither slows nor stops. A later start goes on with the same copy. \`${POSTLEDGER} backup restore\` brings it back. Content on S3 is not in it: back up the bucket. With --once, exit status 1 also when content is missing or damaged at the source.`,
+  options: [
+    {
+      name: "out",
+      value: "<dir>",
+      help: "directory of the copy, below one that exists; it is made the first time",
+      isRequired: true,
+    },
+    {
+      name: "every",
+      value: "<time>",
+      help: "how often to bring it up to date, from 1s to 1h (default: 1s)",
+    },
+    { name: "once", value: null, help: "bring it up to date once, and end (default: go on)" },
+  ],
+  examples: [
+    "postledger backup follow --out /mnt/other/postledger",
+    "postledger backup follow --out /mnt/other/postledger --once # From a timer",
+  ],
+  async run(invocation) {
+    const { config, print } = invocation;
+    requireEmbedded(config);
+    const everyMs = everyMsOf(invocation);
+    const isOnce = invocation.option("once") !== undefined;
+    if (isOnce && invocation.option("every") !== undefined)
+      throw new UsageError("--every and --once exclude each other");
+    const directory = resolve(invocation.required("out"));
+    if (!(await isCopyIn(directory))) await firstCopy(invocation, directory);
+    const facts = await readBackupFacts(directory);
+    requireSameContent(config, facts);
+    using lock = lockDirectory(directory);
+    if (lock === null) refuse(`another \`backup follow\` keeps the copy in ${directory}`);
+    const follower = new LogFollower({ config, directory, facts });
+    const following = { follower, directory, everyMs };
+    if (isOnce) return followOnce(invocation, following);
+    const behind = follower.behind();
+    print({ state: "following", out: directory, at: rfc3339(Date.now()), behind }, [
+      `following in ${directory}: ${counted(behind, "event")} behind`,
+    ]);
+    await followUntilStopped(invocation, following);
+    return 0;
+  },
+};

@@ -1,0 +1,126 @@
+import { mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
+import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyFile.ts";
+import { syncFolder } from "../../adapters/directory/durableFile.ts";
+import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
+import { locationOfFault } from "../../ports/eventStore.ts";
+import { refuse } from "../program/command.ts";
+import {
+  BACKUP_CONTENT,
+  BACKUP_LOG,
+  type BackupFacts,
+  checkBackup,
+  type OnChecked,
+  readBackupFacts,
+  readManifest,
+} from "./backupManifest.ts";
+import { type ContentFault, checkFollowedContent, currentFacts } from "./followedCopy.ts";
+
+/** Files to copy concurrently: each mostly waits for the disk. */
+const COPIES_MAX = 16;
+
+/** A backup whose every byte was checked, to be restored. */
+export interface OpenBackup {
+  /** Of a copy that is kept up to date: as of its last round. */
+  readonly facts: BackupFacts;
+  readonly files: number;
+  readonly bytes: number;
+  readonly logBytes: number;
+  /** What is wrong with the content of a copy that is kept up to date; others are refused. */
+  readonly faults: readonly ContentFault[];
+  /** Copies the log's file to a path at which there is none, durably. */
+  copyLog(target: string): Promise<void>;
+  /** Copies the content, durably. */
+  copyContent(root: string): Promise<void>;
+}
+
+/**
+ * Checks a backup and does work with it. Refuses a damaged one. A copy that is kept up to date does not change meanwhile:
+ * its follower waits.
+ */
+export async function withBackup<Result>(
+  from: string,
+  onFile: OnChecked,
+  work: (backup: OpenBackup) => Promise<Result>,
+): Promise<Result> {
+  const facts = await readBackupFacts(from);
+  if (!facts.following) return work(await openListed(from, onFile));
+  using log = CopyReader.open(join(from, BACKUP_LOG));
+  return await work(await openFollowed(from, { facts, log, onFile }));
+}
+
+async function openListed(from: string, onFile: OnChecked): Promise<OpenBackup> {
+  const { log, ...checked } = await checkBackup(from, onFile);
+  return {
+    ...checked,
+    logBytes: log.bytes,
+    faults: [],
+    async copyLog(target) {
+      const copied = await copyDurably(join(from, BACKUP_LOG), target);
+      if (copied?.sha256 !== log.sha256) refuseChanged(BACKUP_LOG);
+    },
+    copyContent: (root) => copyListedContent(root, from),
+  };
+}
+
+interface FollowedBackup {
+  readonly facts: BackupFacts;
+  readonly log: CopyReader;
+  readonly onFile: OnChecked;
+}
+
+async function openFollowed(from: string, { facts, log, onFile }: FollowedBackup): Promise<OpenBackup> {
+  const view = log.view();
+  const [fault] = await view.faults("whole");
+  if (fault !== undefined) refuse(`${BACKUP_LOG} is damaged: ${locationOfFault(fault)}: ${fault.detail}`);
+  const current = await currentFacts(from, facts, view);
+  const logBytes = statSync(join(from, BACKUP_LOG)).size;
+  const ofLog = { files: 1, bytes: logBytes };
+  const onContent: OnChecked = ({ files, bytes }) => onFile({ files: files + 1, bytes: bytes + logBytes });
+  const content =
+    facts.content === "s3"
+      ? { files: 0, bytes: 0, faults: [] }
+      : await checkFollowedContent(from, view, onContent);
+  return {
+    facts: current,
+    files: ofLog.files + content.files,
+    bytes: ofLog.bytes + content.bytes,
+    logBytes,
+    faults: content.faults,
+    async copyLog(target) {
+      log.copyTo(target);
+      await syncFolder(target);
+    },
+    async copyContent(root) {
+      for await (const _copied of copyContentTree(join(from, BACKUP_CONTENT), root));
+    },
+  };
+}
+
+/** Copies only the content that the backup lists, and checks each copy against the list. */
+async function copyListedContent(root: string, from: string): Promise<void> {
+  const below = `${BACKUP_CONTENT}/`;
+  mkdirSync(root, { recursive: true, mode: FOLDER_MODE });
+  let copying: Promise<void>[] = [];
+  await readManifest(from, async (file) => {
+    if (!file.path.startsWith(below)) return;
+    copying.push(
+      copyListed(join(from, BACKUP_CONTENT), root, { ...file, path: file.path.slice(below.length) }),
+    );
+    if (copying.length < COPIES_MAX) return;
+    await Promise.all(copying);
+    copying = [];
+  });
+  await Promise.all(copying);
+  await syncFolder(root);
+}
+
+async function copyListed(from: string, root: string, { path, sha256 }: CopiedFile): Promise<void> {
+  if ((await copyBelow(from, root, path))?.sha256 !== sha256) refuseChanged(`${BACKUP_CONTENT}/${path}`);
+}
+
+function refuseChanged(path: string): never {
+  refuse(`${path} has changed since it was checked`);
+}

@@ -1,0 +1,62 @@
+import { type FollowStatus, readFollowStatus } from "../../../adapters/directory/followStatusFile.ts";
+import { positionText } from "../../../adapters/sqlite/logPosition.ts";
+import type { InstanceState } from "../../../domain/instance/state.ts";
+import { settleWithin } from "../../../kernel/sleep.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
+import { counted } from "../../../kernel/text/readableNumbers.ts";
+import { epochMs, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
+import type { EventStore } from "../../../ports/eventStore.ts";
+import { behindSince } from "../../../readModels/behindSince.ts";
+import { eventsBetween, isEmbedded } from "../../adapters/openStore.ts";
+import type { Config } from "../../config/config.ts";
+import { ageText } from "../ageText.ts";
+import { type Check, ok, warning } from "./check.ts";
+
+const NAME = "followed copy";
+/** How long a follower may say nothing while the log goes on. */
+const SILENT_MS_MAX = MINUTE_MS;
+/** How long to wait for a directory: one on a network volume that is away may never answer. */
+const ANSWER_MS_MAX = 5 * SECOND_MS;
+
+/** A log, and what it knows about its copies. */
+interface FollowedLog {
+  readonly config: Pick<Config, "storeUrl">;
+  readonly store: EventStore;
+  readonly instance: InstanceState;
+}
+
+/** For each copy that `backup follow` keeps, how far it is behind. One that cannot be read from here is no fault. */
+export async function followedCopyChecks(log: FollowedLog): Promise<readonly Check[]> {
+  const { config, instance } = log;
+  if (instance === null || instance.frozenAt !== null || !isEmbedded(config)) return [];
+  const places = instance.copies.flatMap(({ following, place }) =>
+    following && place !== null ? [place] : [],
+  );
+  return Promise.all(places.map((place) => checkOf(log, instance.logId, place)));
+}
+
+async function checkOf(log: FollowedLog, logId: string, place: string): Promise<Check> {
+  const reading = readFollowStatus(place).catch(() => null);
+  const status = await settleWithin(ANSWER_MS_MAX, reading, () => null);
+  if (status === null)
+    return ok(NAME, `the one in ${place} cannot be read from here, so nobody knows how far it is`);
+  if (status.logId !== logId) return ok(NAME, `${place} now holds a copy of another log`);
+  return ageCheck(log, place, status);
+}
+
+async function ageCheck(
+  { config, store }: FollowedLog,
+  place: string,
+  { at, events }: FollowStatus,
+): Promise<Check> {
+  const position = positionText(events);
+  const behind = eventsBetween(config, position, await store.head());
+  if (behind === 0) return ok(NAME, `the copy in ${place} is current`);
+  const since = await behindSince(store, {}, position);
+  const behindMs = Math.max(0, Date.now() - (typeof since === "number" ? since : epochMs(at)));
+  const detail = `the copy in ${place} is ${ageText(behindMs)} / ${counted(behind, "event")} behind`;
+  const isSilent = Date.now() - epochMs(at) > SILENT_MS_MAX && behindMs > SILENT_MS_MAX;
+  if (!isSilent) return ok(NAME, detail);
+  const remedy = `start \`${POSTLEDGER} backup follow --out ${place}\` again, or see what it reports; if nobody keeps this copy any more, move it away`;
+  return warning(NAME, detail, remedy);
+}

@@ -1,0 +1,344 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LOCK_FILE } from "../../src/adapters/sqlite/directoryLock.ts";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { LOG_START } from "../../src/ports/eventStore.ts";
+import { DiskSearch, Markers } from "../support/files/diskSearch.ts";
+import { runCommand } from "../support/process/runCommand.ts";
+import { startTestApp, type TestApp } from "../support/service.ts";
+
+const TEST_MS_MAX = 90_000;
+/** More than fits into an event. */
+const LARGE_TEXT_CHARS = 600_000;
+
+let folder: string;
+let service: TestApp;
+let place: string;
+
+const at = (name: string) => join(folder, name);
+const follow = (out: string, dataDir = service.dataDir) =>
+  runCommand(["backup", "follow", "--out", out, "--once", "--json"], dataDir);
+const verify = (out: string) => runCommand(["backup", "verify", out, "--json"], service.dataDir);
+/** The files of content below a directory, as paths below it. */
+const contentIn = (directory: string) => [...new Bun.Glob("content/*/*/*/*").scanSync(directory)].sort();
+
+async function accept(key: string, text: string, file: string | null = null): Promise<string> {
+  const attachments = [
+    { filename: "note.txt", content_type: "text/plain", content: Buffer.from(file ?? "").toString("base64") },
+  ];
+  const mail = { from: "hello@example.com", to: `${key}@example.net`, subject: key, text };
+  const answer = await service.send(`${key}-key`, { ...mail, ...(file === null ? {} : { attachments }) });
+  if (answer.status !== 202) throw new Error(`${answer.status} ${answer.text}`);
+  return answer.json.id;
+}
+
+/** The ids of all events in a log that nobody writes. */
+async function eventIds(path: string): Promise<readonly string[]> {
+  const store = openSqliteEventStore({ path });
+  const batches = await Array.fromAsync(store.readAll(LOG_START, {}));
+  await store.close();
+  return batches.flatMap(({ events }) => events.map(({ id }) => id));
+}
+
+/** A copy of the copy, to damage. */
+async function copyOf(name: string): Promise<string> {
+  await cp(place, at(name), { recursive: true });
+  return at(name);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postledger-follow-"));
+  place = at("copy");
+  service = await startTestApp({ env: { DELIVERY: "off" } });
+  expect(await follow(place)).toMatchObject({ exitCode: 0, err: "" });
+}, TEST_MS_MAX);
+afterAll(async () => {
+  await service.remove();
+  await rm(folder, { recursive: true });
+});
+
+test(
+  "a copy has what was accepted since it was begun, and a restore brings it back without sending any of it",
+  async () => {
+    await accept("plain", "Hello.");
+    await accept("file", "Hello.", "A note.");
+    await accept("large", "l".repeat(LARGE_TEXT_CHARS), "Another note.");
+    const followed = await follow(place);
+    expect(followed).toMatchObject({ exitCode: 0, json: { state: "current", out: place } });
+    expect(followed.json.copied).toBeGreaterThan(5);
+    expect(await verify(place)).toMatchObject({ exitCode: 0, json: { created_at: followed.json.at } });
+    expect(contentIn(place)).toEqual(contentIn(service.dataDir));
+    expect(contentIn(place)).toHaveLength(3);
+
+    const restored = at("restored");
+    const key = await readFile(join(service.dataDir, "master.key"), "utf8");
+    await mkdir(restored);
+    await writeFile(join(restored, "master.key"), key);
+    const result = await runCommand(["backup", "restore", place, "--json"], restored);
+    expect(result).toMatchObject({ exitCode: 0, json: { has_key: true, has_content: true } });
+    expect(result.json.created_at).toBe(followed.json.at);
+    const original = await eventIds(join(place, "events.db"));
+    expect((await eventIds(join(restored, "events.db"))).slice(0, -1)).toEqual([...original]);
+    expect(contentIn(restored)).toEqual(contentIn(place));
+    const resumed = await runCommand(["delivery", "resume"], restored);
+    expect(resumed.out).toContain("3 messages");
+    expect(resumed.out).toContain(`after ${followed.json.at}, when the copy was taken`);
+    // The restored log goes on with the same copy.
+    expect(await follow(place, restored)).toMatchObject({ exitCode: 0, json: { state: "current" } });
+    await rm(place, { recursive: true });
+    await mkdir(place);
+    expect(await follow(place)).toMatchObject({ exitCode: 0 });
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "an erasure leaves nothing in the copy, neither in the log nor in the content",
+  async () => {
+    const markers = new Markers();
+    const id = await accept("erased", `Hello ${markers.word()}.`, `A note: ${markers.word()}.`);
+    await follow(place);
+    const search = () => {
+      const found = new DiskSearch();
+      found.searchDirectory(place);
+      return markers.all.filter((marker) => found.found.has(marker));
+    };
+    expect(search()).toEqual(markers.all);
+    expect((await service.call("DELETE", `/api/v1/emails/${id}/content`)).status).toBe(200);
+    expect(await follow(place)).toMatchObject({ exitCode: 0 });
+    expect(search()).toEqual([]);
+    expect(await verify(place)).toMatchObject({ exitCode: 0 });
+  },
+  TEST_MS_MAX,
+);
+
+describe("what is wrong at the source", () => {
+  test(
+    "a content directory that is away takes nothing from the copy",
+    async () => {
+      await accept("kept", "Hello.", "Kept.");
+      await follow(place);
+      const before = contentIn(place);
+      const content = join(service.dataDir, "content");
+      await rename(content, `${content}.away`);
+      const away = await follow(place);
+      // As where a disk is not mounted.
+      await mkdir(content);
+      const empty = await follow(place);
+      await rm(content, { recursive: true });
+      await rename(`${content}.away`, content);
+      for (const result of [away, empty]) {
+        expect(result.exitCode).toBe(1);
+        expect(JSON.parse(result.err).error.message).toContain("the content store is not in its place");
+      }
+      expect(contentIn(place)).toEqual(before);
+      expect(await follow(place)).toMatchObject({ exitCode: 0 });
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a file that the log names is kept in the copy when it is lost, and not copied when it is damaged",
+    async () => {
+      await accept("lost", "Hello.", "To be lost.");
+      await follow(place);
+      const before = new Set(contentIn(place));
+      await accept("damaged", "Hello.", "To be damaged.");
+      const damaged = contentIn(service.dataDir).find((path) => !before.has(path)) ?? "";
+      const lost = [...before].at(0) ?? "";
+      const taken = await readFile(join(service.dataDir, lost));
+      const sound = await readFile(join(service.dataDir, damaged));
+      await rm(join(service.dataDir, lost));
+      await writeFile(join(service.dataDir, damaged), "Other bytes.");
+      const result = await follow(place);
+      expect(result.exitCode).toBe(1);
+      const below = (path: string) => path.slice("content/".length);
+      expect(result.json).toMatchObject({ lost: [below(lost)], damaged: [below(damaged)] });
+      expect(contentIn(place)).toEqual([...before].sort());
+      const verified = await verify(place);
+      expect(verified).toMatchObject({
+        exitCode: 1,
+        json: { faults: [{ path: below(damaged), what: "missing" }] },
+      });
+      await writeFile(join(service.dataDir, lost), taken);
+      await writeFile(join(service.dataDir, damaged), sound);
+      expect(await follow(place)).toMatchObject({ exitCode: 0 });
+      expect(await verify(place)).toMatchObject({ exitCode: 0 });
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("backup verify and backup restore of a copy", () => {
+  test(
+    "find changed bytes in the log, in its pages and inside a sealed event",
+    async () => {
+      await accept("sealed", "Hello, here is something to change.");
+      expect(await runCommand(["audit", "seal"], service.dataDir)).toMatchObject({ exitCode: 0 });
+      await follow(place);
+      const copy = await copyOf("changed");
+      const log = join(copy, "events.db");
+      const bytes = await readFile(log);
+      const found = bytes.indexOf("something to change");
+      expect(found).toBeGreaterThan(0);
+      const changed = Buffer.from(bytes);
+      changed[found] = "S".charCodeAt(0);
+      await writeFile(log, changed);
+      const sealed = await verify(copy);
+      expect(sealed.exitCode).toBe(1);
+      expect(JSON.parse(sealed.err).error.message).toMatch(
+        /^events\.db is not as it was sealed: email-.*@0: /,
+      );
+      // The number of cells of a page.
+      changed.set(bytes);
+      changed[4_096 * 2 + 3] = 255;
+      await writeFile(log, changed);
+      const page = await verify(copy);
+      expect(page.exitCode).toBe(1);
+      expect(JSON.parse(page.err).error.message).toMatch(/events\.db/);
+      const restored = await runCommand(["backup", "restore", copy], at("never"));
+      expect(restored.exitCode).toBe(1);
+      expect(existsSync(at("never/events.db"))).toBe(false);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "name damaged and missing content, which does not stop a restore of the rest",
+    async () => {
+      await accept("one", "Hello.", "One.");
+      await accept("two", "Hello.", "Two.");
+      await follow(place);
+      const copy = await copyOf("lacking");
+      const [one = "", two = ""] = contentIn(copy);
+      await writeFile(join(copy, one), "Other bytes.");
+      await rm(join(copy, two));
+      const below = (path: string) => path.slice("content/".length);
+      const faults = [
+        { path: below(one), what: "damaged" },
+        { path: below(two), what: "missing" },
+      ];
+      expect(await verify(copy)).toMatchObject({ exitCode: 1, json: { faults } });
+      const target = at("lacking-restored");
+      await mkdir(target);
+      await cp(join(service.dataDir, "master.key"), join(target, "master.key"));
+      const restored = await runCommand(["backup", "restore", copy], target);
+      expect(restored).toMatchObject({ exitCode: 1 });
+      expect(restored.out).toContain("2 files of content missing or damaged");
+      expect(contentIn(target)).toEqual(contentIn(copy));
+      await rm(join(copy, "content", "identity"));
+      expect((await verify(copy)).err).toContain("the content store is not in its place");
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("a copy is left as it is", () => {
+  const bytesOf = async (copy: string) =>
+    (await readdir(copy)).includes("events.db") ? readFile(join(copy, "events.db")) : null;
+  const refused = async (out: string, dataDir?: string) => {
+    const before = await bytesOf(out);
+    const result = await follow(out, dataDir);
+    expect(result).toMatchObject({ exitCode: 1 });
+    expect(await bytesOf(out)).toEqual(before);
+    return JSON.parse(result.err).error.message as string;
+  };
+
+  test(
+    "when it is of another log, a plain backup, or no backup",
+    async () => {
+      const other = at("other");
+      await runCommand(["workspace", "create", "Acme"], other);
+      expect(await refused(place, other)).toContain("holds a copy of another log");
+      await runCommand(["backup", "create", "--out", at("plain")], other);
+      expect(await refused(at("plain"), other)).toContain("holds a backup of `backup create`");
+      expect(await refused(other, other)).toContain("there is no backup in");
+      expect(await refused(at("no/such"), other)).toContain(`there is no directory ${at("no")}`);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "when it holds what the log lacks, also once the log has grown past it",
+    async () => {
+      const [data, older, copy] = [at("data"), at("older"), at("newer-copy")];
+      const create = (name: string, dataDir: string) => runCommand(["workspace", "create", name], dataDir);
+      await create("First", data);
+      await runCommand(["backup", "create", "--out", older, "--with-key"], data);
+      await create("Second", data);
+      expect(await follow(copy, data)).toMatchObject({ exitCode: 0 });
+      const back = at("back");
+      await runCommand(["backup", "restore", older], back);
+      const said = /holds \d+ events that the log lacks: the log was restored from an older copy/;
+      expect(await refused(copy, back)).toMatch(said);
+      for (let count = 0; count < 5; count += 1) await create(`Later ${count}`, back);
+      expect(await refused(copy, back)).toMatch(said);
+      expect(await follow(copy, data)).toMatchObject({ exitCode: 0 });
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "when its directory is gone: none is made in its place until an empty one is there",
+    async () => {
+      const [data, copy] = [at("gone-data"), at("gone")];
+      await runCommand(["workspace", "create", "Acme"], data);
+      expect(await follow(copy, data)).toMatchObject({ exitCode: 0 });
+      await rename(copy, `${copy}.away`);
+      const result = await follow(copy, data);
+      expect(JSON.parse(result.err).error.message).toContain("is its disk mounted?");
+      expect(existsSync(copy)).toBe(false);
+      await mkdir(copy);
+      expect(await follow(copy, data)).toMatchObject({ exitCode: 0 });
+      const recorded = await runCommand(["audit", "log", "--json"], data);
+      const created = recorded.json.filter(({ action }: { action: string }) => action === "backup.created");
+      expect(created.map(({ details }: { details: unknown }) => details)).toEqual([
+        { place: copy, following: true },
+        { place: copy, following: true },
+      ]);
+      expect((await readdir(copy)).sort()).toEqual([
+        "content",
+        "events.db",
+        "following.json",
+        LOCK_FILE,
+        "manifest.jsonl",
+      ]);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+test(
+  "doctor says how far the copy is behind, and no fault of one that it cannot read",
+  async () => {
+    const [data, copy] = [at("doctor"), at("doctor-copy")];
+    await runCommand(["workspace", "create", "Acme"], data);
+    await follow(copy, data);
+    const check = async () => {
+      const { json } = await runCommand(["doctor", "--json"], data);
+      return json.find(({ name }: { name: string }) => name === "followed copy");
+    };
+    expect(await check()).toMatchObject({ status: "ok", detail: `the copy in ${copy} is current` });
+    await runCommand(["workspace", "create", "Second"], data);
+    expect(await check()).toMatchObject({
+      status: "ok",
+      detail: expect.stringMatching(/ s \/ \d events? behind$/),
+    });
+    await rename(copy, `${copy}.away`);
+    expect(await check()).toMatchObject({
+      status: "ok",
+      detail: expect.stringContaining("cannot be read from here"),
+    });
+  },
+  TEST_MS_MAX,
+);
+
+test.each(["0s", "61m", "soon"])("--every %s is refused", async (every) => {
+  const words = ["backup", "follow", "--out", at("unused"), "--every", every];
+  const result = await runCommand(words, service.dataDir);
+  expect(result).toMatchObject({ exitCode: 2 });
+  expect(result.err).toContain("--every takes a time from 1s to 1h");
+});
