@@ -3,6 +3,7 @@ import { mkdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CONTENT_STORE_FILES } from "../../kernel/contentPath.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
+import { ContentStoreError } from "../../ports/contentStore.ts";
 import { ContentRoot } from "./contentRoot.ts";
 import { contentFolders, entriesIn, FILE_NAME, isDamagedCopy } from "./copyContentTree.ts";
 import { COPY_PARTIAL, copyBelow } from "./copyFile.ts";
@@ -30,10 +31,12 @@ export class ContentCopy {
     this.target = new ContentRoot(target);
   }
 
-  /** Throws `ContentStoreError` unless both directories are in their places. */
+  /** Throws `ContentStoreError` unless both directories are in their places, and belong together. */
   async requirePresent(): Promise<void> {
     await this.source.requirePresent();
     await this.target.requirePresent();
+    if ((await this.source.identity()) !== (await this.target.identity()))
+      throw new ContentStoreError(`${this.source.path} is not the content store that the copy was made from`);
   }
 
   /** Copies the files of a folder that the copy lacks: `<workspace>/<owner>/<folder>`. */

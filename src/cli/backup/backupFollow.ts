@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
-import { resolve } from "node:path";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { load } from "../../commands/transact.ts";
@@ -14,7 +14,7 @@ import { parseDuration } from "../program/timeArgument.ts";
 import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
 import { type BackupFacts, readBackupFacts } from "./backupManifest.ts";
 import { type FollowReports, type FollowTask, followLoop } from "./followLoop.ts";
-import { type ContentFindings, LogFollower } from "./logFollower.ts";
+import { type ContentFindings, type FollowRound, LogFollower } from "./logFollower.ts";
 import { madeBackupLines, makeBackup, requireEmbedded } from "./makeBackup.ts";
 
 /** How often to bring the copy up to date. */
@@ -36,19 +36,31 @@ async function isCopyIn(directory: string): Promise<boolean> {
   refuse(`${directory} holds a backup of \`backup create\`, which stays as it is: name another directory`);
 }
 
+/** What to print, as JSON and for people. */
+interface Printed {
+  readonly json: object;
+  readonly lines: readonly string[];
+}
+
 /** Makes the first copy. A directory that vanished is not made again: it may be on a disk that is not mounted. */
-async function firstCopy({ config, print }: Invocation, directory: string): Promise<void> {
+async function firstCopy(config: Config, directory: string): Promise<Printed> {
   requireDirectoryOf(directory);
+  if (isMountPoint(directory)) refuse(`${directory} is the root of a disk: name a directory below it`);
   if (!existsSync(directory) && (await wasFollowedIn(config, directory)))
     refuse(
       `the log says that a copy is kept in ${directory}, but there is none: is its disk mounted? To begin another one there, create the empty directory first`,
     );
   const made = await makeBackup(config, { out: directory, withKey: false, following: true });
   const { files, bytes, damaged, content, createdAt } = made;
-  print(
-    { state: "copied", out: directory, at: createdAt, files, bytes, damaged, content },
-    madeBackupLines(directory, made, false),
-  );
+  return {
+    json: { out: directory, at: createdAt, files, bytes, damaged, content },
+    lines: madeBackupLines(directory, made, false),
+  };
+}
+
+/** A directory that is on another file system than the one above it cannot be replaced by a complete copy. */
+function isMountPoint(directory: string): boolean {
+  return existsSync(directory) && statSync(directory).dev !== statSync(dirname(directory)).dev;
 }
 
 function wasFollowedIn(config: Config, place: string): Promise<boolean> {
@@ -59,9 +71,9 @@ function wasFollowedIn(config: Config, place: string): Promise<boolean> {
 }
 
 const TASKS: Readonly<Record<FollowTask, string>> = {
-  follow: "the copy cannot be brought up to date",
-  compare: "the copy cannot be compared with the log and its content",
-  record: "the log cannot record the copy",
+  follow: "bringing the copy up to date",
+  compare: "comparing the copy with the log and its content",
+  record: "recording the copy in the log",
 };
 
 /** Prints changes of the state, one line each. */
@@ -70,16 +82,18 @@ function printedReports({ print }: Pick<Invocation, "print">, directory: string)
   let content = "";
   return {
     failing(task, error) {
-      print({ state: "failing", task, error }, [`${TASKS[task]}: ${error}; trying again`]);
+      print({ state: "failing", task, error }, [`${TASKS[task]} fails, and is tried again: ${error}`]);
       if (task === "follow") isBehind = true;
     },
-    working: (task) => print({ state: "working", task }, [`works again, so no longer: ${TASKS[task]}`]),
+    working(task) {
+      // The next round says that the copy is current.
+      if (task !== "follow") print({ state: "working", task }, [`${TASKS[task]} works again`]);
+    },
     round({ at, events, copied }) {
       if (!isBehind) return;
       isBehind = false;
-      const added = `${counted(copied, "event")} added, ${grouped(events)} in all`;
       print({ state: "current", out: directory, at, events, copied }, [
-        `${directory}: current as of ${at}, ${added}`,
+        currentLine(directory, { at, events, copied }),
       ]);
     },
     content(findings) {
@@ -134,17 +148,27 @@ async function followUntilStopped(invocation: Invocation, { follower, directory,
 }
 
 /** Brings the copy up to date once. The exit status is 1 if content is missing or damaged at the source. */
-async function followOnce({ print }: Invocation, { follower, directory }: Following): Promise<number> {
+async function followOnce(
+  { print }: Invocation,
+  { follower, directory }: Following,
+  made: Printed | null,
+): Promise<number> {
   const never = new AbortController().signal;
   await follower.record();
   const { at, events, copied } = await follower.round(never);
   const findings = await follower.compare(never, async () => {});
   const found = isClean(findings) ? {} : findings;
-  print({ state: "current", out: directory, at, events, copied, ...found }, [
-    `${directory}: current as of ${at}, ${counted(copied, "event")} added, ${grouped(events)} in all`,
+  const first = made === null ? {} : { made: made.json };
+  print({ state: "current", out: directory, at, events, copied, ...found, ...first }, [
+    ...(made?.lines ?? []),
+    currentLine(directory, { at, events, copied }),
     ...(isClean(findings) ? [] : findingLines(findings)),
   ]);
   return isClean(findings) ? 0 : 1;
+}
+
+function currentLine(directory: string, { at, events, copied }: FollowRound): string {
+  return `${directory}: current as of ${at}, ${counted(copied, "event")} added, ${grouped(events)} in all`;
 }
 
 /** Refuses a copy that does not fit the settings: content on S3 is not in a copy. */
@@ -185,14 +209,15 @@ export const backupFollow: Command = {
     if (isOnce && invocation.option("every") !== undefined)
       throw new UsageError("--every and --once exclude each other");
     const directory = resolve(invocation.required("out"));
-    if (!(await isCopyIn(directory))) await firstCopy(invocation, directory);
+    const made = (await isCopyIn(directory)) ? null : await firstCopy(config, directory);
     const facts = await readBackupFacts(directory);
     requireSameContent(config, facts);
     using lock = lockDirectory(directory);
     if (lock === null) refuse(`another \`backup follow\` keeps the copy in ${directory}`);
     const follower = new LogFollower({ config, directory, facts });
     const following = { follower, directory, everyMs };
-    if (isOnce) return followOnce(invocation, following);
+    if (isOnce) return followOnce(invocation, following, made);
+    if (made !== null) print({ state: "copied", ...made.json }, made.lines);
     const behind = follower.behind();
     print({ state: "following", out: directory, at: rfc3339(Date.now()), behind }, [
       `following in ${directory}: ${counted(behind, "event")} behind`,

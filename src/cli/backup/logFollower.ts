@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ContentCopy, type FileCopied } from "../../adapters/directory/contentCopy.ts";
 import { writeFollowStatus } from "../../adapters/directory/followStatusFile.ts";
@@ -142,8 +143,9 @@ export class LogFollower {
   /** The number of events in the copy, before and after. */
   private async catchUp(stopping: AbortSignal): Promise<{ readonly from: number; readonly head: number }> {
     using source = SourceLog.open(this.source);
-    // Most rounds find nothing new.
-    if (source.head() === this.events) return { from: this.events, head: this.events };
+    // Most rounds find nothing new. The directory may have gone away all the same.
+    if (source.head() === this.events && existsSync(this.log))
+      return { from: this.events, head: this.events };
     using copy = LogCopy.open(this.log);
     requireContinued(source, copy, this.options.directory);
     const from = copy.head();

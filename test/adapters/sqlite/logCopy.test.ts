@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -162,6 +162,33 @@ test("nobody adds to a copy that somebody reads, and a reader gets it whole", as
   round(logs);
   expect(rowsOf(target)[2]).toEqual([{ one: 1, head: 1 }]);
   expect(rowsOf(copy)[2]).toEqual([{ one: 1, head: 2 }]);
+  await store.close();
+});
+
+/** Writes half of a transaction to the file given, and dies. */
+const DIES = `
+  const { DatabaseSync } = require("node:sqlite");
+  const db = new DatabaseSync(process.argv[1]);
+  db.exec("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN");
+  db.exec("UPDATE events SET data = hex(randomblob(3000))");
+  process.kill(process.pid, "SIGKILL");
+`;
+
+test("what a killed follower has half written is taken back, by a reader as well", async () => {
+  const logs = await copiedLog();
+  const { store, source, copy } = logs;
+  await mustAppend(store, "more", Array.from({ length: 200 }, () => newEvent()), "noStream");
+  round(logs);
+  await Bun.spawn([process.execPath, "-e", DIES, copy]).exited;
+  expect(statSync(`${copy}-journal`).size).toBeGreaterThan(0);
+  const target = `${copy}-taken`;
+  {
+    using reader = CopyReader.open(copy);
+    expect(await reader.view().faults("whole")).toEqual([]);
+    reader.copyTo(target);
+  }
+  expect(rowsOf(target)).toEqual(rowsOf(source));
+  expect(existsSync(`${copy}-journal`)).toBe(false);
   await store.close();
 });
 

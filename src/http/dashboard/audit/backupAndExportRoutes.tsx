@@ -29,6 +29,11 @@ export function backupAndExportRoutes({ deps }: Pick<DashboardOptions, "deps">):
   ];
 }
 
+function kindText({ kind, following }: Copy): string {
+  if (following) return "Copy that follows";
+  return kind === "backup" ? "Backup" : "Export";
+}
+
 const Copies: FC<{ readonly context: PageContext; readonly copies: readonly Copy[] }> = ({
   context,
   copies,
@@ -48,7 +53,7 @@ const Copies: FC<{ readonly context: PageContext; readonly copies: readonly Copy
           rows={copies}
           idOf={({ at, kind }) => `${kind}-${at}`}
           columns={[
-            { title: "Kind", cell: ({ kind }) => (kind === "backup" ? "Backup" : "Export") },
+            { title: "Kind", cell: kindText },
             { title: "Taken", cell: ({ at }) => <Time at={rfc3339(at)} /> },
             { title: "Where", cell: ({ place }) => place ?? <span class="soft">not shown</span> },
           ]}
@@ -56,7 +61,8 @@ const Copies: FC<{ readonly context: PageContext; readonly copies: readonly Copy
         <Commands />
         <p class="soft">
           Mail in these copies is not encrypted, and what is erased later is still in them: delete them in
-          time. The newest 200 are listed, also when their files are gone.
+          time. A copy that follows loses it within ten minutes. The newest 200 are listed, also when their
+          files are gone.
         </p>
       </>
     )}
