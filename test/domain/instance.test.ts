@@ -160,6 +160,17 @@ describe("a copy", () => {
     expect(fold(created, copied, copied)?.copies).toEqual([copy, copy]);
   });
 
+  test("that is kept up to date counts once, with its newest record", () => {
+    const kept = (seconds: number, place: string) => {
+      const followed = { kind: "backup", at: seconds * SECOND_MS, place, following: true } as const;
+      const [event] = copyInstance(fold(created), followed).events;
+      return { followed, event: event as InstanceEvent };
+    };
+    const [first, other, again] = [kept(1, "/a"), kept(2, "/b"), kept(4, "/a")];
+    const state = fold(created, first.event, other.event, copied, again.event);
+    expect(state?.copies).toEqual([other.followed, copy, again.followed]);
+  });
+
   test("that the log was imported from counts too, if the log could not record it", () => {
     const imported = (isFrozen: boolean): InstanceEvent => {
       const data = { copyId: "a", from: "import", takenAt: at(5), sealed: isFrozen, at: at(9) } as const;

@@ -118,10 +118,11 @@ test("a page ends at the copy's head while its streams go on in the log, truncat
   await mustAppend(store, "long", many, 899);
   await store.truncateBefore("long", 1_500);
   round(logs, 1);
-  using reader = CopyReader.open(copy);
-  expect(await reader.view().lastRevision("long")).toBe(999);
-  expect(await reader.view().faults("whole")).toEqual([]);
-  reader[Symbol.dispose]();
+  {
+    using reader = CopyReader.open(copy);
+    expect(await reader.view().lastRevision("long")).toBe(999);
+    expect(await reader.view().faults("whole")).toEqual([]);
+  }
   round(logs);
   expect(rowsOf(copy)).toEqual(rowsOf(source));
   await store.close();
@@ -177,7 +178,12 @@ const DIES = `
 test("what a killed follower has half written is taken back, by a reader as well", async () => {
   const logs = await copiedLog();
   const { store, source, copy } = logs;
-  await mustAppend(store, "more", Array.from({ length: 200 }, () => newEvent()), "noStream");
+  await mustAppend(
+    store,
+    "more",
+    Array.from({ length: 200 }, () => newEvent()),
+    "noStream",
+  );
   round(logs);
   await Bun.spawn([process.execPath, "-e", DIES, copy]).exited;
   expect(statSync(`${copy}-journal`).size).toBeGreaterThan(0);
@@ -189,6 +195,21 @@ test("what a killed follower has half written is taken back, by a reader as well
   }
   expect(rowsOf(target)).toEqual(rowsOf(source));
   expect(existsSync(`${copy}-journal`)).toBe(false);
+  await store.close();
+});
+
+test("a copy that somebody has opened as a log of his own is read and kept on", async () => {
+  const logs = await copiedLog();
+  const { store, source, copy } = logs;
+  await mustAppend(store, "more", [newEvent()], "noStream");
+  await openSqliteEventStore({ path: copy }).close();
+  {
+    using reader = CopyReader.open(copy);
+    expect(await reader.view().faults("whole")).toEqual([]);
+  }
+  await openSqliteEventStore({ path: copy }).close();
+  round(logs);
+  expect(rowsOf(copy)).toEqual(rowsOf(source));
   await store.close();
 });
 

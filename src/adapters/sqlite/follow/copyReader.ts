@@ -79,12 +79,24 @@ export class CopyReader implements Disposable {
   }
 }
 
-/** A process that was killed while it wrote leaves a journal: opening the file for writing restores the last commit. */
+/**
+ * A process that was killed while it wrote leaves a journal, and one that opened the copy as its own log leaves a
+ * write-ahead log. Opening the file for writing takes back what was half written, and adds what was committed.
+ */
 function completeLastCommit(path: string): void {
-  const journal = `${path}-journal`;
-  if (!existsSync(journal) || statSync(journal).size === 0) return;
+  if (!hasJournal(path) && !hasWriteAheadLog(path)) return;
   using db = new DatabaseSync(existing(path), { timeout: BUSY_MS_MAX });
-  db.exec("SELECT count(*) FROM sqlite_schema");
+  db.exec("PRAGMA journal_mode = DELETE");
+}
+
+function hasJournal(path: string): boolean {
+  const journal = `${path}-journal`;
+  return existsSync(journal) && statSync(journal).size > 0;
+}
+
+function hasWriteAheadLog(path: string): boolean {
+  using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS_MAX });
+  return db.prepare("PRAGMA journal_mode").get()?.journal_mode === "wal";
 }
 
 function reading<Result>(path: string, work: () => Result): Result {
