@@ -9,6 +9,7 @@ import { LOG_START } from "../../src/ports/eventStore.ts";
 import { DiskSearch, Markers } from "../support/files/diskSearch.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 90_000;
 /** More than fits into an event. */
@@ -83,11 +84,15 @@ test(
     expect((await eventIds(join(restored, "events.db"))).slice(0, -1)).toEqual([...original]);
     expect(contentIn(restored)).toEqual(contentIn(place));
     const again = await startTestApp({ dataDir: restored, env: { DELIVERY: "off" } });
-    const resumed = await runCommand(["delivery", "resume"], restored);
-    await again.remove();
-    expect(resumed).toMatchObject({ exitCode: 0, err: "" });
-    expect(resumed.out).toContain("3 messages");
-    expect(resumed.out).toContain(`after ${followed.json.at}, when the copy was taken`);
+    let resumed = "";
+    const isResumed = async () => {
+      const { exitCode, out } = await runCommand(["delivery", "resume"], restored);
+      resumed = out;
+      return exitCode === 0;
+    };
+    await until(isResumed, "the read models").finally(again.remove);
+    expect(resumed).toContain("resumed now: 3 messages");
+    expect(resumed).toContain(`after ${followed.json.at}, when the copy was taken`);
     // The restored log goes on with the same copy.
     expect(await follow(place, restored)).toMatchObject({ exitCode: 0, json: { state: "current" } });
     await rm(place, { recursive: true });
