@@ -39,6 +39,11 @@ export class ContentCopy {
       throw new ContentStoreError(`${this.source.path} is not the content store that the copy was made from`);
   }
 
+  /** Whether the source has a folder: `<workspace>/<owner>/<folder>`. */
+  has(folder: string): boolean {
+    return existsSync(join(this.source.path, folder));
+  }
+
   /** Copies the files of a folder that the copy lacks: `<workspace>/<owner>/<folder>`. */
   async copyFolder(folder: string): Promise<readonly FileCopied[]> {
     const names = (await entriesIn(this.source, folder)).map(({ name }) => name);

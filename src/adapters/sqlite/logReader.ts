@@ -54,8 +54,7 @@ function objectIn(column: unknown): JsonObject | null {
   }
 }
 
-/** The event in a row of `events`. */
-export function recordedEvent(row: Row, stream = row.name as string): RecordedEvent {
+function recorded(row: Row, stream = row.name as string): RecordedEvent {
   const data = row.data instanceof Uint8Array ? row.data : objectIn(row.data);
   const metadata = objectIn(row.metadata);
   return {
@@ -82,7 +81,7 @@ export class LogReader {
   stream(name: string, from: number, max: number): readonly RecordedEvent[] {
     return this.prepare(OF_STREAM)
       .all(name, from, max)
-      .map((event) => recordedEvent(event as Row, name));
+      .map((event) => recorded(event as Row, name));
   }
 
   lastRevision(name: string): number | null {
@@ -126,7 +125,7 @@ export class LogReader {
     const events: RecordedEvent[] = [];
     let bytes = 0;
     for (const row of this.prepare(sql).iterate(after, last, ...values)) {
-      events.push(recordedEvent(row as Row));
+      events.push(recorded(row as Row));
       bytes += Number(row.bytes);
       if (bytes >= BATCH_BYTES_MAX) break;
     }

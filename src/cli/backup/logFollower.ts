@@ -6,7 +6,7 @@ import { LogCopy } from "../../adapters/sqlite/follow/logCopy.ts";
 import { eventsOfTypes, type LogPage } from "../../adapters/sqlite/follow/logRows.ts";
 import { flushSource, SourceLog } from "../../adapters/sqlite/follow/sourceLog.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { CONTENT_NAMING_TYPES, contentNamedBy } from "../../commands/attachment/contentNamedBy.ts";
+import { CONTENT_NAMING_TYPES, contentFolderOf } from "../../commands/attachment/contentNamedBy.ts";
 import { isContentFileReferenced } from "../../commands/attachment/isContentReferenced.ts";
 import { recordBackupOrExport } from "../../commands/instance/recordBackupOrExport.ts";
 import { load } from "../../commands/transact.ts";
@@ -173,11 +173,13 @@ export class LogFollower {
   private async copyNamedContent(page: LogPage): Promise<void> {
     const { content } = this;
     if (content === null) return;
-    const named = eventsOfTypes(page, CONTENT_NAMING_TYPES).flatMap((event) => contentNamedBy(event) ?? []);
-    if (named.length === 0) return;
-    await content.requirePresent();
-    await forEachConcurrently(named, FOLDERS_MAX, async ({ folder }) => {
-      const copied = await content.copyFolder(folderPath(folder));
+    const naming = eventsOfTypes(page, CONTENT_NAMING_TYPES);
+    const folders = naming.flatMap((event) => contentFolderOf(event) ?? []).map(folderPath);
+    // Most messages have none. Nothing is missing from a directory that is not in its place.
+    const found = folders.filter((folder) => content.has(folder));
+    if (folders.length > 0) await content.requirePresent();
+    await forEachConcurrently(found, FOLDERS_MAX, async (folder) => {
+      const copied = await content.copyFolder(folder);
       return copied.length > 0;
     });
   }

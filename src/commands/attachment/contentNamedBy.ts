@@ -22,22 +22,31 @@ export interface NamedContent {
   readonly content: string | null;
 }
 
+/** An event without its data. */
+type EventHead = Pick<RecordedEvent, "stream" | "type" | "id" | "metadata">;
+
+/** The folder of all content that an event may name; null if it names none. Reads no data, so it is cheap. */
+export function contentFolderOf({ stream, type, id, metadata }: EventHead): ContentFolder | null {
+  if (!CONTENT_NAMING_TYPES.includes(type)) return null;
+  const ownerId = idOfStream(stream);
+  const folderId = type === "EmailContentStored" ? id : ownerId;
+  const folder = { workspaceId: String(metadata.workspaceId), ownerId, folderId };
+  // Whoever changed the log may have put anything there.
+  return Object.values(folder).every(isFolderName) ? folder : null;
+}
+
 /** The content that an event names; null if it names none, or cannot be read. */
 export function contentNamedBy(event: RecordedEvent): NamedContent | null {
-  const ownerId = idOfStream(event.stream);
+  const folder = contentFolderOf(event);
+  if (folder === null) return null;
   if (event.type === "AttachmentUploaded") {
     const upload = readableEvent(attachmentCodec, event);
-    if (upload?.type !== "AttachmentUploaded") return null;
-    const { workspaceId, sha256 } = upload.data;
-    if (![workspaceId, ownerId].every(isFolderName)) return null;
-    return { folder: { workspaceId, ownerId, folderId: ownerId }, files: [sha256], content: null };
+    return upload?.type === "AttachmentUploaded"
+      ? { folder, files: [upload.data.sha256], content: null }
+      : null;
   }
-  if (event.type !== "EmailContentStored") return null;
   const stored = readableEvent(emailCodec, event);
   if (stored?.type !== "EmailContentStored" || !isInContentStore(stored.data)) return null;
-  const folder = { workspaceId: String(event.metadata.workspaceId), ownerId, folderId: event.id };
-  // Whoever changed the log may have put anything there.
-  if (!Object.values(folder).every(isFolderName)) return null;
   const { content, reference } = stored.data;
   if (reference !== undefined) return { folder, files: [reference.sha256], content: reference.sha256 };
   return { folder, files: filesOf(content), content: null };

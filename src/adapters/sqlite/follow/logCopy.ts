@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "../../../kernel/text/errorReason.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
@@ -26,6 +26,8 @@ const BUSY_MS_MAX = 1_000;
  * bytes are overwritten, and a process that dies leaves a journal from which the next opening restores the last commit.
  */
 export class LogCopy implements Disposable {
+  private readonly statements = new Map<string, StatementSync>();
+
   private constructor(
     private readonly path: string,
     private readonly db: DatabaseSync,
@@ -62,19 +64,23 @@ export class LogCopy implements Disposable {
 
   /** Adds the events that follow the head, all or none. Throws `StoreError` if they do not follow it. */
   append({ events, streams }: LogPage): void {
-    const [first] = events;
-    const last = events.at(-1);
-    if (first === undefined || last === undefined) return;
+    const [begin] = events;
+    const end = events.at(-1);
+    if (begin === undefined || end === undefined) return;
     onCopy(this.path, () =>
       writeTransaction(this.db, () => {
         const head = new LogReader(this.db).head();
-        if (head !== first.position - 1)
+        if (head !== begin.position - 1)
           throw new StoreError("unavailable", `another process writes to the copy ${this.path}`);
-        const revisions = new Map(events.map(({ stream, revision }) => [stream, revision]));
-        for (const stream of streams) this.putStream(stream, Number(revisions.get(stream.id)));
+        const [first, last] = revisionsOf(events);
+        for (const stream of streams)
+          this.putStream(stream, {
+            isNew: first.get(stream.id) === 0,
+            revision: Number(last.get(stream.id)),
+          });
         this.insertEvents(events);
-        for (const stream of streams) this.blankStream(stream);
-        this.db.prepare("UPDATE log SET head = ?").run(last.position);
+        for (const stream of streams) if (stream.truncate_before > 0) this.blankStream(stream);
+        this.db.prepare("UPDATE log SET head = ?").run(end.position);
       }),
     );
   }
@@ -105,19 +111,24 @@ export class LogCopy implements Disposable {
     this.db.close();
   }
 
+  private prepare(sql: string): StatementSync {
+    return this.statements.getOrInsertComputed(sql, () => this.db.prepare(sql));
+  }
+
   /** The row of a stream as it is in the copy up to `revision`, which is below that of the source while we catch up. */
-  private putStream({ id, name }: StreamRow, revision: number): void {
-    const known = this.db.prepare("SELECT name FROM streams WHERE id = ?").get(id);
-    if (known === undefined)
-      this.db.prepare("INSERT INTO streams (id, name, revision) VALUES (?, ?, ?)").run(id, name, revision);
-    else if (known.name === name)
-      this.db.prepare("UPDATE streams SET revision = ? WHERE id = ?").run(revision, id);
-    else
-      throw new StoreError("unavailable", `the copy ${this.path} has another stream in the place of ${name}`);
+  private putStream(
+    { id, name }: StreamRow,
+    { isNew, revision }: { readonly isNew: boolean; readonly revision: number },
+  ): void {
+    const sql = isNew
+      ? "INSERT INTO streams (revision, id, name) VALUES (?, ?, ?)"
+      : "UPDATE streams SET revision = ? WHERE id = ? AND name = ?";
+    if (this.prepare(sql).run(revision, id, name).changes === 1) return;
+    throw new StoreError("unavailable", `the copy ${this.path} has another stream in the place of ${name}`);
   }
 
   private insertEvents(events: readonly EventRow[]): void {
-    const statement = this.db.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)");
+    const statement = this.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)");
     for (const { position, stream, revision, id, type, metadata, data } of events)
       statement.run(position, stream, revision, id, type, metadata, data);
   }
@@ -129,11 +140,20 @@ export class LogCopy implements Disposable {
 
   /** The revision up to which the copy has to blank a stream of the source; null if it has. */
   private blankBefore({ id, truncate_before: wanted }: StreamRow): number | null {
-    const row = this.db.prepare("SELECT revision, truncate_before FROM streams WHERE id = ?").get(id);
+    const row = this.prepare("SELECT revision, truncate_before FROM streams WHERE id = ?").get(id);
     if (row === undefined) return null;
     const before = Math.min(wanted, Number(row.revision) + 1);
     return before > Number(row.truncate_before) ? before : null;
   }
+}
+
+/** The first and the last revision of each stream in a page, by the stream's id. */
+function revisionsOf(
+  events: readonly EventRow[],
+): readonly [ReadonlyMap<number, number>, ReadonlyMap<number, number>] {
+  const first = new Map<number, number>();
+  for (const { stream, revision } of events) if (!first.has(stream)) first.set(stream, revision);
+  return [first, new Map(events.map(({ stream, revision }) => [stream, revision]))];
 }
 
 /** The address of a file that SQLite must not create. Throws `StoreError` if there is none. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
+import { isObject, type JsonObject, parseJson } from "../../../kernel/text/json.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
-import { recordedEvent } from "../logReader.ts";
 
 /** A row of `events` as it is stored; `id`, `type`, `metadata` and `data` are empty in a truncated event. */
 export interface EventRow {
@@ -29,15 +29,23 @@ export interface LogPage {
   readonly head: number;
 }
 
-/** The events of a page that are of these types. */
+/** The events of a page that are of these types, without their data. */
 export function eventsOfTypes(
   { events, streams }: LogPage,
   types: readonly string[],
-): readonly RecordedEvent[] {
+): readonly Pick<RecordedEvent, "stream" | "type" | "id" | "metadata">[] {
   const names = new Map(streams.map(({ id, name }) => [id, name]));
   return events
     .filter(({ type }) => types.includes(type))
-    .map((row) => recordedEvent({ ...row }, names.get(row.stream)));
+    .map(({ stream, type, id, metadata }) => {
+      const parsed = parseJson(metadata);
+      return {
+        stream: names.get(stream) ?? "",
+        type,
+        id,
+        metadata: isObject(parsed) ? (parsed as JsonObject) : {},
+      };
+    });
 }
 
 /** What identifies an event. */
