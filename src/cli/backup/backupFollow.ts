@@ -7,6 +7,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { HOUR_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { Config } from "../../service/config/config.ts";
+import { workBehindRequests } from "../../service/threads/threadPriority.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
@@ -222,6 +223,7 @@ export const backupFollow: Command = {
     print({ state: "following", out: directory, at: rfc3339(Date.now()), behind }, [
       `following in ${directory}: ${counted(behind, "event")} behind`,
     ]);
+    workBehindRequests();
     await followUntilStopped(invocation, following);
     return 0;
   },

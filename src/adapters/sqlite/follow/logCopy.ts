@@ -19,6 +19,8 @@ import {
 
 /** How long to wait for another process that reads the copy for a moment. */
 const BUSY_MS_MAX = 1_000;
+/** How many KiB of pages to keep in memory during a round: new streams go to any page of the index of names. */
+const CACHE_KIB = 16 * 1_024;
 
 /**
  * A copy of a log that is kept up to date, open for writing. It needs no shared memory between processes (its rollback
@@ -40,6 +42,7 @@ export class LogCopy implements Disposable {
       try {
         db.exec("PRAGMA trusted_schema = OFF; PRAGMA journal_mode = DELETE");
         db.exec("PRAGMA synchronous = EXTRA; PRAGMA secure_delete = ON");
+        db.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
         requireSound(db, path);
         return new LogCopy(path, db);
       } catch (error) {
