@@ -181,7 +181,13 @@ describe("with --json", () => {
         ...["audit log", "audit keygen seal.key", "audit seal", "audit verify", "doctor", "version"],
         ...["projection rebuild", "projection list", "projection verify", "delivery resume"],
         ...["projection as-of 0s emails --out emails.jsonl", "projection diff 1d 0s emails --out diff.jsonl"],
-        ...["backup create --out copy", "backup verify copy", "log export --out log.zst", "log unfreeze"],
+        ...[
+          "backup create --out copy",
+          "backup verify copy",
+          "backup follow --out kept --once",
+          "log export --out log.zst",
+          "log unfreeze",
+        ],
       );
       const masterKey = (await Bun.file(join(data, "master.key")).text()).trim();
       const imported = { DATA_DIR: join(cwd, "imported"), CONTENT_URL: `file:${join(data, "content")}` };
