@@ -64,13 +64,13 @@ export class LogFollower {
   private isFlushMissing = false;
 
   constructor(private readonly options: FollowerOptions) {
-    const { config, directory, facts } = options;
+    const { config, directory } = options;
+    const { content } = config;
     this.source = logPath(config);
     this.log = join(directory, BACKUP_LOG);
-    const isHere = config.content.kind === "directory" && facts.content === "directory";
     this.content =
-      isHere && config.content.kind === "directory"
-        ? new ContentCopy(config.content.directory, join(directory, BACKUP_CONTENT))
+      content.kind === "directory"
+        ? new ContentCopy(content.directory, join(directory, BACKUP_CONTENT))
         : null;
   }
 
