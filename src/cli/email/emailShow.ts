@@ -24,7 +24,7 @@ async function readShown(deps: Dependencies, id: string, withContent: boolean): 
   if (email === null) return null;
   const content = withContent ? await contentOf(deps, id, history) : null;
   const events = withReplyTexts(deps.keys, withContent ? contentSaltOf(history) : null, history.events);
-  const answer = emailJson({ id, email, content, events }, null);
+  const answer = emailJson({ id, email, content, events, isContentShown: withContent }, null);
   const { workspaceId: workspace_id, isTest: test } = email;
   const isShown = (name: string) => (withContent ? !UNKNOWN.includes(name) : FACTS.includes(name));
   const members = Object.entries(answer).filter(([name]) => isShown(name));

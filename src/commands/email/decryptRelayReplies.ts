@@ -10,10 +10,9 @@ function isOutcome(event: EmailEvent): event is Outcome {
   return ["EmailSent", "EmailDeferred", "EmailBounced", "EmailFailed"].includes(event.type);
 }
 
-/** What is shown of a reply: its words until they are erased, then only its codes. */
-function replyOf({ data }: Outcome, keys: Opener, salt: string | null): string {
+/** The words of a reply. Older events have them in plain text. */
+function replyOf({ data }: Outcome, keys: Opener, salt: string): string {
   const { reply = "", sealedReply } = data;
-  if (salt === null) return replyCodes(reply);
   return (sealedReply === undefined ? null : keys.decryptWithSalt(salt, sealedReply)) ?? reply;
 }
 
@@ -29,8 +28,20 @@ export function withReplyTexts<Entry extends HistoryEvent>(
   salt: string | null,
   events: readonly Entry[],
 ): readonly Entry[] {
-  return events.map((entry) => {
-    if (!isOutcome(entry.event)) return entry;
-    return { ...entry, event: withReply(entry.event, replyOf(entry.event, keys, salt)) };
-  });
+  if (salt === null) return withReplyCodes(events);
+  return withReplies(events, (event) => replyOf(event, keys, salt));
+}
+
+/** A message's events with the codes of the relays' replies alone, for whoever must not have their words. */
+export function withReplyCodes<Entry extends HistoryEvent>(events: readonly Entry[]): readonly Entry[] {
+  return withReplies(events, ({ data: { reply = "" } }) => replyCodes(reply));
+}
+
+function withReplies<Entry extends HistoryEvent>(
+  events: readonly Entry[],
+  shown: (event: Outcome) => string,
+): readonly Entry[] {
+  return events.map((entry) =>
+    isOutcome(entry.event) ? { ...entry, event: withReply(entry.event, shown(entry.event)) } : entry,
+  );
 }

@@ -2,6 +2,7 @@ import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { isWithin, parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { ApiKeyEvent } from "./events.ts";
+import { permits } from "./scopes.ts";
 import { type ApiKey, type ApiKeyState, coversSender, isUsable } from "./state.ts";
 
 type Issued = Extract<ApiKeyEvent, { type: "ApiKeyIssued" }>["data"];
@@ -84,7 +85,7 @@ function bindingRefusal(issuer: ApiKey, { senders, clientRanges }: WantedKey): I
 
 /** A key can grant only what it has: its scopes, within its restrictions, until its own expiry. Null: no refusal. */
 export function issueRefusal(issuer: ApiKey, wanted: WantedKey): IssueRefusal | null {
-  const scopes = wanted.scopes.filter((scope) => !issuer.scopes.has(scope));
+  const scopes = wanted.scopes.filter((scope) => !permits(issuer.scopes, scope));
   if (scopes.length > 0) return { kind: "scopesNotHeld", scopes };
   const bound = bindingRefusal(issuer, wanted);
   if (bound !== null) return bound;

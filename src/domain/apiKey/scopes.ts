@@ -2,6 +2,7 @@
 export const SCOPES = [
   "email:send",
   "email:read",
+  "email:status",
   "webhook:manage",
   "template:manage",
   "attachment:manage",
@@ -15,10 +16,24 @@ export const SCOPES = [
 export const TEST_SCOPES = [
   "email:send",
   "email:read",
+  "email:status",
   "attachment:manage",
 ] as const satisfies readonly (typeof SCOPES)[number][];
 
 export type Scope = (typeof SCOPES)[number];
+
+/** The scopes that permit what another one permits, and more. */
+const WIDER: Readonly<Partial<Record<string, readonly Scope[]>>> = { "email:status": ["email:read"] };
+
+/** The scopes of which one is enough where `scope` is needed: itself first. */
+export function scopesPermitting(scope: string): readonly string[] {
+  return [scope, ...(WIDER[scope] ?? [])];
+}
+
+/** Whether a key with these scopes may do what needs `scope`. */
+export function permits(held: ReadonlySet<string>, scope: string): boolean {
+  return scopesPermitting(scope).some((one) => held.has(one));
+}
 
 export function isTestScope(scope: string): boolean {
   return (TEST_SCOPES as readonly string[]).includes(scope);

@@ -3,16 +3,45 @@ import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { EMAIL_REASONS } from "../../domain/email/emailReasons.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
+import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, rfc3339, utcDay } from "../../kernel/time.ts";
 import { Closed, FreeText, Id, ListText, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { withTextFault } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
+import type { ProblemCode } from "../server/problemCodes.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader, idempotencyKeyOf } from "./idempotencyKey.ts";
 import { meantValue } from "./meantValue.ts";
 import { SendEmailBody } from "./sendEmailRequest.ts";
+
+const SendAgainBody = Closed(
+  {
+    to: Type.Optional(
+      Text({
+        maxLength: ADDRESS_CHARACTERS_MAX,
+        description:
+          "Another recipient, which needs the scope `email:read` too. By default the recipient of the message.",
+      }),
+    ),
+  },
+  { examples: [{}] },
+);
+
+/** Why the content of a message is not accepted as a new one, however it comes. */
+const CONTENT_PROBLEMS = [
+  "IDEMPOTENCY_KEY_REQUIRED",
+  "IDEMPOTENCY_CONFLICT",
+  "SENDER_UNAVAILABLE",
+  "SENDING_PAUSED",
+  "ATTACHMENT_EXPIRED",
+  "ATTACHMENT_LIMIT_EXCEEDED",
+  "ATTACHMENT_INVALID",
+  "ATTACHMENT_TYPE_UNSUPPORTED",
+  "STORAGE_LIMIT_EXCEEDED",
+  "DAILY_LIMIT_REACHED",
+] as const satisfies readonly ProblemCode[];
 
 const GetEmailQuery = Closed({
   as_of: Type.Optional(
@@ -84,19 +113,10 @@ export const emailOperations = operationsOf("Emails", {
     body: SendEmailBody,
     ...answersAccepted(
       EmailReceipt,
-      "IDEMPOTENCY_KEY_REQUIRED",
-      "IDEMPOTENCY_CONFLICT",
-      "SENDER_UNAVAILABLE",
-      "SENDING_PAUSED",
+      ...CONTENT_PROBLEMS,
       "TEMPLATE_UNAVAILABLE",
       "INVALID_TEMPLATE_DATA",
       "ATTACHMENT_NOT_READY",
-      "ATTACHMENT_EXPIRED",
-      "ATTACHMENT_LIMIT_EXCEEDED",
-      "ATTACHMENT_INVALID",
-      "ATTACHMENT_TYPE_UNSUPPORTED",
-      "STORAGE_LIMIT_EXCEEDED",
-      "DAILY_LIMIT_REACHED",
     ),
   },
   sendEmailBatch: {
@@ -109,12 +129,13 @@ export const emailOperations = operationsOf("Emails", {
   listEmails: {
     summary: "List emails",
     description:
-      "Newest first. With `idempotency_key` it looks up the one message accepted under that key. A test key reaches only test mail, every other key only live mail.",
+      "Newest first. With `idempotency_key` it looks up the one message accepted under that key. A test key reaches only test mail, every other key only live mail. Without the scope `email:read` subjects are null.",
     ...answersPage(EmailSummary, filters),
   },
   getEmail: {
     summary: "Read an email",
-    description: "As it is now, or as it was at a time in the past.",
+    description:
+      "As it is now, or as it was at a time in the past. With the scope `email:status` alone it has everything except what the message says: `subject`, `html`, `text`, `headers`, `metadata` and the `filename` of files are null, `content_id` is absent, and of the relay's replies there are only the codes.",
     ...answersOk(Email, "NOT_FOUND"),
     query: GetEmailQuery,
   },
@@ -131,6 +152,27 @@ export const emailOperations = operationsOf("Emails", {
       "A message that is already canceled is answered as it is. One that the relay may have, because the outcome of an " +
       "attempt is not known (`ambiguous` in its timeline), cannot be canceled.",
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_CANCELABLE"),
+  },
+  tryEmailNow: {
+    summary: "Deliver an email that waits for a time now",
+    description:
+      "Ends the wait of a `deferred` message for its next attempt, and of a `scheduled` one for its time. One whose " +
+      "outcome is not known (`delivery_unknown`) may be delivered twice then; the copy has the same Message-ID. A " +
+      "message that is due already is answered as it is, and so is a repeat.",
+    ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_SCHEDULED"),
+  },
+  sendEmailAgain: {
+    summary: "Send the content of an email again",
+    description:
+      "Accepts it as a new message with its own id and timeline, whatever became of the old one, with every check of a " +
+      "send. A recipient who has the old one gets it again. The new message's own Idempotency-Key is " +
+      "`again:<id>:<your key>`. The same Idempotency-Key for the same message gets the first answer again, with " +
+      "`Idempotent-Replayed: true`.",
+    headers: IdempotencyKeyHeader,
+    checkHeaders: idempotencyKeyOf,
+    body: SendAgainBody,
+    isBodyOptional: true,
+    ...answersAccepted(EmailReceipt, "NOT_FOUND", ...CONTENT_PROBLEMS),
   },
   eraseEmailContent: {
     summary: "Erase the content of an email",

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import type { EmailRow } from "../../../projections/emails/queries.ts";
-import type { EmailView } from "../../commands/email/readEmail.ts";
 import { ACCEPTED_AS, UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
 import type { Receipt } from "../../domain/email/idempotency.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
@@ -20,6 +19,7 @@ import {
   Uuid,
 } from "../body/commonSchemas.ts";
 import { TimelineEntry, timelineJson } from "./emailTimeline.ts";
+import type { ShownEmail } from "./shownEmail.ts";
 
 /** The status of a message. */
 export const EmailStatus = OneOf(EMAIL_STATUSES);
@@ -41,6 +41,9 @@ export function receiptJson({ id, status, acceptedAt }: Receipt): ResponseOf<typ
 
 const NullableText = Nullable(Type.String());
 
+/** What a message says; null too for a key that sees only what became of it. */
+const WithheldText = Nullable(FreeText("Null without the scope `email:read`."));
+
 const summaryFields = {
   id: Uuid,
   object: Type.Literal("email"),
@@ -54,20 +57,20 @@ const summaryFields = {
   updated_at: Time("When the last event of its timeline happened, such as the erasure of its content."),
   from: NullableText,
   to: NullableText,
-  subject: NullableText,
+  subject: WithheldText,
   attempts: Count("How many times a delivery was begun, whoever was at fault when it failed."),
 };
 
 export const EmailSummary = Closed(summaryFields, {
   $id: "EmailSummary",
   description:
-    "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read.",
+    "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read. With the scope `email:status` alone the subject is always null.",
 });
 
 const summaryJson = answerJson(EmailSummary);
 
 /** A message in a list: addresses, subject and status. Null fields once the content is erased. */
-export function emailSummaryJson({ id, email, content, events }: EmailView) {
+export function emailSummaryJson({ id, email, content, events }: ShownEmail) {
   const createdAt = rfc3339(email.acceptedAt);
   const { from = null, to = null, subject = null } = content ?? {};
   const updatedAt = events.at(-1)?.at ?? createdAt;
@@ -109,16 +112,16 @@ export const Email = Closed(
     to_name: NullableText,
     reply_to: NullableText,
     reply_to_name: NullableText,
-    html: NullableText,
-    text: NullableText,
+    html: WithheldText,
+    text: WithheldText,
     template_id: Nullable(Uuid),
     template_version_id: Nullable(Uuid),
     attachments: Type.Array(
       Closed({
-        filename: Type.String(),
+        filename: WithheldText,
         content_type: Type.String(),
         size_bytes: Type.Integer({ minimum: 1 }),
-        content_id: Type.Optional(FreeText("Its id in the html.")),
+        content_id: Type.Optional(FreeText("Its id in the html. Absent without the scope `email:read`.")),
         expired: Type.Boolean({
           description: "Whether the bytes are gone; a message keeps them until it ends.",
         }),
@@ -126,11 +129,12 @@ export const Email = Closed(
     ),
     headers: Nullable(
       Type.Record(AnyName, Type.String(), {
-        description: "The caller's own headers, as they came with the send.",
+        description:
+          "The caller's own headers, as they came with the send. Null without the scope `email:read`.",
       }),
     ),
     tags: Type.Array(Type.String(), { description: "None once the content is erased." }),
-    metadata: Nullable(Metadata),
+    metadata: Nullable(Metadata, { description: "Null without the scope `email:read`." }),
     scheduled_at: Nullable(
       Time("What it is, or was, scheduled for; null when it was to be delivered at once."),
     ),
@@ -148,7 +152,7 @@ export const Email = Closed(
     waiting: Nullable(Waiting),
     content_erased: Type.Boolean({
       description:
-        "Then addresses, subject, bodies and metadata are null and attachments empty, for good. The key still answers.",
+        "Then addresses, subject, bodies and metadata are null and attachments empty, for good. The key still answers. False while content is only withheld for want of the scope `email:read`.",
     }),
     timeline: Type.Array(TimelineEntry, { description: "The log itself, in order." }),
   },
@@ -156,7 +160,7 @@ export const Email = Closed(
 );
 
 /** A whole message, with its timeline: the log itself, in order. */
-export function emailJson(view: EmailView, waiting: WaitingView | null): ResponseOf<typeof Email> {
+export function emailJson(view: ShownEmail, waiting: WaitingView | null): ResponseOf<typeof Email> {
   const { email, content } = view;
   return {
     ...emailSummaryJson(view),
@@ -169,7 +173,7 @@ export function emailJson(view: EmailView, waiting: WaitingView | null): Respons
     template_id: email.templateId,
     template_version_id: email.templateVersionId,
     attachments: (content?.attachments ?? []).map(({ filename, contentType, bytes, contentId }) => ({
-      filename,
+      filename: filename ?? null,
       content_type: contentType,
       size_bytes: bytes,
       ...(contentId === undefined ? {} : { content_id: contentId }),

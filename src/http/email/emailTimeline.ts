@@ -48,7 +48,7 @@ const relayAnswer = {
   enhanced_code: Type.Optional(EnhancedCode),
   reply: Type.Optional(
     FreeText(
-      "What the relay said, `<recipient>` and `<sender>` in place of the addresses. Absent once the content is erased.",
+      "What the relay said, `<recipient>` and `<sender>` in place of the addresses. Absent once the content is erased; only its codes without the scope `email:read`.",
     ),
   ),
 };
@@ -85,7 +85,9 @@ const ENTRIES = {
     transport: FreeText("As of `email.sent`."),
     source: Type.Optional(SentSource),
     relay,
-    reply: FreeText("What the relay said; only its codes once the content is erased."),
+    reply: FreeText(
+      "What the relay said; only its codes once the content is erased, or without the scope `email:read`.",
+    ),
     relay_id: Type.Optional(RelayId),
     superseded,
   }),

@@ -1,14 +1,18 @@
 import type { Static } from "@sinclair/typebox";
+import type { Context } from "elysia";
 import { type EmailQuery, ROW_FILTERS } from "../../../projections/emails/queries.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { bringForward } from "../../commands/email/bringForward.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
 import { rescheduleEmail } from "../../commands/email/rescheduleEmail.ts";
 import { sendEmail } from "../../commands/email/send/sendEmail.ts";
+import type { SendOutcome } from "../../commands/email/send/sendOutcome.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { AbandonedError } from "../../commands/template/templateScheduler.ts";
 import { PAST_DEADLINE, scheduleFault } from "../../domain/email/scheduledTime.ts";
+import { isTerminal } from "../../domain/email/state.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import type { MailOwner } from "../../kernel/mail/mailOwnerId.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
@@ -32,8 +36,10 @@ import {
   rowSummaryJson,
 } from "./emailResource.ts";
 import { idempotencyKeyOf, trimmedKey } from "./idempotencyKey.ts";
+import { requireSameRecipient, sendAgain } from "./sendAgain.ts";
 import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
 import { sendProblem } from "./sendProblem.ts";
+import { shownEmail } from "./shownEmail.ts";
 
 interface EmailsOptions extends ControllerOptions {
   /** Why a message waits; null when it has ended. */
@@ -47,11 +53,19 @@ export function emailsController(options: EmailsOptions) {
 
 function sending({ deps, basePath }: EmailsOptions) {
   return operationController(deps, emailOperations, {
-    sendEmail: async ({ body, request, caller, set }) => {
-      const { receipt, replayed } = await accept(deps, caller, body, idempotencyKeyOf(request.headers));
-      set.headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
-      if (replayed) set.headers["idempotent-replayed"] = "true";
-      return receiptJson(receipt);
+    sendEmail: async ({ body, request, caller, set }) =>
+      accepted(basePath, set, await accept(deps, caller, body, idempotencyKeyOf(request.headers))),
+    sendEmailAgain: async ({ params, body, request, caller, set }) => {
+      const { principal, commandContext } = caller;
+      const view = await existing(deps, principal, params.id);
+      requireSender(principal, view.content?.from ?? null);
+      const to = body.to ?? null;
+      requireSameRecipient(principal, view, to);
+      const again = { view, to, key: idempotencyKeyOf(request.headers) };
+      const outcome = await sendAgain(deps, again, { request, commandContext });
+      if (outcome.kind === "noContent") throw notToBeSentAgain(view);
+      if (outcome.kind !== "accepted") throw sendProblem(outcome, deps.clock.now());
+      return accepted(basePath, set, outcome);
     },
     sendEmailBatch: async ({ body, request, caller }) => {
       const bytes = contentLengthOf(request.headers) ?? Number.POSITIVE_INFINITY;
@@ -71,6 +85,24 @@ function sending({ deps, basePath }: EmailsOptions) {
       });
     },
   });
+}
+
+/** The answer to a send that was accepted, now or before. */
+function accepted(
+  basePath: string,
+  { headers }: Pick<Context["set"], "headers">,
+  { receipt, replayed }: Extract<SendOutcome, { kind: "accepted" }>,
+) {
+  headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
+  if (replayed) headers["idempotent-replayed"] = "true";
+  return receiptJson(receipt);
+}
+
+/** Why the content of a message is not there to be sent again. */
+function notToBeSentAgain({ content }: EmailView): Problem {
+  return content === null
+    ? new Problem("NOT_FOUND", { detail: "The content of the message was erased" })
+    : new Problem("ATTACHMENT_EXPIRED", { detail: "A file of the message is no longer kept" });
 }
 
 /** Accepts one message. Throws why it is not accepted. */
@@ -100,7 +132,7 @@ function acceptedEmails(options: EmailsOptions) {
   /** Answers a message as it is now. */
   const now = async (principal: Principal, id: string) => {
     const view = await existing(deps, principal, id);
-    return emailJson(view, await options.readWaitingReason(view));
+    return emailJson(shownEmail(view, principal), await options.readWaitingReason(view));
   };
   return operationController(deps, emailOperations, {
     listEmails: async ({ query, caller: { principal: owner } }) => {
@@ -108,15 +140,16 @@ function acceptedEmails(options: EmailsOptions) {
       const wanted = queryOf(deps, owner, query);
       if (key !== undefined) return lookUpByKey(deps, owner, key, wanted);
       await catchUpIfInTime(options.readModel("emails"));
-      const items = { whole: emailSummaryJson, unreadable: rowSummaryJson };
-      return pageJson(await pageOfEmails(options, wanted, items), (item) => item);
+      const whole = (view: EmailView) => emailSummaryJson(shownEmail(view, owner));
+      const page = await pageOfEmails(options, wanted, { whole, unreadable: rowSummaryJson });
+      return pageJson(page, (item) => item);
     },
     getEmail: async ({ params, query, caller: { principal } }) => {
       if (query.as_of === undefined) return now(principal, params.id);
       const at = epochMs(dateTime("/as_of", query.as_of));
       // What it waited for at that time is not known.
-      const view = await readPastEmail(deps, principal, idOfPath(params.id), at);
-      return emailJson(found(view), null);
+      const view = found(await readPastEmail(deps, principal, idOfPath(params.id), at));
+      return emailJson(shownEmail(view, principal), null);
     },
     rescheduleEmail: async ({ params, body, caller: { principal, commandContext } }) => {
       const id = await reachable(deps, principal, params.id);
@@ -136,6 +169,13 @@ function acceptedEmails(options: EmailsOptions) {
       if (outcome === "notCancelable") throw tooLateToBe("canceled", await existing(deps, principal, id));
       return now(principal, id);
     },
+    tryEmailNow: async ({ params, caller: { principal, commandContext } }) => {
+      const id = await reachable(deps, principal, params.id);
+      const isDue = await bringForward(deps, await existing(deps, principal, id), commandContext());
+      const view = await existing(deps, principal, id);
+      if (!isDue && isTerminal(view.email.status)) throw tooLateToBe("tried", view);
+      return now(principal, id);
+    },
     eraseEmailContent: async ({ params, caller: { principal, commandContext }, set }) => {
       const id = await reachable(deps, principal, params.id);
       const why = { reason: "requested" };
@@ -146,7 +186,11 @@ function acceptedEmails(options: EmailsOptions) {
   });
 }
 
-const TOO_LATE_TO_BE = { canceled: "EMAIL_NOT_CANCELABLE", rescheduled: "EMAIL_NOT_SCHEDULED" } as const;
+const TOO_LATE_TO_BE = {
+  canceled: "EMAIL_NOT_CANCELABLE",
+  rescheduled: "EMAIL_NOT_SCHEDULED",
+  tried: "EMAIL_NOT_SCHEDULED",
+} as const;
 
 const MAY_BE_SENT =
   "The relay may have the message already: the outcome of an attempt is not known. Erasing its content stops further " +
@@ -174,10 +218,10 @@ async function reachable(deps: Dependencies, principal: Principal, id: string): 
   return idOfPath(id);
 }
 
-async function lookUpByKey(deps: Dependencies, owner: MailOwner, key: string, wanted: EmailQuery) {
+async function lookUpByKey(deps: Dependencies, owner: Principal, key: string, wanted: EmailQuery) {
   const view = await readEmailByKey(deps, owner, trimmedKey(key));
   const isFound = view !== null && isWanted(deps, wanted, view);
-  return { data: isFound ? [emailSummaryJson(view)] : [], next_cursor: null };
+  return { data: isFound ? [emailSummaryJson(shownEmail(view, owner))] : [], next_cursor: null };
 }
 
 /** Whether a message matches a query. */

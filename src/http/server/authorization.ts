@@ -5,6 +5,7 @@ import {
   principalOfKey,
 } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { permits, type Scope, scopesPermitting } from "../../domain/apiKey/scopes.ts";
 import { coversSender } from "../../domain/apiKey/state.ts";
 import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
 import { isClientIn } from "../../kernel/network/clientIp.ts";
@@ -35,8 +36,8 @@ export function authorize(deps: Dependencies, route: Route) {
     const limits = limitsOf(workspace, deps.limitsDefault);
     const { headers, retryAfterSeconds } = await context.server.rateLimits.count(principal, limits);
     Object.assign(context.answerHeaders, headers);
-    if (route.scope !== null && !principal.scopes.has(route.scope)) {
-      throw new Problem("FORBIDDEN", { detail: `this operation needs the scope ${route.scope}` });
+    if (route.scope !== null && !permits(principal.scopes, route.scope)) {
+      throw new Problem("FORBIDDEN", { detail: `this operation needs ${scopeText(route.scope)}` });
     }
     requireClient(request, principal);
     if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
@@ -45,6 +46,11 @@ export function authorize(deps: Dependencies, route: Route) {
     beginRead(request, workspaceId);
     refuseBodyOfGet(request.headers);
   };
+}
+
+/** The scope that is needed, as the end of a sentence: with the wider one that is enough too. */
+export function scopeText(scope: Scope): string {
+  return `the scope ${scopesPermitting(scope).join(" or ")}`;
 }
 
 /** Bun never exposes the body of a GET, so we go by its length: up to two bytes it may be `{}`. */

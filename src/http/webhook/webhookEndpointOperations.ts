@@ -49,7 +49,7 @@ const EventTypes = Nullable(Type.Array(Type.String(), { minItems: 1, uniqueItems
 const Include = Type.Array(OneOf(INCLUDABLE_MEMBERS), {
   uniqueItems: true,
   description:
-    "Personal data that the `data` of `email.*` events shall have: the bare addresses `from` and `to`, and the `subject`. By default nothing. What your program has received is not erased with the message.",
+    "Personal data that the `data` of `email.*` events shall have: the bare addresses `from` and `to`, and the `subject`. By default nothing. The key needs `email:status` too for addresses, `email:read` for the subject (else FORBIDDEN). What your program has received is not erased with the message.",
 });
 
 /** Members of other services' endpoints that ours do not have. */
@@ -145,7 +145,7 @@ export const webhookEndpointOperations = operationsOf("Webhooks", {
   updateWebhook: {
     summary: "Change a webhook endpoint",
     description:
-      "Omitted members stay as they are. Pending deliveries go by the new destination and `include` too.",
+      "Omitted members stay as they are. Pending deliveries go by the new destination and `include` too. A key keeps what `include` has, but moves the endpoint only if it could set that itself (else FORBIDDEN).",
     body: UpdateWebhookBody,
     ...answersOk(WebhookEndpoint, "INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_NOT_FOUND"),
   },

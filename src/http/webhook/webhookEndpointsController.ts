@@ -14,10 +14,12 @@ import { invariant } from "../../kernel/assert.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { checkRules } from "../body/validation.ts";
+import { mayReadContent } from "../email/shownEmail.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
+import { requireIncludable } from "./includeScopes.ts";
 import { type EndpointRows, existingEndpoint } from "./webhookEndpointHandlers.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson } from "./webhookEndpointResource.ts";
@@ -49,6 +51,7 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
   return operationController(deps, webhookEndpointOperations, {
     registerWebhook: async ({ body, request, set }) => {
       checkRules(webhookEndpointOperations.registerWebhook.body, body);
+      requireIncludable(principalOf(request), body, null);
       const url = await destinationOf(body.url, rules);
       const description = body.description ?? null;
       const eventTypes = body.event_types ?? null;
@@ -89,6 +92,13 @@ function singleEndpoint(options: WebhooksOptions) {
     updateWebhook: async ({ body, ...call }) => {
       checkRules(webhookEndpointOperations.updateWebhook.body, body);
       const change = await endpointChange(body, rules);
+      const principal = principalOf(call.request);
+      if (!mayReadContent(principal))
+        requireIncludable(
+          principal,
+          change,
+          await existingEndpoint(options, principal.workspaceId, idOf(call)),
+        );
       const outcome = await updateWebhookEndpoint(deps, idOf(call), change, context(call));
       if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
       if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");

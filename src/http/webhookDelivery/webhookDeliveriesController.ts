@@ -43,7 +43,7 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
     getWebhookDelivery: async ({ params, ...call }) => {
       const endpoint = await endpointOf({ params, ...call });
       const row = await deliveryOf(endpoint.id, params.delivery_id);
-      return deliveryWithAttempts(deps, endpoint, row);
+      return deliveryWithAttempts(deps, endpoint, row, principalOf(call.request));
     },
     retryWebhookDelivery: async ({ params, set, ...call }) => {
       const endpoint = await endpointOf({ params, ...call }, activeEndpoint);

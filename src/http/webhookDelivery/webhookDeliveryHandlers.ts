@@ -7,6 +7,7 @@ import {
   webhookDelivery,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookEndpointRow } from "../../../projections/webhookEndpoints.ts";
+import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { readWebhookHistory } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
@@ -26,6 +27,7 @@ import {
   whenCaughtUp,
 } from "../lists/caughtUpReads.ts";
 import { found } from "../server/problem.ts";
+import { shownPayload } from "./shownPayload.ts";
 import { answerOpener, deliveryJson, RECOVERED_MAX, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
 const RECOVERED_PER_QUERY = 500;
@@ -80,16 +82,22 @@ export async function recoverSince(
   return { requested, hasMore: rows.length > RECOVERED_MAX };
 }
 
-/** A delivery to an endpoint, with its attempts and the payload that it would be sent now. Throws `StoreError`. */
+/**
+ * A delivery to an endpoint, with its attempts and the payload that it would be sent now, as this key may see them.
+ * Throws `StoreError`.
+ */
 export async function deliveryWithAttempts(
   deps: Dependencies,
   { include }: Pick<WebhookEndpointRow, "include">,
   row: WebhookDeliveryRow,
+  principal: Pick<Principal, "scopes">,
 ) {
   const history = await readWebhookHistory(deps.store, row.id);
   const { payload, answer } = withIncluded(await mapToWebhookEvent(deps, originOf(row)), include);
-  const told = webhookHistoryJson(history, isMissed(row), answerOpener(deps.keys, answer));
-  return { ...deliveryJson(row), ...told, payload };
+  const shown = shownPayload(payload, principal);
+  const open = answerOpener(deps.keys, answer);
+  const told = webhookHistoryJson(history, isMissed(row), (ending) => shown.shownAnswer(open(ending)));
+  return { ...deliveryJson(row), ...told, payload: shown.payload };
 }
 
 /** The ids that the deliveries of a message's events to an endpoint have, if there are such. Throws `StoreError`. */

@@ -34,6 +34,8 @@ export const webhookDeliveryOperations = operationsOf("Webhook deliveries", {
   },
   getWebhookDelivery: {
     summary: "Read a delivery with its attempts",
+    description:
+      "The payload is what the endpoint would be sent now. To a key without `email:read` it is shown without what the message says: `metadata` and `subject` are null, and `reply` has only the relay's codes. Without `email:status` too, `from` and `to` are null.",
     ...answersOk(WholeWebhookDelivery, "NOT_FOUND", "WEBHOOK_NOT_FOUND"),
   },
   retryWebhookDelivery: {

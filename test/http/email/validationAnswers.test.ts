@@ -323,7 +323,7 @@ const bodies: readonly Case[] = [
     {
       "/scopes": "must not contain duplicates",
       "/scopes/0":
-        "must be one of email:send, email:read, webhook:manage, template:manage, attachment:manage, suppression:manage, feedback:write, sender:manage, workspace:manage",
+        "must be one of email:send, email:read, email:status, webhook:manage, template:manage, attachment:manage, suppression:manage, feedback:write, sender:manage, workspace:manage",
       "/expires_at": DATE_TIME,
     },
   ],

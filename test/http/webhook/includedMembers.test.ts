@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { webhooksStream } from "../../../src/domain/webhook/events.ts";
 import { webhookDeliveryStream } from "../../../src/domain/webhookDelivery/events.ts";
 import { webhookFault } from "../../gate/documentedAnswers.ts";
+import { logIn } from "../../support/dashboard.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, SENDER, type Tenant } from "../../support/tenants.ts";
@@ -245,5 +246,66 @@ describe.each(await testStores())("what an endpoint includes, on $name", (store)
       400,
       "INVALID_REQUEST",
     );
+  });
+
+  describe("needs the scope by which a key could read it in the messages:", () => {
+    const patch = (as: Tenant, id: string, body: object) => as.call("PATCH", `/webhooks/${id}`, { body });
+    let owner: Tenant;
+    let manager: Tenant;
+    let supporter: Tenant;
+    beforeAll(async () => {
+      owner = await world.service.tenant({ sender: null });
+      manager = await owner.withKey({ scopes: ["webhook:manage"] });
+      supporter = await owner.withKey({ scopes: ["webhook:manage", "email:status"] });
+    });
+
+    test("email:status or email:read for addresses, email:read for the subject", async () => {
+      const url = world.urlOf("all");
+      for (const [as, include, scope] of [
+        [manager, ["to"], "email:status or email:read"],
+        [manager, ["from"], "email:status or email:read"],
+        [manager, ["subject"], "email:read"],
+        [supporter, ["to", "subject"], "email:read"],
+      ] as const) {
+        const refused = await as.call("POST", "/webhooks", { body: { url, include } });
+        expectProblem(refused, 403, "FORBIDDEN");
+        expect(refused.json.detail).toContain(`in include needs the scope ${scope} too`);
+      }
+      const id = await register(supporter, "all", ["from", "to"]);
+      expectProblem(await patch(supporter, id, { include: ["subject"] }), 403, "FORBIDDEN");
+      expect((await supporter.call("GET", `/webhooks/${id}`)).json.include).toEqual(["from", "to"]);
+    });
+
+    test("what an endpoint has may stay and be taken away, but not go elsewhere", async () => {
+      const id = await register(owner, "some", ["to", "subject"]);
+      const kept = await patch(manager, id, { description: "d", include: ["subject", "to"] });
+      expect(kept).toMatchObject({ status: 200, json: { description: "d", include: ["subject", "to"] } });
+      expect((await patch(manager, id, { url: world.urlOf("some") })).status).toBe(200);
+      const moved = await patch(manager, id, { url: world.urlOf("none") });
+      expectProblem(moved, 403, "FORBIDDEN");
+      expect(moved.json.detail).toContain("moving an endpoint that is told to");
+      expectProblem(await patch(supporter, id, { url: world.urlOf("none") }), 403, "FORBIDDEN");
+      expectProblem(await patch(manager, id, { include: ["from", "to"] }), 403, "FORBIDDEN");
+      expect((await patch(manager, id, { include: ["to"] })).json.include).toEqual(["to"]);
+      expect((await patch(supporter, id, { url: world.urlOf("none") })).status).toBe(200);
+      expect((await patch(manager, id, { url: world.urlOf("some"), include: [] })).status).toBe(200);
+      expectProblem(await patch(manager, crypto.randomUUID(), { include: ["to"] }), 404, "WEBHOOK_NOT_FOUND");
+    });
+
+    test("in the dashboard too, which offers only what may be chosen", async () => {
+      const id = await register(owner, "changed", ["subject"]);
+      const visitor = await logIn(world.service.url, manager.apiKey);
+      expect((await visitor.get("/webhooks/new")).html).not.toContain('name="include"');
+      const fields = { url: world.urlOf("pending"), include: "to" };
+      const refused = await visitor.post("/webhooks/new", fields);
+      expect(refused.status).toBe(422);
+      expect(refused.html).toContain("needs the scope email:status or email:read too");
+      const edit = `/webhooks/${id}/edit`;
+      expect((await visitor.get(edit)).html).toMatch(/name="include" value="subject"[^>]* checked/);
+      const kept = { url: world.urlOf("changed"), description: "d", include: "subject" };
+      expect((await visitor.post(edit, kept)).status).toBe(303);
+      expect((await visitor.post(edit, { ...kept, url: world.urlOf("pending") })).status).toBe(422);
+      expect((await owner.call("GET", `/webhooks/${id}`)).json).toMatchObject({ include: ["subject"], description: "d" });
+    });
   });
 });

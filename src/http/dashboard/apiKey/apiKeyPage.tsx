@@ -27,6 +27,7 @@ type IssuedKeyJson = Awaited<ReturnType<typeof issuedKey>>;
 export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   "email:send": "send and cancel messages",
   "email:read": "read messages and usage",
+  "email:status": "see what became of messages, without their content, and usage",
   "webhook:manage": "manage webhook endpoints and their deliveries",
   "template:manage": "manage templates",
   "attachment:manage": "manage attachments",

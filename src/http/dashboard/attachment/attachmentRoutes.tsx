@@ -126,7 +126,7 @@ function uploadCommand(url: URL): string {
 
 async function attachmentPage(options: Options, context: PageContext): Promise<Page> {
   const { id, upload } = await uploadOf(options, context);
-  const uses = context.may("email:read") ? await messagesWith(options, context, id) : null;
+  const uses = context.may("email:status") ? await messagesWith(options, context, id) : null;
   return {
     title: upload.filename ?? "Upload",
     above: ABOVE,

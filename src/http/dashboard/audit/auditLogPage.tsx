@@ -148,7 +148,7 @@ const PAGES: Readonly<Record<string, { readonly path: string; readonly scope: Sc
   sender: { path: "/senders", scope: "sender:manage" },
   template: { path: "/templates", scope: "template:manage" },
   webhook_endpoint: { path: "/webhooks", scope: "webhook:manage" },
-  email: { path: "/messages", scope: "email:read" },
+  email: { path: "/messages", scope: "email:status" },
   attachment: { path: "/attachments", scope: "attachment:manage" },
   erasure: { path: "/audit/erasures", scope: "workspace:manage" },
 };

@@ -72,7 +72,7 @@ const Copies: FC<{ readonly context: PageContext; readonly copies: readonly Copy
         <li>
           <a href={context.to("/audit/log.csv")}>The audit log as CSV</a>
         </li>
-        {context.may("email:read") ? (
+        {context.may("email:status") ? (
           <li>
             <a href={context.to("/messages.csv")}>All messages as CSV</a>
           </li>

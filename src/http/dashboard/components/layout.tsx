@@ -160,7 +160,7 @@ const SideBar: FC<{ readonly context: PageContext }> = ({ context }) => {
         ))}
       </nav>
       <div class="side-end">
-        {context.mail === "testOnly" || !context.may("email:read") ? null : (
+        {context.mail === "testOnly" || !context.may("email:status") ? null : (
           <ActionButton
             context={context}
             action="/mail"

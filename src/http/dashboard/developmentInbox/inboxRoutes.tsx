@@ -23,7 +23,7 @@ async function showInbox(options: DashboardOptions, context: PageContext): Promi
   const cursor = cursorAsked(context);
   if (cursor === null) await catchUp(options.readModel("emails"));
   const stream = await messagesStream(options, context);
-  const { shown, nextCursor } = await loadEmailRows(options, {
+  const { shown, nextCursor } = await loadEmailRows(options, principal, {
     ownerId: mailOwnerId(principal),
     statuses: SENT_STATUSES,
     ...pageAsked(context, { limit: MAILS_PER_PAGE }),

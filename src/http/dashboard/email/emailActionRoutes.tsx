@@ -1,10 +1,12 @@
 /** @jsxImportSource hono/jsx */
+import { bringForward } from "../../../commands/email/bringForward.ts";
 import { cancelEmail } from "../../../commands/email/cancelEmail.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
-import { resumeEmail } from "../../../commands/email/resumeEmail.ts";
 import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";
 import { isWaiting } from "../../../domain/email/state.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
+import { requireSameRecipient, sendAgain } from "../../email/sendAgain.ts";
+import { mayReadContent } from "../../email/shownEmail.ts";
 import { requireSender } from "../../server/authorization.ts";
 import { found, Problem } from "../../server/problem.ts";
 import { asksFirst, type Confirmation, confirmationPage } from "../components/confirmationPage.tsx";
@@ -16,14 +18,15 @@ import { fieldOf } from "../frame/formBody.ts";
 import { nonceOf } from "../newEmail/sendFromForm.ts";
 import { recipientSuppression } from "../suppression/recipientSuppression.ts";
 import { aboveMessage, messageOf } from "./emailRoutes.tsx";
-import { refusalText, sendAgain, whyNotAgain } from "./sendAgain.ts";
+import { refusalText, whyNotAgain } from "./refusalText.ts";
 
 type Options = Pick<DashboardOptions, "deps">;
 
 /** Actions on one message. Those that cannot be undone ask once. */
 export function emailActionRoutes(options: Options): readonly DashboardRoute[] {
-  const about = (question: (view: EmailView) => Confirmation) => async (context: PageContext) =>
-    question(await reachable(options, context));
+  const about =
+    (question: (context: PageContext, view: EmailView) => Confirmation) => async (context: PageContext) =>
+      question(context, await reachable(options, context));
   return [
     get("/messages/:id/send-again", "email:send", async (context) =>
       askSendAgain(options, context, await reachable(options, context), {}),
@@ -65,7 +68,7 @@ async function askSendAgain(
   const page = confirmationPage(context, {
     title: "Send again",
     question: "Send this message again?",
-    above: aboveMessage(view),
+    above: aboveMessage(context, view),
     verb: "Send again",
     text: (
       <>
@@ -90,15 +93,25 @@ async function askSendAgain(
             {fault}
           </p>
         )}
-        <Field
-          name="to"
-          label="Recipient"
-          type="email"
-          value={to ?? view.content.to}
-          fault={toFault}
-          isRequired
-          maxLength={320}
-        />
+        {mayReadContent(context.principal) ? (
+          <Field
+            name="to"
+            label="Recipient"
+            type="email"
+            value={to ?? view.content.to}
+            fault={toFault}
+            isRequired
+            maxLength={320}
+          />
+        ) : (
+          <>
+            <p>
+              It goes to {view.content.to} again. To another recipient needs the scope <code>email:read</code>
+              .
+            </p>
+            <input type="hidden" name="to" value={view.content.to} />
+          </>
+        )}
         <input type="hidden" name="nonce" value={nonce ?? crypto.randomUUID()} />
       </>
     ),
@@ -110,10 +123,11 @@ async function doSendAgain({ deps }: Options, context: PageContext): Promise<Pag
   const view = await reachable({ deps }, context);
   const to = fieldOf(context.form, "to");
   const nonce = nonceOf(context);
+  requireSameRecipient(context.principal, view, to);
   const parsed = parseAddress(to);
   if ("invalid" in parsed)
     return askSendAgain({ deps }, context, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
-  const outcome = await sendAgain(deps, { view, to, nonce }, context);
+  const outcome = await sendAgain(deps, { view, to, key: nonce }, context);
   if (outcome.kind !== "accepted") {
     // Use another nonce if this one was used for another recipient.
     const fresh = outcome.kind === "conflict" ? {} : { nonce };
@@ -123,11 +137,11 @@ async function doSendAgain({ deps }: Options, context: PageContext): Promise<Pag
   return context.seeOther(`/messages/${id}`, "This is the new message: the content was sent again.");
 }
 
-function cancellation(view: EmailView): Confirmation {
+function cancellation(context: PageContext, view: EmailView): Confirmation {
   return {
     title: "Cancel",
     question: "Cancel this message?",
-    above: aboveMessage(view),
+    above: aboveMessage(context, view),
     verb: "Cancel the message",
     isDangerous: true,
     text: <p>It is not sent, and cannot be un-canceled; its content can be sent again as a new message.</p>,
@@ -148,13 +162,13 @@ async function doCancel({ deps }: Options, context: PageContext): Promise<Respon
   return context.seeOther(`/messages/${id}`, CANCEL_NOTICES[outcome]);
 }
 
-function erasure(view: EmailView): Confirmation {
+function erasure(context: PageContext, view: EmailView): Confirmation {
   const { status, ambiguous } = view.email;
   const soFar = ambiguous ? "The relay may have it" : "It has not been sent yet";
   return {
     title: "Erase content",
     question: "Erase the content of this message?",
-    above: aboveMessage(view),
+    above: aboveMessage(context, view),
     verb: "Erase for good",
     isDangerous: true,
     text: (
@@ -179,9 +193,9 @@ async function doErase({ deps }: Options, context: PageContext): Promise<Respons
 }
 
 async function doTryNow({ deps }: Options, context: PageContext): Promise<Response> {
-  const { id } = await reachable({ deps }, context);
-  const { outcome } = await resumeEmail(deps.store, id, context.commandContext());
-  const notice =
-    outcome === "resumed" ? "It is due now and goes next." : "It is no longer waiting for a time.";
+  const view = await reachable({ deps }, context);
+  const { id } = view;
+  const isDue = await bringForward(deps, view, context.commandContext());
+  const notice = isDue ? "It is due now and goes next." : "It is no longer waiting for a time.";
   return context.seeOther(`/messages/${id}`, notice);
 }

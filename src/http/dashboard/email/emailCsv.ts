@@ -15,7 +15,7 @@ export function emailCsv(
   return csvResponse(source.deps, context, `messages-${day}.csv`, {
     page: "/messages",
     columns: COLUMNS,
-    list: (asked) => loadEmailRows(source, { ...query, ...asked }),
+    list: (asked) => loadEmailRows(source, context.principal, { ...query, ...asked }),
   });
 }
 

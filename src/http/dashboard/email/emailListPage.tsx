@@ -5,10 +5,11 @@ import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
+import { mayReadContent } from "../../email/shownEmail.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { CsvButton, Empty, NoRows, Pager, RowTable, withFilter } from "../components/list.tsx";
+import { type Column, CsvButton, Empty, NoRows, Pager, RowTable, withFilter } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { lengthOfTime, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -219,6 +220,13 @@ interface MessageTableProps extends Pick<EmailListProps, "context" | "now"> {
   readonly messages: readonly MessageRow[];
 }
 
+const SUBJECT: Column<MessageRow> = {
+  title: "Subject",
+  cell: ({ subject, to }) => (
+    <span class="clip">{subject ?? <i class="soft">{to === null ? "erased" : "none"}</i>}</span>
+  ),
+};
+
 /** Messages in rows: recipient, status, subject and time. */
 export const MessageTable: FC<MessageTableProps> = ({ context, label, messages, now }) => (
   <RowTable
@@ -232,12 +240,7 @@ export const MessageTable: FC<MessageTableProps> = ({ context, label, messages, 
         cell: ({ to }) => <span class="clip">{to ?? <i class="soft">erased</i>}</span>,
       },
       { title: "Status", cell: (row) => <RowStatus row={row} now={now} /> },
-      {
-        title: "Subject",
-        cell: ({ subject, to }) => (
-          <span class="clip">{subject ?? <i class="soft">{to === null ? "erased" : "none"}</i>}</span>
-        ),
-      },
+      ...(mayReadContent(context.principal) ? [SUBJECT] : []),
       { title: "Accepted", cell: ({ createdAt }) => <Time at={createdAt} /> },
     ]}
   />

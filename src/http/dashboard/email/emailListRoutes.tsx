@@ -47,9 +47,9 @@ const ROWS_PER_PAGE = 30;
 /** The list of messages, and actions on all results of a search. */
 export function emailListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get("/messages", "email:read", (context) => showList(options, context)),
-    getInBackground("/messages/rows", "email:read", (context) => showRows(options, context)),
-    get("/messages.csv", "email:read", async (context) =>
+    get("/messages", "email:status", (context) => showList(options, context)),
+    getInBackground("/messages/rows", "email:status", (context) => showRows(options, context)),
+    get("/messages.csv", "email:status", async (context) =>
       emailCsv(options, context, queryOf(options, context, context.query.get("q") ?? "")),
     ),
     get("/messages/send-again", "email:send", async (context) =>
@@ -108,7 +108,7 @@ async function find(source: ListSource, context: PageContext, search: Search): P
   if (key !== undefined) return { ...nothing, shown: await messageOfKey(source.deps, owner, key) };
   if (!context.query.has("cursor")) await catchUp(source.readModel("emails"));
   const asked = pageAsked(context, { limit: ROWS_PER_PAGE });
-  return { ...nothing, ...(await loadEmailRows(source, { ...parsed.query, ...asked })) };
+  return { ...nothing, ...(await loadEmailRows(source, owner, { ...parsed.query, ...asked })) };
 }
 
 async function showRows(source: ListSource, context: PageContext): Promise<Page> {

@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx */
 
 import type { Child, FC } from "hono/jsx";
-import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { AT_END } from "../../../domain/email/contentErasure.ts";
 import { type EmailStatus, isWaiting } from "../../../domain/email/state.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
+import type { ShownEmail } from "../../email/shownEmail.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, type Fact, Facts } from "../components/list.tsx";
@@ -17,7 +17,7 @@ import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./emailListPage.tsx";
 import { searchText } from "./emailSearch.ts";
 import { COMPLAINED, reasonText } from "./reasonText.ts";
-import { whyNotAgain } from "./sendAgain.ts";
+import { whyNotAgain } from "./refusalText.ts";
 import { sourceText } from "./timelineEntries.ts";
 
 /** The parts of a message's page, in the order of their tabs. */
@@ -34,7 +34,7 @@ const PART_TITLES: Readonly<Record<Part, string>> = {
 
 interface EmailPageProps {
   readonly context: PageContext;
-  readonly view: EmailView;
+  readonly view: ShownEmail;
   readonly waiting: Waiting | null;
   /** Since when mail to its recipient is suppressed; null if it is not, or that does not matter here. */
   readonly suppressedSince: string | null;
@@ -58,7 +58,7 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
       hx-swap="outerMorph"
     >
       <Heading
-        title={content?.subject || (content === null ? "Message without content" : "(no subject)")}
+        title={titleOf(view)}
         beside={
           <>
             <Status status={email.status} />
@@ -74,6 +74,12 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
         <CallerFacts id="own-headers" title="Your headers" values={content?.headers ?? {}} />
         <CallerFacts id="metadata" title="Metadata" values={content?.metadata ?? {}} />
       </div>
+      {content === null || view.isContentShown ? null : (
+        <p class="soft">
+          This key sees what became of the message. To see what it says needs the scope{" "}
+          <code>email:read</code>.
+        </p>
+      )}
       <nav class="tabs" aria-label="Parts of the message">
         {PARTS.filter((name) => isShown(name, view)).map((name) => (
           <a href={addressOf(at, name)} aria-current={name === part ? "page" : undefined}>
@@ -82,7 +88,9 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
           </a>
         ))}
         <span class="tabs-end">
-          {whyNotAgain(view) === null ? <a href={`${at}/source.eml`}>Download MIME</a> : null}
+          {isShown("headers", view) && whyNotAgain(view) === null ? (
+            <a href={`${at}/source.eml`}>Download MIME</a>
+          ) : null}
         </span>
       </nav>
       {props.children}
@@ -90,17 +98,24 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
   );
 };
 
+/** The heading of a message's page. */
+function titleOf({ content, isContentShown }: ShownEmail): string {
+  if (content === null) return "Message without content";
+  return content.subject || (isContentShown ? "(no subject)" : "Message");
+}
+
 /** The address of a part of a message's page. */
 export function addressOf(messageAt: string, part: Part): string {
   return part === "timeline" ? messageAt : `${messageAt}?show=${part}`;
 }
 
-function isShown(part: Part, { content }: EmailView): boolean {
+/** Whether the message has this part, and the key may see it. */
+export function isShown(part: Part, { content, isContentShown }: ShownEmail): boolean {
   if (part === "timeline") return true;
   if (content === null) return false;
   if (part === "html") return content.html !== undefined;
   if (part === "text") return content.text !== undefined;
-  return part === "headers" || (content.attachments ?? []).length > 0;
+  return part === "headers" ? isContentShown : (content.attachments ?? []).length > 0;
 }
 
 const Actions: FC<EmailPageProps> = ({ context, view }) => {
@@ -124,7 +139,7 @@ const Actions: FC<EmailPageProps> = ({ context, view }) => {
 };
 
 /** Without the files of its message it offers nothing, and says why. */
-const SendAgain: FC<{ readonly at: string; readonly view: EmailView }> = ({ at, view }) => {
+const SendAgain: FC<{ readonly at: string; readonly view: ShownEmail }> = ({ at, view }) => {
   const missing = whyNotAgain(view);
   return missing === null ? (
     <LinkButton href={`${at}/send-again`} label="Send again…" asks />
@@ -206,7 +221,7 @@ function waitingDetail({ reason, detail }: Waiting): string {
 }
 
 /** What the relay said when it put the message off; undefined if it was put off for another reason since. */
-function lastReply({ email, events }: EmailView): string | undefined {
+function lastReply({ email, events }: ShownEmail): string | undefined {
   if (email.status !== "deferred") return undefined;
   const last = events.findLast(({ event }) => event.type === "EmailDeferred")?.event;
   return last?.type === "EmailDeferred" ? last.data.reply : undefined;
@@ -221,12 +236,12 @@ const BAD_ENDS: Readonly<Partial<Record<EmailStatus, string>>> = {
 };
 
 /** The event that gave the message its status; later reports change nothing about it. */
-function badEnd({ email, events }: EmailView) {
+function badEnd({ email, events }: ShownEmail) {
   return events.find(({ event }) => event.type === BAD_ENDS[email.status])?.event;
 }
 
 /** Whether a message ended in a way that its page explains. */
-export function endsBadly(view: EmailView): boolean {
+export function endsBadly(view: ShownEmail): boolean {
   return badEnd(view) !== undefined;
 }
 
@@ -292,7 +307,7 @@ const CallerFacts: FC<CallerFactsProps> = ({ id, title, values }) => {
 };
 
 /** What becomes of content that is kept until the end alone. A request may have erased it before. */
-function contentText({ contentErased, erasedFor }: EmailView["email"]): string {
+function contentText({ contentErased, erasedFor }: ShownEmail["email"]): string {
   if (!contentErased) return "Erased as soon as the message has ended, as its send asked";
   return erasedFor?.reason === AT_END ? "Erased when the message had ended, as its send asked" : "Erased";
 }

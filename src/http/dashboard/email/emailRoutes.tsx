@@ -5,6 +5,8 @@ import { mailMessage } from "../../../commands/email/mailMessage.ts";
 import { type EmailView, folderOf, readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
+import { fileBytesOf } from "../../email/sendAgain.ts";
+import { shownEmail } from "../../email/shownEmail.ts";
 import { Problem } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
 import { downloadResponse } from "../components/downloadResponse.ts";
@@ -12,10 +14,9 @@ import { sandboxedHtmlResponse } from "../components/sandboxedHtmlResponse.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { recipientSuppression } from "../suppression/recipientSuppression.ts";
-import { EmailPage, endsBadly, PARTS, type Part } from "./emailPage.tsx";
+import { EmailPage, endsBadly, isShown, PARTS, type Part } from "./emailPage.tsx";
 import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./emailTabs.tsx";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
-import { fileBytesOf } from "./sendAgain.ts";
 import { Timeline } from "./timeline.tsx";
 import { timelineOf } from "./timelineEntries.ts";
 
@@ -27,8 +28,8 @@ const MESSAGES = { path: "/messages", title: "Messages" };
 /** One message: its page and its files. */
 export function emailRoutes(options: Options): readonly DashboardRoute[] {
   return [
-    get("/messages/:id", "email:read", (context) => showMessage(options, context)),
-    get("/messages/:id/timeline", "email:read", (context) => showTimeline(options, context)),
+    get("/messages/:id", "email:status", (context) => showMessage(options, context)),
+    get("/messages/:id/timeline", "email:status", (context) => showTimeline(options, context)),
     get("/messages/:id/body.html", "email:read", async (context) => {
       const view = await messageOf(options, context);
       if (view.content?.html === undefined) throw new Problem("NOT_FOUND");
@@ -63,23 +64,25 @@ export async function messageOf({ deps }: Pick<Options, "deps">, context: PageCo
 }
 
 /** The breadcrumbs of a page below that of a message. */
-export function aboveMessage({ id, content }: EmailView) {
+export function aboveMessage({ principal }: PageContext, view: EmailView) {
+  const { id, content } = shownEmail(view, principal);
   return [MESSAGES, { path: `/messages/${id}`, title: content?.subject || "Message" }];
 }
 
 async function showMessage(options: Options, context: PageContext): Promise<Page> {
   const view = await messageOf(options, context);
+  const shown = shownEmail(view, context.principal);
   const waiting = await options.readWaitingReason(view);
   const suppression =
-    waiting === null && endsBadly(view) ? await recipientSuppression(options.deps, context, view) : null;
-  const part = PARTS.find((name) => name === context.query.get("show")) ?? "timeline";
+    waiting === null && endsBadly(shown) ? await recipientSuppression(options.deps, context, view) : null;
+  const part = PARTS.find((name) => name === context.query.get("show") && isShown(name, shown)) ?? "timeline";
   return {
-    title: view.content?.subject || "Message",
+    title: shown.content?.subject || "Message",
     above: [MESSAGES],
     body: (
       <EmailPage
         context={context}
-        view={view}
+        view={shown}
         waiting={waiting}
         suppressedSince={suppression?.createdAt ?? null}
         now={options.deps.clock.now()}
@@ -91,22 +94,28 @@ async function showMessage(options: Options, context: PageContext): Promise<Page
   };
 }
 
+/** A part that the message has, and the key may see. */
 async function partBody(options: Options, context: PageContext, view: EmailView, part: Part) {
   const at = context.to(`/messages/${view.id}`);
-  const { content } = view;
-  if (part === "html" && content?.html !== undefined)
-    return <HtmlPart at={at} isPhoneWide={context.query.get("width") === "phone"} />;
-  if (part === "text" && content?.text !== undefined) return <TextPart text={content.text} />;
-  if (part === "headers" && content !== null)
-    return <HeadersPart mime={await mimeOf(options, context, view)} />;
-  if (part === "files" && content !== null) return <FilesPart at={at} view={view} />;
-  return timelinePart(options, context, view);
+  const shown = shownEmail(view, context.principal);
+  switch (part) {
+    case "html":
+      return <HtmlPart at={at} isPhoneWide={context.query.get("width") === "phone"} />;
+    case "text":
+      return <TextPart text={shown.content?.text ?? ""} />;
+    case "headers":
+      return <HeadersPart mime={await mimeOf(options, context, view)} />;
+    case "files":
+      return <FilesPart at={at} view={shown} />;
+    case "timeline":
+      return timelinePart(options, context, view);
+  }
 }
 
 async function timelinePart({ deps, readModel }: Options, context: PageContext, view: EmailView) {
   const deliveries = context.may("webhook:manage") ? readModel("webhook-deliveries") : null;
   const hasKeyNames = context.may("workspace:manage");
-  const entries = await timelineOf(deps, view, { deliveries, hasKeyNames });
+  const entries = await timelineOf(deps, shownEmail(view, context.principal), { deliveries, hasKeyNames });
   const at = context.to(`/messages/${view.id}`);
   const shown = wholeNumber(context.query.get("at") ?? "", { min: 1, max: entries.length }) ?? entries.length;
   return <Timeline entries={entries} shown={shown} pageAt={at} partAt={`${at}/timeline`} />;
@@ -115,7 +124,7 @@ async function timelinePart({ deps, readModel }: Options, context: PageContext, 
 async function showTimeline(options: Options, context: PageContext): Promise<Page> {
   const view = await messageOf(options, context);
   const body = await timelinePart(options, context, view);
-  return { title: "Timeline", above: aboveMessage(view), body };
+  return { title: "Timeline", above: aboveMessage(context, view), body };
 }
 
 /** The mail as a relay gets it; null if the content of the message, or a file of it, is gone. */

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
+import type { ShownEmail } from "../../email/shownEmail.ts";
 import { RowTable } from "../components/list.tsx";
 import { SandboxedHtmlFrame } from "../components/sandboxedHtmlFrame.tsx";
 import { addressOf } from "./emailPage.tsx";
@@ -45,7 +45,7 @@ export const HeadersPart: FC<{ readonly mime: Uint8Array | null }> = ({ mime }) 
 /** More than the headers of our messages can take. */
 const HEADER_BYTES_MAX = 65_536;
 
-export const FilesPart: FC<{ readonly at: string; readonly view: EmailView }> = ({ at, view }) => {
+export const FilesPart: FC<{ readonly at: string; readonly view: ShownEmail }> = ({ at, view }) => {
   const { attachmentsExpired } = view.email;
   const files = (view.content?.attachments ?? []).map((file, index) => ({ ...file, index }));
   return (
@@ -53,9 +53,14 @@ export const FilesPart: FC<{ readonly at: string; readonly view: EmailView }> = 
       <RowTable
         label="Attachments"
         rows={files}
-        linkOf={attachmentsExpired ? undefined : ({ index }) => `${at}/files/${index}`}
+        linkOf={
+          attachmentsExpired || !view.isContentShown ? undefined : ({ index }) => `${at}/files/${index}`
+        }
         columns={[
-          { title: "Name", cell: ({ filename }) => <span class="wrap">{filename}</span> },
+          {
+            title: "Name",
+            cell: ({ filename }) => <span class="wrap">{filename ?? <i class="soft">not shown</i>}</span>,
+          },
           { title: "Type", cell: ({ contentType }) => contentType },
           { title: "Bytes", cell: ({ bytes }) => grouped(bytes), isNumber: true },
         ]}

@@ -1,15 +1,19 @@
 import { type EmailQuery, type EmailRow, listEmails } from "../../../../projections/emails/queries.ts";
+import type { Principal } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { statusSince } from "../../../commands/email/emailHistory.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
-import type { MailOwner } from "../../../kernel/mail/mailOwnerId.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { pageOfEmails } from "../../email/emailListing.ts";
+import { type ShownEmail, shownEmail } from "../../email/shownEmail.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 
-/** A message in a list. Its addresses are unknown once erased, or if its events cannot be read. */
+/**
+ * A message in a list. Its addresses are unknown once erased, or if its events cannot be read; its subject and text are
+ * also withheld from a key that may not read them.
+ */
 export interface MessageRow extends EmailRow {
   /** When it came to its status, RFC 3339. */
   readonly statusSince: string;
@@ -36,8 +40,13 @@ export async function catchUp(model: ReadModel): Promise<void> {
 }
 
 /** One page of messages, newest first. */
-export function loadEmailRows(source: ListSource, query: EmailQuery): Promise<Page<MessageRow>> {
-  return pageOfEmails(source, query, { whole: rowOfView, unreadable: rowAlone });
+export function loadEmailRows(
+  source: ListSource,
+  principal: Principal,
+  query: EmailQuery,
+): Promise<Page<MessageRow>> {
+  const whole = (view: EmailView) => rowOfView(shownEmail(view, principal));
+  return pageOfEmails(source, query, { whole, unreadable: rowAlone });
 }
 
 /** How many messages are newer than the one at the top of a list; `limit` means that many or more. */
@@ -55,12 +64,12 @@ export async function countNewer(
 /** The current state of these messages, in the order of the ids. */
 export async function messagesOf(
   { deps, readModel }: ListSource,
-  owner: MailOwner,
+  owner: Principal,
   ids: readonly string[],
 ): Promise<readonly MessageRow[]> {
   const rows = await readModel("emails").scheduler.mapEach(ids, async (id) => {
     const view = await readEmail(deps, owner, id);
-    return view && rowOfView(view);
+    return view && rowOfView(shownEmail(view, owner));
   });
   return rows.filter((row) => row !== null);
 }
@@ -68,11 +77,11 @@ export async function messagesOf(
 /** The message with an Idempotency-Key, as a list of at most one. */
 export async function messageOfKey(
   deps: Dependencies,
-  owner: MailOwner,
+  owner: Principal,
   key: string,
 ): Promise<readonly MessageRow[]> {
   const view = await readEmailByKey(deps, owner, key.trim());
-  return view === null ? [] : [rowOfView(view)];
+  return view === null ? [] : [rowOfView(shownEmail(view, owner))];
 }
 
 function rowAlone(row: EmailRow): MessageRow {
@@ -80,7 +89,7 @@ function rowAlone(row: EmailRow): MessageRow {
   return { ...row, ...unknown, statusSince: row.updatedAt, from: null, to: null, subject: null };
 }
 
-function rowOfView(view: EmailView): MessageRow {
+function rowOfView(view: ShownEmail): MessageRow {
   const { id, email, content, events } = view;
   const createdAt = rfc3339(email.acceptedAt);
   return {

@@ -37,7 +37,7 @@ function askTime(context: PageContext, view: EmailView, fault?: string): Page {
   const page = confirmationPage(context, {
     title: "Reschedule",
     question: "Send this message at another time?",
-    above: aboveMessage(view),
+    above: aboveMessage(context, view),
     verb: "Reschedule",
     text: (
       <Field

@@ -1,11 +1,12 @@
 import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
+import { sendAgain } from "../../email/sendAgain.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { loadEmailRows } from "./loadEmailRows.ts";
-import { refusalText, sendAgain } from "./sendAgain.ts";
+import { refusalText } from "./refusalText.ts";
 
 /** Messages that one form sends again, which must fit into the time of a request. */
 export const BATCH_MAX = 200;
@@ -37,7 +38,11 @@ export async function sendBatchAgain(
   { query, nonce, cursor }: Batch,
 ): Promise<BatchResult> {
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  const { shown, nextCursor } = await loadEmailRows(source, { ...query, limit: BATCH_MAX, ...after });
+  const { shown, nextCursor } = await loadEmailRows(source, context.principal, {
+    ...query,
+    limit: BATCH_MAX,
+    ...after,
+  });
   const refusals: { id: string; why: string }[] = [];
   let sent = 0;
   let skipped = 0;
@@ -60,7 +65,7 @@ async function refusalOf({ deps }: ListSource, context: PageContext, id: string,
   if (view === null || from === undefined) return { text: "its content was erased", isForAll: false };
   if (!coversSender(context.principal, from))
     return { text: "the key is bound to other senders", isForAll: false };
-  const outcome = await sendAgain(deps, { view, to: null, nonce }, context);
+  const outcome = await sendAgain(deps, { view, to: null, key: nonce }, context);
   if (outcome.kind === "accepted") return null;
   const isForAll = outcome.kind === "refused" && REFUSED_FOR_ALL.includes(outcome.code);
   return { text: refusalText(outcome), isForAll };

@@ -4,7 +4,6 @@ import {
 } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { HistoryEvent, LoggedEvent } from "../../../commands/email/emailHistory.ts";
-import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { AT_END } from "../../../domain/email/contentErasure.ts";
 import { type EmailEvent, OPERATOR } from "../../../domain/email/events.ts";
@@ -14,6 +13,7 @@ import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
+import type { ShownEmail } from "../../email/shownEmail.ts";
 import { type ReadModel, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { webhookHistoryJson } from "../../webhookDelivery/webhookDeliveryResource.ts";
 import type { Tone } from "../components/status.tsx";
@@ -74,7 +74,7 @@ interface Shown {
 /** A message's timeline: its events and their webhook calls, in order of time. */
 export async function timelineOf(
   deps: Dependencies,
-  { events, email }: EmailView,
+  { events, email }: ShownEmail,
   { deliveries, hasKeyNames }: Shown,
 ): Promise<readonly TimelineEntry[]> {
   const names = hasKeyNames ? await keyNames(deps, events) : new Map();

@@ -1,11 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
+import { permits } from "../../../domain/apiKey/scopes.ts";
 import { pausedSince } from "../../../domain/workspace/state.ts";
 import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
 import { derivedId } from "../../../kernel/ids.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import { requireClient, wasLongOnItsWay } from "../../server/authorization.ts";
+import { requireClient, scopeText, wasLongOnItsWay } from "../../server/authorization.ts";
 import { found, LOG_FROZEN, Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
 import { beginRead, bodyOf, commandContextOf, requestContextOf } from "../../server/requestContext.ts";
 import { urlOf } from "../../server/requestTarget.ts";
@@ -87,7 +88,7 @@ function frameRoutes({ deps }: DashboardOptions, sessions: Frame["sessions"]): r
       response.headers.set("set-cookie", cookie);
       return response;
     }),
-    post("/mail", "email:read", async ({ session, form, to }) => {
+    post("/mail", "email:status", async ({ session, form, to }) => {
       const showsTest = form.get("show") === "test";
       const response = seeOther(to("/messages"));
       response.headers.set("set-cookie", sessions.showing(session, showsTest));
@@ -203,7 +204,7 @@ async function pageContextOf(
     pausedSince: pausedSince(workspace),
     isOutbox,
     readModelBuild: build,
-    may: (scope) => scopes.has(scope),
+    may: (scope) => permits(scopes, scope),
     to,
     outside: (below) => basePath + below,
     seeOther: (below, notice) => seeOther(to(below), notice),
@@ -228,7 +229,7 @@ async function admit(
   const { retryAfterSeconds } = await rateLimits.count(principal, limits);
   requireClient(request, principal);
   if (route.scope !== null && !context.may(route.scope)) {
-    throw new Problem("FORBIDDEN", { detail: `this needs a key with the scope ${route.scope}` });
+    throw new Problem("FORBIDDEN", { detail: `this needs a key with ${scopeText(route.scope)}` });
   }
   if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
   if (request.method === "GET") beginRead(request, workspaceId);

@@ -21,7 +21,7 @@ function item(path: string, title: string, scope: Scope | null, icon: string): N
 export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
   [
     item("/", "Overview", null, "M4 20V10m6 10V4m6 16v-7m-14 7h18"),
-    item("/messages", "Messages", "email:read", "M3 6h18v12H3zM3 7l9 6 9-6"),
+    item("/messages", "Messages", "email:status", "M3 6h18v12H3zM3 7l9 6 9-6"),
     {
       ...item("/inbox", "Inbox", "email:read", "M3 13l3-8h12l3 8v6H3zm0 0h5l1.5 3h5L16 13h5"),
       isOfOutbox: true,

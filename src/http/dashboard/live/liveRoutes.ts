@@ -36,12 +36,12 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
     return response;
   };
   return [
-    getInBackground("/live", "email:read", async (context) => {
+    getInBackground("/live", "email:status", async (context) => {
       const ownerId = mailOwnerId(context.principal);
       const version = () => versionOfMessages(options, ownerId);
       return open(context, { subject: ownerId, version, restMs: MESSAGES_REST_MS });
     }),
-    getInBackground("/live/messages/:id", "email:read", async (context) => {
+    getInBackground("/live/messages/:id", "email:status", async (context) => {
       const { id = "" } = context.params;
       const { store } = options.deps;
       const state = isUuid(id) ? await readEmailState(store, id.toLowerCase()) : null;

@@ -38,7 +38,7 @@ async function newEmailPage(
   context: PageContext,
   state: SendFormState,
 ): Promise<Page> {
-  const above = context.may("email:read") ? { path: "/messages", title: "Messages" } : null;
+  const above = context.may("email:status") ? { path: "/messages", title: "Messages" } : null;
   const senders = await usableSenders(options, context);
   const field = formFields(context.form, state.faults?.fields, verbatimFieldOf);
   return {

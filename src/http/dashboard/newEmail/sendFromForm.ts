@@ -88,7 +88,7 @@ function switchedText({ mail }: PageContext): string {
 function toAcceptedMessage(context: PageContext, outcome: Accepted, otherwiseTo: string): Response {
   const { id } = outcome.receipt;
   const notice = outcome.replayed ? "This form had sent this message already." : "The message was accepted.";
-  return context.may("email:read")
+  return context.may("email:status")
     ? context.seeOther(`/messages/${id}`, notice)
     : context.seeOther(otherwiseTo, `${notice} Its id is ${id}.`);
 }

@@ -28,7 +28,7 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
     readiness(),
     workspaceChecks(options, context, now),
     context.may("workspace:manage") ? upkeep() : [],
-    context.may("email:read") ? messagesOf(options, context, range, now) : null,
+    context.may("email:status") ? messagesOf(options, context, range, now) : null,
   ]);
   return {
     title: "Overview",
@@ -59,7 +59,7 @@ async function messagesOf(
   const [counts, queue, problems] = await Promise.all([
     countsOf(options.readModel("emails"), ownerId, range, now),
     queueOf(options, ownerId, now),
-    lastProblems(options, ownerId),
+    lastProblems(options, context, ownerId),
   ]);
   return { counts, queue, problems, stream };
 }
@@ -73,10 +73,14 @@ function queueOf({ readModel }: DashboardOptions, ownerId: string, now: EpochMs)
 }
 
 /** The newest messages with a problem, by the time at which they came to it. */
-async function lastProblems(options: DashboardOptions, ownerId: string): Promise<readonly MessageRow[]> {
+async function lastProblems(
+  options: DashboardOptions,
+  { principal }: PageContext,
+  ownerId: string,
+): Promise<readonly MessageRow[]> {
   const found = await Promise.all(
     PROBLEM_STATUSES.map((status) =>
-      loadEmailRows(options, { ownerId, statuses: [status], limit: PROBLEMS_MAX }),
+      loadEmailRows(options, principal, { ownerId, statuses: [status], limit: PROBLEMS_MAX }),
     ),
   );
   return found

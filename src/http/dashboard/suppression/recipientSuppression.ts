@@ -1,7 +1,7 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { readSuppression, type Suppression } from "../../../commands/suppression/readSuppression.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
+import type { ShownEmail } from "../../email/shownEmail.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 export async function recipientSuppression(
   deps: Dependencies,
   context: PageContext,
-  { content }: EmailView,
+  { content }: Pick<ShownEmail, "content">,
 ): Promise<Suppression | null> {
   // Test mail is simulated regardless of suppressions.
   const { workspaceId, isTest } = context.principal;

@@ -108,7 +108,7 @@ const Rows: FC<SuppressionListProps> = ({ context, page, filter }) => (
               label={REASONS[reason] ?? reason}
               tone={reason === "manual" ? "quiet" : "bad"}
             />{" "}
-            {emailId !== null && context.may("email:read") ? (
+            {emailId !== null && context.may("email:status") ? (
               <a class="beside" href={context.to(`/messages/${emailId}`)}>
                 the message
               </a>

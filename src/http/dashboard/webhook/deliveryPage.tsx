@@ -86,7 +86,7 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
 /** The message that the event is about, as a link if the key may see it; nothing if it is about none. */
 export function messageOf({ to, may }: PageContext, row: WebhookDeliveryRow) {
   const id = emailIdOf(row);
-  return id === null || !may("email:read") ? id : <a href={to(`/messages/${id}`)}>{id}</a>;
+  return id === null || !may("email:status") ? id : <a href={to(`/messages/${id}`)}>{id}</a>;
 }
 
 /** The command's own rule: a delivery in flight or due is left alone. */

@@ -15,7 +15,7 @@ export function deliveryRoutes(options: DashboardOptions): readonly DashboardRou
     get("/webhooks/:id/deliveries/:delivery", "webhook:manage", async (context) => {
       const endpoint = await endpointOf(options, context);
       const row = await deliveryOf(options, endpoint.id, context);
-      const delivery = await deliveryWithAttempts(deps, endpoint, row);
+      const delivery = await deliveryWithAttempts(deps, endpoint, row, context.principal);
       const failing = await scheduledRead(options.readModel("webhook-deliveries"), (db) =>
         failuresInARow(db, endpoint.id),
       );

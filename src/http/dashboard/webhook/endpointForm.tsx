@@ -2,10 +2,10 @@
 import type { Child, FC } from "hono/jsx";
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { ENDPOINTS_MAX } from "../../../domain/webhook/decisions.ts";
-import { INCLUDABLE_MEMBERS } from "../../../domain/webhook/includableMembers.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
 import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
+import { includableBy } from "../../webhook/includeScopes.ts";
 import { webhookEndpointOperations } from "../../webhook/webhookEndpointOperations.ts";
 import { CheckBox, EntryForm, Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -112,6 +112,7 @@ export const EndpointForm: FC<EndpointFormProps> = (props) => {
   const field = formFields(context.form, faults ?? {});
   const chosen = (name: string, current: readonly string[] | null | undefined) =>
     faults === null ? (current ?? []) : context.form.getAll(name);
+  const includable = includableBy(context.principal, endpoint?.include ?? []);
   return (
     <EntryForm
       context={context}
@@ -141,14 +142,16 @@ export const EndpointForm: FC<EndpointFormProps> = (props) => {
         values={WEBHOOK_EVENT_TYPES}
         chosen={chosen("event_types", endpoint?.eventTypes)}
       />
-      <Choices
-        name="include"
-        legend="Personal data in events of messages"
-        hint="Choose none unless your program needs it: what it has received is not erased with the message."
-        fault={faults?.include}
-        values={INCLUDABLE_MEMBERS}
-        chosen={chosen("include", endpoint?.include)}
-      />
+      {includable.length === 0 ? null : (
+        <Choices
+          name="include"
+          legend="Personal data in events of messages"
+          hint="Choose none unless your program needs it: what it has received is not erased with the message."
+          fault={faults?.include}
+          values={includable}
+          chosen={chosen("include", endpoint?.include)}
+        />
+      )}
     </EntryForm>
   );
 };

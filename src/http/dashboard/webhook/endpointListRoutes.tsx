@@ -5,6 +5,7 @@ import { registerWebhookEndpoint } from "../../../commands/webhook/registerWebho
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT, pageOf } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
+import { requireIncludable } from "../../webhook/includeScopes.ts";
 import { ENDPOINT_REFUSALS } from "../../webhook/webhookEndpointsController.ts";
 import { destinationOf } from "../../webhook/webhookUrlCheck.ts";
 import { Heading } from "../components/heading.tsx";
@@ -52,6 +53,7 @@ async function withHealth(
 async function added(options: DashboardOptions, context: PageContext): Promise<Page> {
   const { deps, webhooks } = options;
   const input = checkedInput(context.form);
+  requireIncludable(context.principal, input, null);
   const url = await destinationOf(input.url, webhooks.rules);
   const wanted = { ...input, url, id: context.formId };
   const outcome = await registerWebhookEndpoint(deps, wanted, context.commandContext());

@@ -15,6 +15,7 @@ import { isUuid, webhookDeliveryId } from "../../../kernel/ids.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
+import { requireIncludable } from "../../webhook/includeScopes.ts";
 import { blockedReason, destinationOf } from "../../webhook/webhookUrlCheck.ts";
 import { deliveryIdsOf, deliveryWithAttempts } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import { Heading } from "../components/heading.tsx";
@@ -61,7 +62,7 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
   const failing = endpoint.status === "active" ? standing.failing : null;
   return endpointPage(context, {
     endpoint: { ...endpoint, ...standing },
-    lastFailure: failing && (await lastFailureOf(options, endpoint, failing)),
+    lastFailure: failing && (await lastFailureOf(options, context, endpoint, failing)),
     blockedReason: failing && (await blockedReason(endpoint.url, options.webhooks.rules)),
     filters,
     page,
@@ -72,6 +73,7 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
 /** The last failed call; null if its event has left the log since. */
 async function lastFailureOf(
   { deps, readModel }: DashboardOptions,
+  { principal }: PageContext,
   endpoint: WebhookEndpointRow,
   failing: FailuresInARow,
 ) {
@@ -79,7 +81,7 @@ async function lastFailureOf(
   const model = readModel("webhook-deliveries");
   const row = await scheduledRead(model, (db) => webhookDelivery(db, endpoint.id, deliveryId));
   if (row === null) return null;
-  const { attempt_log: attempts } = await deliveryWithAttempts(deps, endpoint, row);
+  const { attempt_log: attempts } = await deliveryWithAttempts(deps, endpoint, row, principal);
   const failed = attempts.findLast(({ outcome }) => outcome === "failed");
   return failed === undefined ? null : { deliveryId, why: failureText(failed) };
 }
@@ -111,6 +113,7 @@ async function change(
   // Do not look up an unchanged address: the rest can be changed even while its name does not resolve.
   const moved = url === endpoint.url ? {} : { url: await destinationOf(url, webhooks.rules) };
   const wanted: EndpointChange = { ...others, ...moved };
+  requireIncludable(context.principal, wanted, endpoint);
   const outcome = await updateWebhookEndpoint(deps, endpoint.id, wanted, context.commandContext());
   if (outcome === "alreadyExists") return urlTakenFault(options, context, wanted.url ?? url);
   if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");

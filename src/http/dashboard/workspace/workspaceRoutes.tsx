@@ -39,7 +39,7 @@ export function workspaceRoutes(options: DashboardOptions): readonly DashboardRo
 async function workspacePage(options: DashboardOptions, context: PageContext): Promise<Page> {
   await whenCounted(options);
   const workspace = await readWorkspaceWithUsage(options, context.workspaceId);
-  const usage = context.may("email:read") ? await usageOf(options, context) : null;
+  const usage = context.may("email:status") ? await usageOf(options, context) : null;
   return {
     title: "Workspace",
     body: <WorkspacePage context={context} workspace={workspace} usage={usage} />,

@@ -1,0 +1,125 @@
+import type { Principal } from "../../commands/apiKey/authenticate.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { openAttachments } from "../../commands/email/content/storedContent.ts";
+import { type EmailView, folderOf, readEmailState } from "../../commands/email/readEmail.ts";
+import { sendEmail } from "../../commands/email/send/sendEmail.ts";
+import type { SendOutcome } from "../../commands/email/send/sendOutcome.ts";
+import { ownerOf } from "../../commands/email/send/validatedSend.ts";
+import { UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
+import { emailId, replayOf } from "../../domain/email/idempotency.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { Problem } from "../server/problem.ts";
+import { withRoomFor } from "../server/requestContext.ts";
+import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
+import { mayReadContent } from "./shownEmail.ts";
+
+/** A request to send an earlier message's content again. */
+interface SendAgain {
+  readonly view: EmailView;
+  /** Null: to the same recipient. */
+  readonly to: string | null;
+  /** The caller's key, or the form's nonce: the same one twice sends one message. */
+  readonly key: string;
+}
+
+/** The request that asks for it. */
+interface AskedBy {
+  readonly request: Request;
+  readonly commandContext: () => WorkspaceCommandContext;
+}
+
+/** The outcome. `noContent`: the content, or one of its files, is gone. */
+export type SendAgainOutcome = SendOutcome | { readonly kind: "noContent" };
+
+/**
+ * Sends a message's content as a new message, whose Idempotency-Key names the old one: `again:<id>:<key>`. It passes every
+ * check of a send: sender, suppression, limits, pause. A repeat is answered as the first time, even if the old content is
+ * gone by then. Throws a `Problem` if the recipient is not an address, or there is no memory for it now.
+ */
+export function sendAgain(
+  deps: Dependencies,
+  { view, to, key }: SendAgain,
+  { request, commandContext }: AskedBy,
+): Promise<SendAgainOutcome> {
+  const context = commandContext();
+  const { workspaceId } = context;
+  const idempotencyKey = `again:${view.id}:${key}`;
+  return withRoomFor(request, fileBytesOf(view), async () => {
+    const body = await bodyOf(deps, view, to);
+    if (body !== null) return sendEmail(deps, { ...sendRequest(body), workspaceId, idempotencyKey, context });
+    const id = emailId(ownerOf({ workspaceId, context }), idempotencyKey);
+    return (await replayWithoutContent(deps, { view, to }, id)) ?? { kind: "noContent" };
+  });
+}
+
+/** The answer to a repeat whose content can no longer be compared: its recipient still can. Null if it is no repeat. */
+async function replayWithoutContent(
+  { store, keys }: Dependencies,
+  { view: { email }, to }: Pick<SendAgain, "view" | "to">,
+  id: string,
+): Promise<SendAgainOutcome | null> {
+  const sent = await readEmailState(store, id);
+  if (sent === null) return null;
+  const address = to === null ? null : parseAddress(to);
+  if (address !== null && "invalid" in address) return null;
+  const wanted =
+    address === null ? email.recipientHash : keys.hashAddress(email.workspaceId, address.canonical);
+  if (wanted !== sent.recipientHash) return { kind: "conflict", id };
+  // Only a durable message counts as accepted.
+  await store.flush();
+  return replayOf(id, sent, sent.fingerprint);
+}
+
+/** Throws if the key may not read the content, and would have it sent to somebody else, who could be its holder. */
+export function requireSameRecipient(
+  principal: Pick<Principal, "scopes">,
+  { content }: EmailView,
+  to: string | null,
+): void {
+  if (to === null || content === null || isRecipient(to, content) || mayReadContent(principal)) return;
+  const detail = "sending a message again to another recipient needs the scope email:read too";
+  throw new Problem("FORBIDDEN", { detail });
+}
+
+function isRecipient(to: string, content: { readonly to: string }): boolean {
+  return to.toLowerCase() === content.to.toLowerCase();
+}
+
+/** The total size of a message's files. */
+export function fileBytesOf({ content }: EmailView): number {
+  return (content?.attachments ?? []).reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): Promise<SendEmailBody | null> {
+  const { content, email, id } = view;
+  if (content === null) return null;
+  const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
+  if (files === null) return null;
+  const { from, subject, headers, html, text, metadata, tags } = content;
+  // A copy is kept no longer than its sender wanted. The deadline of the first message may be over.
+  const contentRetention = email.isErasedAtEnd ? UNTIL_FINAL_STATUS : undefined;
+  // The name belongs to the original recipient, so nobody else gets it.
+  const isSameRecipient = to === null || isRecipient(to, content);
+  const attachments = files.map(({ filename, contentType, contentId, content: bytes }) =>
+    omitUndefined({
+      filename,
+      content_type: contentType,
+      content_id: contentId,
+      content: Buffer.from(bytes).toString("base64"),
+    }),
+  );
+  return omitUndefined({
+    from,
+    from_name: content.fromName,
+    to: to ?? content.to,
+    to_name: isSameRecipient ? content.toName : undefined,
+    reply_to: content.replyTo,
+    reply_to_name: content.replyToName,
+    subject,
+    ...{ headers, html, text, metadata, tags },
+    content_retention: contentRetention,
+    attachments: attachments.length === 0 ? undefined : attachments,
+  });
+}

@@ -1,0 +1,40 @@
+import type { Principal } from "../../commands/apiKey/authenticate.ts";
+import type { WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { replyCodes } from "../../domain/email/delivery/encryptRelayReply.ts";
+import { redactResponse } from "../../domain/webhookDelivery/redactResponse.ts";
+import { mayReadContent } from "../email/shownEmail.ts";
+import { mayInclude } from "../webhook/includeScopes.ts";
+
+/** A payload as one key may see it, and what it may see of the endpoint's answers. */
+interface ShownPayload {
+  readonly payload: WebhookPayload;
+  /** The beginning of an answer, without what it repeats of what is withheld; null stays null. */
+  readonly shownAnswer: (answer: string | null) => string | null;
+}
+
+/**
+ * The payload of a delivery for whoever looks at it. The endpoint is sent all of it; a key without `email:read` sees what
+ * became of the message, but not what it says, as in the message itself.
+ */
+export function shownPayload(payload: WebhookPayload, principal: Pick<Principal, "scopes">): ShownPayload {
+  const { data } = payload;
+  if (data.object !== "email" || mayReadContent(principal))
+    return { payload, shownAnswer: (answer) => answer };
+  const reply = typeof data.reply === "string" ? data.reply : "";
+  const shown: Readonly<Record<string, unknown>> = {
+    metadata: null,
+    subject: null,
+    ...(mayInclude(principal, "from") ? {} : { from: null }),
+    ...(mayInclude(principal, "to") ? {} : { to: null }),
+    ...(reply === "" ? {} : { reply: replyCodes(reply) }),
+  };
+  const members = Object.entries(data).map(([name, value]) => [name, name in shown ? shown[name] : value]);
+  return {
+    payload: { ...payload, data: Object.fromEntries(members) },
+    // Metadata, addresses and subject were redacted when the answer was recorded.
+    shownAnswer: (answer) =>
+      answer === null || reply === ""
+        ? answer
+        : redactResponse(answer, { metadata: null, included: [reply] }),
+  };
+}
