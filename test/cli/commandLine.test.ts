@@ -135,7 +135,7 @@ describe("a mistake", () => {
 
 describe("with --json", () => {
   /** What needs a running service, a name server or a message. */
-  const ELSEWHERE = ["serve", "dashboard link", "sender check", "email show"];
+  const ELSEWHERE = ["serve", "dashboard link", "sender check", "email show", "email try-now"];
 
   /** Every member's name in a value, however deep. */
   function namesIn(value: unknown): readonly string[] {
@@ -505,7 +505,9 @@ describe("keys and senders on the command line", () => {
       expect(staging.out).toMatch(/^pl_test_\w{50}\n$/);
       expect(staging.err).toContain("every scope that a test key can hold");
       const refused = await run("api-key", "create", ...of, "--test", "--scopes", "webhook:manage");
-      expect(refused.err).toContain("a test key can hold email:send, email:read, email:status, attachment:manage");
+      expect(refused.err).toContain(
+        "a test key can hold email:send, email:read, email:status, attachment:manage",
+      );
       const bound = ["--sender", "Shop.example, Ana@example.com", "--client-range", "10.0.0.0/8,::1"];
       const first = await run("api-key", "create", ...of, "--scopes", "email:send", ...bound, "--json");
       expect({ err: first.err, scopes: first.json.scopes }).toEqual({ err: "", scopes: ["email:send"] });

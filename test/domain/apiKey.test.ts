@@ -9,7 +9,7 @@ import {
   revokeApiKey,
 } from "../../src/domain/apiKey/decisions.ts";
 import type { ApiKeyEvent } from "../../src/domain/apiKey/events.ts";
-import { isScope, SCOPES } from "../../src/domain/apiKey/scopes.ts";
+import { isScope, permits, SCOPES } from "../../src/domain/apiKey/scopes.ts";
 import { type ApiKey, isUsable } from "../../src/domain/apiKey/state.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
@@ -88,6 +88,13 @@ describe("a key that issues another one", () => {
   test.each<[string, ApiKey, Parameters<typeof issueRefusal>[1], IssueRefusal | null]>([
     ["all that it holds", withoutExpiry, { scopes, expiresAt: null }, null],
     ["some of it, for a time", withoutExpiry, { scopes: ["email:read"], expiresAt: NOW }, null],
+    ["a part of a scope that it holds", withoutExpiry, { scopes: ["email:status"], expiresAt: null }, null],
+    [
+      "a scope of which it holds a part",
+      { ...withoutExpiry, scopes: new Set(["email:status"]) },
+      { scopes: ["email:read"], expiresAt: null },
+      lacks("email:read"),
+    ],
     ["a scope that it does not hold", withoutExpiry, { scopes: ["a"], expiresAt: null }, lacks("a")],
     [
       "such scopes among its own",
@@ -116,7 +123,7 @@ describe("a key that issues another one", () => {
         for (const next of chain)
           if (issueRefusal(last, next) === null)
             last = { ...root, scopes: new Set(next.scopes), expiresAt: next.expiresAt };
-        for (const scope of last.scopes) expect(root.scopes.has(scope)).toBeTrue();
+        for (const scope of last.scopes) expect(permits(root.scopes, scope)).toBeTrue();
         const endOf = (key: ApiKey) => key.expiresAt ?? Number.POSITIVE_INFINITY;
         expect(endOf(last)).toBeLessThanOrEqual(endOf(root));
       }),

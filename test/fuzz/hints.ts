@@ -281,6 +281,12 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     params: oneOf("email", ({ status }) => status === "queued" || status === "scheduled"),
     after: forgetAfterDelete("email"),
   },
+  tryEmailNow: { needs: "sendEmail", params: oneOf("email") },
+  sendEmailAgain: {
+    needs: "sendEmail",
+    params: oneOf("email"),
+    body: (context) => (context.random.chance(0.3) ? { to: recipient(context) } : {}),
+  },
   eraseEmailContent: { needs: "sendEmail", params: oneOf("email"), after: forgetAfterDelete("email") },
   requestErasure: { body: (context) => ({ address: recipient(context) }) },
   getErasure: { needs: "requestErasure", params: oneOf("erasure") },

@@ -26,14 +26,17 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
       for (const scope of SCOPES) callers.set(scope, await tenant.withKey({ scopes: [scope] }));
     });
 
-    test.each(guarded)("finds %s FORBIDDEN unless it is its own, or a wider one", async (_, { method, path, scope }) => {
-      const at = path.replace(/:[a-z_]+/g, () => crypto.randomUUID());
-      for (const [held, caller] of callers) {
-        if (permits(new Set([held]), scope ?? "")) continue;
-        const answer = await caller.call(method, at, method === "POST" ? { body: {} } : {});
-        expect({ held, ...problemOf(answer) }).toEqual({ held, status: 403, code: "FORBIDDEN" });
-      }
-    });
+    test.each(guarded)(
+      "finds %s FORBIDDEN unless it is its own, or a wider one",
+      async (_, { method, path, scope }) => {
+        const at = path.replace(/:[a-z_]+/g, () => crypto.randomUUID());
+        for (const [held, caller] of callers) {
+          if (permits(new Set([held]), scope ?? "")) continue;
+          const answer = await caller.call(method, at, method === "POST" ? { body: {} } : {});
+          expect({ held, ...problemOf(answer) }).toEqual({ held, status: 403, code: "FORBIDDEN" });
+        }
+      },
+    );
 
     test.each(guarded)("finds %s UNAUTHORIZED without its key", async (_, { method, path }) => {
       const at = path.replace(/:[a-z_]+/g, () => crypto.randomUUID());
@@ -115,7 +118,9 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
         const body = bodies[name];
         const answered = async (ids: Ids) => {
           const path = pathWith(route, ids);
-          const answer = await tenant.call(route.method, path, body === undefined ? {} : { body });
+          const headers = name === "sendEmailAgain" ? { "idempotency-key": newKey() } : {};
+          const given = body === undefined ? {} : { body };
+          const answer = await tenant.call(route.method, path, { ...given, headers });
           const text = answer.text.replaceAll(answer.headers.get("x-request-id") ?? "", "REQUEST");
           const known = Object.values(ids).flat();
           return { status: answer.status, text: known.reduce((all, id) => all.replaceAll(id, "ID"), text) };

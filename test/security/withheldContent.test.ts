@@ -4,8 +4,8 @@ import { allDashboardRoutes } from "../../src/http/dashboard/frame/allDashboardR
 import type { DashboardOptions } from "../../src/http/dashboard/frame/dashboardOptions.ts";
 import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
 import { type Route, routes } from "../../src/http/server/routes.ts";
-import { crawlDashboard } from "../support/hostileContent.ts";
 import { logIn } from "../support/dashboard.ts";
+import { crawlDashboard } from "../support/hostileContent.ts";
 import { sharedService } from "../support/sharedService.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { stub } from "../support/stub.ts";
@@ -55,7 +55,11 @@ beforeAll(async () => {
   const url = "https://hooks.example.com/status";
   const endpoint = await post("/webhooks", { url, include: ["from", "to", "subject"] });
   const templates = await templateWithVariable();
-  const upload = await post("/api/v1/attachments", { ...FILE, filename: "terms.txt", content: btoa("Terms") });
+  const upload = await post("/api/v1/attachments", {
+    ...FILE,
+    filename: "terms.txt",
+    content: btoa("Terms"),
+  });
   const isReady = async () =>
     (await tenant.call("GET", `/api/v1/attachments/${upload}`)).json.status === "ready";
   await until(isReady, "the upload");
@@ -206,7 +210,8 @@ test("the same walk finds what messages say with a key that may read them", asyn
 test("the answers to actions have none either", async () => {
   const key = await tenant.withKey({ scopes: WITHOUT_READ });
   const at = (id: string) => `/api/v1/emails/${id}`;
-  const scheduled = async () => (await tenant.send(newKey(), message({ ...CONTENT, scheduled_at: later() }))).json.id;
+  const scheduled = async () =>
+    (await tenant.send(newKey(), message({ ...CONTENT, scheduled_at: later() }))).json.id;
   const later = () => new Date(Date.now() + 86_400_000).toISOString();
   const [endpoint, delivery] = ids.webhooks ?? [];
   const asked: readonly (readonly [string, string, object?])[] = [

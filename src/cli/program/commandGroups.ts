@@ -13,6 +13,7 @@ import { backupVerify } from "../backup/backupVerify.ts";
 import { dashboardLinkCommand } from "../dashboard/dashboardLinkCommand.ts";
 import { deliveryResume } from "../delivery/deliveryResume.ts";
 import { emailShow } from "../email/emailShow.ts";
+import { emailTryNow } from "../email/emailTryNow.ts";
 import { erasureList, erasureRequest, erasureShow } from "../erasure/erasureCommands.ts";
 import { logExport } from "../log/logExport.ts";
 import { logImport } from "../log/logImport.ts";
@@ -88,7 +89,7 @@ export const commandGroups: readonly CommandGroup[] = [
     noun: "email",
     heading: USE,
     summary: "What happened to a message",
-    commands: [emailShow],
+    commands: [emailShow, emailTryNow],
   },
   {
     noun: "delivery",

@@ -23,11 +23,11 @@ export const TEST_SCOPES = [
 export type Scope = (typeof SCOPES)[number];
 
 /** The scopes that permit what another one permits, and more. */
-const WIDER: Readonly<Partial<Record<string, readonly Scope[]>>> = { "email:status": ["email:read"] };
+const WIDER: ReadonlyMap<string, readonly Scope[]> = new Map([["email:status", ["email:read"]]]);
 
 /** The scopes of which one is enough where `scope` is needed: itself first. */
 export function scopesPermitting(scope: string): readonly string[] {
-  return [scope, ...(WIDER[scope] ?? [])];
+  return [scope, ...(WIDER.get(scope) ?? [])];
 }
 
 /** Whether a key with these scopes may do what needs `scope`. */

@@ -21,6 +21,8 @@ const CONTENT = {
 };
 /** Fields that say how the content is treated: another message with it has them too. */
 const TREATMENT = { content_retention: "until_final_status" };
+/** Of these, what `email:status` shows. Whatever is not here is withheld. */
+const ENVELOPE = ["from", "from_name", "to", "to_name", "reply_to", "reply_to_name", "tags"];
 const FILE = { filename: "note.txt", content_type: "text/plain" };
 /** Fields that say how the message is made, or when it goes: another message with its content has none of them. */
 const INSTRUCTIONS = [
@@ -57,6 +59,16 @@ test("a message shows each field of its content, and keeps it when it is sent ag
   const [again = ""] = /[0-9a-f-]{36}/.exec(location ?? "") ?? [];
   expect(again).not.toBe(json.id);
   expect(await emailOf(tenant, again)).toMatchObject(complete);
+});
+
+test("a key that sees only what became of a message is shown no field but those that say between whom it goes", async () => {
+  const { json } = await tenant.send(newKey(), CONTENT);
+  const shown = await emailOf(await tenant.withKey({ scopes: ["email:status"] }), json.id);
+  const fields = Object.entries(CONTENT).map(([name, value]) => [
+    name,
+    ENVELOPE.includes(name) ? value : null,
+  ]);
+  expect(shown).toMatchObject(Object.fromEntries(fields));
 });
 
 test("the dashboard shows each field of a message's content", async () => {

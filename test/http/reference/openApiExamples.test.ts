@@ -55,6 +55,7 @@ describe("every example of a request is accepted by a service as it is started f
     const sent = async () => (await app.call("GET", `/api/v1/emails/${email}`)).json.status === "sent";
     await until(sent, "a message that accepts feedback");
     ids.set("email", email);
+    ids.set("sendEmailAgain", email);
   });
   afterAll(() => app.remove());
 

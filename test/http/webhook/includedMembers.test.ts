@@ -305,7 +305,10 @@ describe.each(await testStores())("what an endpoint includes, on $name", (store)
       const kept = { url: world.urlOf("changed"), description: "d", include: "subject" };
       expect((await visitor.post(edit, kept)).status).toBe(303);
       expect((await visitor.post(edit, { ...kept, url: world.urlOf("pending") })).status).toBe(422);
-      expect((await owner.call("GET", `/webhooks/${id}`)).json).toMatchObject({ include: ["subject"], description: "d" });
+      expect((await owner.call("GET", `/webhooks/${id}`)).json).toMatchObject({
+        include: ["subject"],
+        description: "d",
+      });
     });
   });
 });

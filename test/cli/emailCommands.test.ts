@@ -84,3 +84,65 @@ describe.each(await testStores())("email show on $name", (store) => {
     expect(calls.unknown.err).toContain("there is no message ");
   });
 });
+
+describe.each(await testStores())("email try-now on $name", (store) => {
+  test(
+    "makes due what waits for a time, leaves alone what does not, and refuses what has ended",
+    async () => {
+      const service = await startService(store);
+      try {
+        const tenant = await service.tenant();
+        const inADay = new Date(Date.now() + 86_400_000).toISOString();
+        const accept = async (body: Record<string, unknown> = {}) =>
+          (await tenant.send(newKey(), message(body))).json.id as string;
+        const [deferred, scheduled, queued, sent] = [
+          await accept(),
+          await accept({ scheduled_at: inADay }),
+          await accept(),
+          await accept(),
+        ];
+        const started = { attempt: 1, worker: "w", leaseMs: 60_000, transport: "smtp" };
+        const wait = { attempt: 1, reason: "connection_lost", attemptBurnt: true, ambiguous: true };
+        await service.addEmailEvents(
+          deferred,
+          { type: "EmailDeliveryStarted", data: started },
+          { type: "EmailDeferred", data: { ...wait, nextAttemptAt: inADay } },
+        );
+        await service.addEmailEvents(
+          sent,
+          { type: "EmailDeliveryStarted", data: started },
+          { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250" } },
+        );
+        const call = (...words: readonly string[]) => ({
+          words: ["email", "try-now", ...words],
+          env: { ...store.env, DATA_DIR: service.app.dataDir, DISK_FREE_BYTES_MIN: "0" },
+        });
+        const ends = await runCalls([
+          call(deferred),
+          call(scheduled.toUpperCase(), "--json"),
+          call(queued),
+          call(sent),
+          call(crypto.randomUUID()),
+        ]);
+        expect(ends.map(({ status }) => status)).toEqual([0, 0, 0, 1, 1]);
+        const [first, second, third, fourth] = ends;
+        expect(first?.out).toBe(`${deferred} is due now\nthe relay may have it: it may be delivered twice\n`);
+        expect(JSON.parse(second?.out ?? "")).toEqual({
+          id: scheduled,
+          workspace_id: tenant.workspaceId,
+          status: "scheduled",
+          brought_forward: true,
+          may_repeat: false,
+        });
+        expect(third?.out).toBe(`${queued} is queued and waits for no time: nothing was changed\n`);
+        expect(fourth?.err).toContain(`message ${sent} can no longer be tried: it is sent`);
+        const get = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
+        for (const time of [(await get(deferred)).next_attempt_at, (await get(scheduled)).scheduled_at])
+          expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
+      } finally {
+        await service.remove();
+      }
+    },
+    TEST_MS_MAX,
+  );
+});
