@@ -249,3 +249,17 @@ test("what is withheld is null, and all that says what became of a message is th
   const sender = await tenant.withKey({ scopes: ["email:send"] });
   expect((await sender.call("GET", "/api/v1/emails")).json.detail).toContain("email:status or email:read");
 });
+
+test("a delivery's payload is shown as far as the key may see the message", async () => {
+  const [endpoint, delivery] = ids.webhooks ?? [];
+  const payloadFor = async (as: Tenant) =>
+    (await as.call("GET", `/webhooks/${endpoint}/deliveries/${delivery}`)).json.payload;
+  const { data, ...event } = await payloadFor(tenant);
+  expect(data).toMatchObject({ from: SENDER, to: TO, subject: CONTENT.subject, metadata: CONTENT.metadata });
+  const withheld = { subject: null, metadata: null, reply: "550 5.7.1" };
+  const supporter = await tenant.withKey({ scopes: ["webhook:manage", "email:status"] });
+  expect(await payloadFor(supporter)).toEqual({ ...event, data: { ...data, ...withheld } });
+  const manager = await tenant.withKey({ scopes: ["webhook:manage"] });
+  const hidden = { ...withheld, from: null, to: null };
+  expect(await payloadFor(manager)).toEqual({ ...event, data: { ...data, ...hidden } });
+});

@@ -88,7 +88,7 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     noun: "email",
     heading: USE,
-    summary: "What happened to a message",
+    summary: "What happened to a message, and trying it now",
     commands: [emailShow, emailTryNow],
   },
   {

@@ -158,7 +158,7 @@ export const emailOperations = operationsOf("Emails", {
     description:
       "Ends the wait of a `deferred` message for its next attempt, and of a `scheduled` one for its time. One whose " +
       "outcome is not known (`delivery_unknown`) may be delivered twice then; the copy has the same Message-ID. A " +
-      "message that is due already is answered as it is, and so is a repeat.",
+      "message that is due already, or being delivered, is answered as it is; one that has ended is refused.",
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_SCHEDULED"),
   },
   sendEmailAgain: {
