@@ -1,4 +1,4 @@
-import { type CallOptions, StoreError } from "./eventStore.ts";
+import { StoreError } from "./eventStore.ts";
 
 /** Whose bytes these are: one message or one upload of one workspace. Ids are uuids. */
 interface ContentOwner {
@@ -56,23 +56,23 @@ export interface ContentStore {
   /** The store's own clock, epoch ms. It is another machine's clock, so it may be wrong when ours is right. */
   now(): Promise<number>;
   /** Stores `bytes` durably and returns their lower-case hex SHA-256, which is their name in the folder. */
-  put(folder: ContentFolder, bytes: Uint8Array, options?: CallOptions): Promise<string>;
-  /** Opens one file for writing in pieces, so it is never in memory as a whole. */
+  put(folder: ContentFolder, bytes: Uint8Array): Promise<string>;
+  /** Opens one file for writing in pieces. S3 keeps them in memory until `finish`; a directory does not. */
   writer(folder: ContentFolder): Promise<ContentWriter>;
   /** The bytes; null when there is no such file. Throws {@link DamagedContentError} if they do not match `sha256`. */
-  get(folder: ContentFolder, sha256: string, options?: CallOptions): Promise<Uint8Array | null>;
+  get(folder: ContentFolder, sha256: string): Promise<Uint8Array | null>;
   /**
    * Gives `to` the file too, durably; removing either owner leaves the other's file. False if `from` has no such file.
    */
-  link(from: ContentFolder, sha256: string, to: ContentFolder, options?: CallOptions): Promise<boolean>;
+  link(from: ContentFolder, sha256: string, to: ContentFolder): Promise<boolean>;
   /** Removes one file of a folder and leaves the others. Repeatable. */
-  removeFile(folder: ContentFolder, sha256: string, options?: CallOptions): Promise<void>;
+  removeFile(folder: ContentFolder, sha256: string): Promise<void>;
   /** Removes everything of this owner. Repeatable. */
-  removeOwner(owner: ContentOwner, options?: CallOptions): Promise<void>;
+  removeOwner(owner: ContentOwner): Promise<void>;
   /** Removes one folder. Repeatable. */
-  removeFolder(folder: ContentFolder, options?: CallOptions): Promise<void>;
+  removeFolder(folder: ContentFolder): Promise<void>;
   /** Removes unfinished files of interrupted writes from a folder that nobody writes any more. Repeatable. */
-  removeTemporary(folder: ContentFolder, options?: CallOptions): Promise<void>;
+  removeTemporary(folder: ContentFolder): Promise<void>;
   /** Every folder, in no order; may miss folders written or removed during the listing. */
   folders(): AsyncIterable<FoundFolder>;
 }

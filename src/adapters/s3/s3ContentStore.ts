@@ -1,12 +1,5 @@
-import {
-  filePath,
-  folderPath,
-  IDENTITY_FILE,
-  isTemporaryName,
-  LOG_FILE,
-  ownerPath,
-  temporaryName,
-} from "../../kernel/contentPath.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { filePath, folderPath, IDENTITY_FILE, LOG_FILE, ownerPath } from "../../kernel/contentPath.ts";
 import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import {
   type ContentFolder,
@@ -17,10 +10,8 @@ import {
   KnownIdentity,
   orStoreError,
 } from "../../ports/contentStore.ts";
-import type { CallOptions } from "../../ports/eventStore.ts";
 import { foldersAmong, objectsBelow } from "./s3Listing.ts";
-import { PART_BYTES, type S3MultipartUpload, s3MultipartUpload } from "./s3MultipartUpload.ts";
-import { type S3Location, type S3Requests, s3Requests } from "./s3Requests.ts";
+import { OBJECT_BYTES_MAX, type S3Location, type S3Requests, s3Requests } from "./s3Requests.ts";
 
 export interface S3ContentStoreOptions extends S3Location {
   /** How long a call may take, or each request of a call that makes many. */
@@ -40,10 +31,8 @@ interface Bucket {
   readonly requests: S3Requests;
   readonly prefix: string;
   readonly known: KnownIdentity;
-  /** The most bytes that a writer keeps in memory. */
-  readonly heldBytesMax: number;
   /** When a call must end, or one request of a call that makes many. */
-  deadline(options?: CallOptions): number;
+  deadline(): number;
 }
 
 /**
@@ -57,15 +46,12 @@ export function s3ContentStore({
 }: S3ContentStoreOptions): ContentStore {
   const requests = s3Requests(location, monotonicMs);
   const { prefix } = location;
-  const deadline = (options?: CallOptions) => monotonicMs() + (options?.timeoutMs ?? timeoutMs);
-  // Bun's client cannot ask for encryption in a multipart upload. No caller writes as much as one part.
-  const heldBytesMax = location.serverSideEncryption ? Number.POSITIVE_INFINITY : PART_BYTES;
+  const deadline = () => monotonicMs() + timeoutMs;
   const known = new KnownIdentity();
-  const bucket: Bucket = { requests, prefix, known, heldBytesMax, deadline };
+  const bucket: Bucket = { requests, prefix, known, deadline };
   const put = (path: string, bytes: Uint8Array, until: number) =>
     requests.send({ method: "PUT", key: prefix + path, body: bytes }, until);
-  const remove = (path: string, only: (name: string) => boolean, options?: CallOptions) =>
-    orStoreError(() => removeBelow(bucket, path, only, options));
+  const remove = (path: string) => orStoreError(() => removeBelow(bucket, path));
 
   return {
     create: () =>
@@ -76,43 +62,38 @@ export function s3ContentStore({
     claimedBy: () => orStoreError(() => textOf(bucket, LOG_FILE)),
     claim: (logId) => orStoreError(() => settled(bucket, LOG_FILE, () => logId, settleMs)),
     now: () => orStoreError(() => clockOf(bucket)),
-    async put(folder, bytes, options) {
+    async put(folder, bytes) {
       const sha256 = sha256Of(bytes);
       const path = filePath(folder, sha256);
-      await orStoreError(() => put(path, bytes, deadline(options)));
+      await orStoreError(() => put(path, bytes, deadline()));
       return sha256;
     },
     async writer(folder) {
       return objectWriter(bucket, folder);
     },
-    async get(folder, sha256, options) {
+    async get(folder, sha256) {
       const path = filePath(folder, sha256);
-      return orStoreError(() => read(bucket, path, sha256, deadline(options)));
+      return orStoreError(() => read(bucket, path, sha256, deadline()));
     },
-    async link(from, sha256, to, options) {
+    async link(from, sha256, to) {
       const [source, target] = [filePath(from, sha256), filePath(to, sha256)];
       return orStoreError(async () => {
-        const until = deadline(options);
-        // We read and write the bytes, because Bun's client cannot copy on the server. That also checks the digest.
+        const until = deadline();
+        // Not copied by the server: this also checks the digest.
         const bytes = await read(bucket, source, sha256, until);
         if (bytes !== null) await put(target, bytes, until);
         return bytes !== null;
       });
     },
-    removeOwner: async (owner, options) => remove(`${ownerPath(owner)}/`, () => true, options),
-    removeFolder: async (folder, options) => remove(`${folderPath(folder)}/`, () => true, options),
-    async removeFile(folder, sha256, options) {
+    removeOwner: async (owner) => remove(`${ownerPath(owner)}/`),
+    removeFolder: async (folder) => remove(`${folderPath(folder)}/`),
+    async removeFile(folder, sha256) {
       const path = filePath(folder, sha256);
-      await orStoreError(() => removeObject(bucket, prefix + path, deadline(options)));
+      await orStoreError(() => removeObject(bucket, prefix + path, deadline()));
     },
-    removeTemporary: async (folder, options) => remove(`${folderPath(folder)}/`, isTemporaryName, options),
-    folders: () =>
-      guardedEach(
-        foldersAmong(
-          objectsBelow(requests, prefix, () => deadline()),
-          prefix,
-        ),
-      ),
+    // Only checks the ids: an object appears as a whole, so none is unfinished.
+    removeTemporary: async (folder) => void folderPath(folder),
+    folders: () => guardedEach(foldersAmong(objectsBelow(requests, prefix, deadline), prefix)),
   };
 }
 
@@ -181,105 +162,44 @@ async function removeObject({ requests }: Bucket, key: string, deadline: number)
   await requests.send({ method: "DELETE", key, expected: [NOT_FOUND] }, deadline);
 }
 
-async function removeBelow(
-  bucket: Bucket,
-  path: string,
-  only: (name: string) => boolean,
-  options?: CallOptions,
-): Promise<void> {
+async function removeBelow(bucket: Bucket, path: string): Promise<void> {
   const { requests, prefix, deadline } = bucket;
-  // A `timeoutMs` limits the call as a whole; without it only each request is limited.
-  const whole = options?.timeoutMs === undefined ? null : deadline(options);
-  const until = () => whole ?? deadline();
   let batch: string[] = [];
   const removeBatch = async () => {
-    await Promise.all(batch.map((key) => removeObject(bucket, key, until())));
+    await Promise.all(batch.map((key) => removeObject(bucket, key, deadline())));
     batch = [];
   };
-  for await (const { key } of objectsBelow(requests, prefix + path, until)) {
-    if (only(key.slice(key.lastIndexOf("/") + 1))) batch.push(key);
+  for await (const { key } of objectsBelow(requests, prefix + path, deadline)) {
+    batch.push(key);
     if (batch.length === REMOVALS_AT_ONCE) await removeBatch();
   }
   await removeBatch();
 }
 
-/**
- * Keeps `heldBytesMax` in memory until their digest is known, and then puts them under its name. Anything longer goes to a
- * temporary object piece by piece; when the digest is known, that is copied to its name and checked.
- */
-function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
-  const { requests, prefix, heldBytesMax, deadline } = bucket;
-  const temporary = `${prefix}${folderPath(folder)}/${temporaryName()}`;
-  const hasher = new Bun.CryptoHasher("sha256");
+/** Keeps the bytes in memory until their digest, and so their name, is known. */
+function objectWriter({ requests, prefix, deadline }: Bucket, folder: ContentFolder): ContentWriter {
+  // Throws on malformed ids before anything is written.
+  folderPath(folder);
   let bytes = 0;
   let held: Uint8Array[] = [];
-  let upload: S3MultipartUpload | null = null;
-  const removeTemporaryObject = () => removeObject(bucket, temporary, deadline()).catch(() => {});
-
-  const write = async (chunk: Uint8Array) => {
-    hasher.update(chunk);
-    bytes += chunk.byteLength;
-    if (upload === null && bytes <= heldBytesMax) {
+  return {
+    async write(chunk) {
+      bytes += chunk.byteLength;
+      invariant(bytes <= OBJECT_BYTES_MAX, "a file fits into one S3 object");
       // Copied, because the caller may reuse its buffer.
       held.push(chunk.slice());
-      return;
-    }
-    const waiting = upload === null ? [...held, chunk] : [chunk];
-    held = [];
-    upload ??= s3MultipartUpload(requests, temporary, deadline);
-    for (const part of waiting) await upload.write(part);
-  };
-  const finish = async () => {
-    const sha256 = hasher.digest("hex");
-    const key = prefix + filePath(folder, sha256);
-    if (upload === null) {
-      await requests.send({ method: "PUT", key, body: Buffer.concat(held) }, deadline());
-      return { sha256, bytes };
-    }
-    try {
-      await upload.end();
-      const parts = Math.ceil(bytes / PART_BYTES);
-      await copyObject(bucket, { from: temporary, to: key, sha256, parts });
-    } finally {
-      await removeTemporaryObject();
-    }
-    return { sha256, bytes };
-  };
-  return {
-    write: (chunk) => orStoreError(() => write(chunk)),
-    finish: () => orStoreError(finish),
-    abort: () =>
+    },
+    finish: () =>
       orStoreError(async () => {
-        held = [];
-        if (upload === null) return;
-        await upload.end().catch(() => {});
-        await removeTemporaryObject();
+        const body = Buffer.concat(held);
+        const sha256 = sha256Of(body);
+        await requests.send({ method: "PUT", key: prefix + filePath(folder, sha256), body }, deadline());
+        return { sha256, bytes };
       }),
+    async abort() {
+      held = [];
+    },
   };
-}
-
-interface Copy {
-  readonly from: string;
-  readonly to: string;
-  readonly sha256: string;
-  /** How many parts there are: the copy may take the time of that many requests. */
-  readonly parts: number;
-}
-
-/** Copies part by part. Removes the copy again if its digest does not match its name. */
-async function copyObject(bucket: Bucket, { from, to, sha256, parts }: Copy): Promise<void> {
-  const { requests, deadline } = bucket;
-  const hasher = new Bun.CryptoHasher("sha256");
-  const upload = s3MultipartUpload(requests, to, deadline);
-  const now = monotonicMs();
-  for await (const chunk of await requests.stream(from, now + (deadline() - now) * (parts + 1))) {
-    hasher.update(chunk);
-    await upload.write(chunk);
-  }
-  await upload.end();
-  if (hasher.digest("hex") === sha256) return;
-  await removeObject(bucket, to, deadline());
-  throw new Error(`content ${sha256} was damaged in transit`);
 }
 
 async function* guardedEach<Item>(items: AsyncIterable<Item>): AsyncIterable<Item> {

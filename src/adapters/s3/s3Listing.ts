@@ -1,4 +1,4 @@
-import { isFolderName, isTemporaryName } from "../../kernel/contentPath.ts";
+import { isFolderName } from "../../kernel/contentPath.ts";
 import { unescapeXml } from "../../kernel/text/unescapeXml.ts";
 import type { FoundFolder } from "../../ports/contentStore.ts";
 import type { S3Requests } from "./s3Requests.ts";
@@ -85,19 +85,17 @@ export async function* foldersAmong(
       .slice(prefix.length)
       .split("/");
     if (more.length > 0 || name === "" || ![workspaceId, ownerId, folderId].every(isFolderName)) continue;
-    const hasTemporary = isTemporaryName(name);
     const isSame =
       current?.workspaceId === workspaceId && current.ownerId === ownerId && current.folderId === folderId;
     if (current !== undefined && isSame) {
       current = {
         ...current,
         modifiedAt: Math.max(current.modifiedAt, modifiedAt),
-        hasTemporary: current.hasTemporary || hasTemporary,
       };
       continue;
     }
     if (current !== undefined) yield current;
-    current = { workspaceId, ownerId, folderId, modifiedAt, hasTemporary };
+    current = { workspaceId, ownerId, folderId, modifiedAt, hasTemporary: false };
   }
   if (current !== undefined) yield current;
 }

@@ -1,6 +1,4 @@
-import { S3Client } from "bun";
 import { readAtMost } from "../../kernel/byteBuffer.ts";
-import { settleWithin } from "../../kernel/sleep.ts";
 import { type S3Access, signedUrl } from "./s3Signature.ts";
 
 /** A bucket, or the part of it below `prefix`. */
@@ -48,17 +46,12 @@ export interface S3Request {
 }
 
 export interface S3Requests {
-  readonly client: S3Client;
   /** Makes a repeatable request. Retries while the server has trouble and `deadline` permits. */
   send(request: S3Request, deadline: number): Promise<S3Answer>;
-  /** A stream of an object's bytes, which must be read before `deadline`. */
-  stream(key: string, deadline: number): Promise<ReadableStream<Uint8Array>>;
-  /** Settles with `work`, or rejects at the deadline; Bun's client may then continue for a while. */
-  within<Result>(deadline: number, work: Result | Promise<Result>): Promise<Result>;
 }
 
-/** The most bytes to read of one answer: far more than any object, which is a file or a message as JSON. */
-const ANSWER_BYTES_MAX = 32 * 1_024 * 1_024;
+/** The most bytes of an object or another answer: far more than any file, or message as JSON, has. */
+export const OBJECT_BYTES_MAX = 32 * 1_024 * 1_024;
 const NOT_FOUND = 404;
 const ATTEMPTS_MAX = 4;
 const RETRY_MS_FIRST = 100;
@@ -106,13 +99,9 @@ function encryptionHeaders({
   };
 }
 
-/**
- * Requests to one bucket, signed in the query. Multipart uploads go through Bun's client; we send everything else
- * ourselves, because the client's own calls have no time-out.
- */
+/** Requests to one bucket, signed in the query. Not by Bun's client, because its calls have no time-out. */
 export function s3Requests(location: S3Location, now: () => number): S3Requests {
-  const { endpoint, region, bucket, accessKeyId, secretAccessKey } = location;
-  const client = new S3Client({ endpoint, region, bucket, accessKeyId, secretAccessKey });
+  const { bucket } = location;
   const encryption = encryptionHeaders(location);
   const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));
 
@@ -144,7 +133,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
     const response = await fetchSigned(request, deadline);
     const { status } = response;
     const body = (response.body ?? []) as AsyncIterable<Uint8Array>;
-    const bytes = await readAtMost(ANSWER_BYTES_MAX, body);
+    const bytes = await readAtMost(OBJECT_BYTES_MAX, body);
     if (bytes === null) throw new S3Refusal("the S3 server sent more bytes than any object has");
     const date = Date.parse(response.headers.get("date") ?? "");
     const code = response.ok ? "" : codeIn(bytes);
@@ -154,33 +143,20 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
     throw RETRYABLE.has(status) ? new Error(said) : new S3Refusal(said);
   };
 
-  const send = async (request: S3Request, deadline: number) => {
-    let failure: unknown = null;
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await once(request, deadline);
-      } catch (error) {
-        failure = moreInformative(failure, error);
-        const waitMs = RETRY_MS_FIRST * 2 ** (attempt - 1) * (0.5 + Math.random());
-        const isOver = attempt === ATTEMPTS_MAX || now() + waitMs >= deadline;
-        if (error instanceof S3Refusal || isOver) throw failure;
-        await Bun.sleep(waitMs);
-      }
-    }
-  };
-
   return {
-    client,
-    send,
-    async stream(key, deadline) {
-      const response = await fetchSigned({ method: "GET", key }, deadline);
-      if (!response.ok || response.body === null)
-        throw new Error(`the S3 server answered ${response.status}`);
-      return response.body;
+    async send(request, deadline) {
+      let failure: unknown = null;
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await once(request, deadline);
+        } catch (error) {
+          failure = moreInformative(failure, error);
+          const waitMs = RETRY_MS_FIRST * 2 ** (attempt - 1) * (0.5 + Math.random());
+          const isOver = attempt === ATTEMPTS_MAX || now() + waitMs >= deadline;
+          if (error instanceof S3Refusal || isOver) throw failure;
+          await Bun.sleep(waitMs);
+        }
+      }
     },
-    within: (deadline, work) =>
-      settleWithin(left(deadline), work, () => {
-        throw new S3Timeout();
-      }),
   };
 }

@@ -77,7 +77,7 @@ function clocked(inner: ContentStore, clock: TestClock): ContentStore {
   return {
     ...inner,
     now: async () => clock.now(),
-    put: (folder, bytes, options) => stamped(folder, () => inner.put(folder, bytes, options)),
+    put: (folder, bytes) => stamped(folder, () => inner.put(folder, bytes)),
     async writer(folder) {
       const writer = await stamped(folder, () => inner.writer(folder));
       return {
@@ -86,7 +86,7 @@ function clocked(inner: ContentStore, clock: TestClock): ContentStore {
         finish: () => stamped(folder, () => writer.finish()),
       };
     },
-    link: (from, sha256, to, options) => stamped(to, () => inner.link(from, sha256, to, options)),
+    link: (from, sha256, to) => stamped(to, () => inner.link(from, sha256, to)),
     async *folders() {
       for await (const folder of inner.folders()) {
         yield { ...folder, modifiedAt: writtenAt.get(folderPath(folder)) ?? clock.now() };

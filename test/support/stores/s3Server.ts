@@ -53,8 +53,6 @@ export interface S3Server {
   keys(): Promise<readonly string[]>;
   /** The file that holds an object. */
   pathOf(key: string): string;
-  /** Bytes on its disk, including parts of unfinished uploads. */
-  bytes(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -173,10 +171,6 @@ export async function startS3Server(): Promise<S3Server> {
       const suffix = "._S3rver_object";
       const objects = (await files()).filter((path) => path.endsWith(suffix));
       return objects.map((path) => path.slice(bucket.length + 1, -suffix.length));
-    },
-    async bytes() {
-      const sizes = (await files()).map((path) => stat(join(directory, path)).catch(() => null));
-      return (await Promise.all(sizes)).reduce((sum, file) => sum + (file?.isFile() ? file.size : 0), 0);
     },
     async stop() {
       rver.httpServer.closeAllConnections();
