@@ -70,6 +70,15 @@ describe("while the read models' thread cannot work", () => {
     log(stopped);
     expect(lines).toEqual(["error"]);
   });
+
+  test("one line says why a rebuilt read model does not replace the current one", () => {
+    const lines: unknown[] = [];
+    const log = readModelLog({ error: (...line: unknown[]) => void lines.push(line) } as unknown as Logger);
+    log({ type: "discarded", name: "emails", file: "emails.7.2.db", reason: REASON });
+    expect(lines).toEqual([
+      [{ readModel: "emails", reason: REASON }, expect.stringContaining("rebuilt read model was given up")],
+    ]);
+  });
 });
 
 const TEST_MS_MAX = 60_000;

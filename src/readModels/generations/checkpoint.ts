@@ -35,16 +35,10 @@ export function createMeta(db: ReadDatabase, { name, version }: Projection, logI
   db.run("INSERT INTO meta VALUES (1, ?, ?, ?, ?, NULL)", logId, name, version, LOG_START);
 }
 
-/** Adds the column that files of earlier releases lack. */
-export function updateMeta(db: ReadDatabase): void {
-  if (db.get("SELECT 1 FROM pragma_table_info('meta') WHERE name = 'last_event'")) return;
-  db.run("ALTER TABLE meta ADD COLUMN last_event TEXT");
-}
-
 /** Reads the file's meta row. */
 export function readMeta(db: ReadDatabase): GenerationMeta {
   const row = db.get("SELECT * FROM meta");
-  if (!row) throw new ReadDatabaseError("damaged", "the file has no checkpoint");
+  if (row?.last_event === undefined) throw new ReadDatabaseError("damaged", "the file has no checkpoint");
   return {
     logId: String(row.log_id),
     projection: String(row.projection),

@@ -4,7 +4,7 @@ import type { Projection } from "../../../projections/projection.ts";
 import { DAY_MS } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile, type ReadDatabases } from "../../ports/readDatabase.ts";
-import { type GenerationMeta, readMeta, updateMeta } from "./checkpoint.ts";
+import { type GenerationMeta, readMeta } from "./checkpoint.ts";
 import { createTables } from "./createTables.ts";
 import { type Catalog, databaseFileOf, type GenerationEntry } from "./generationCatalog.ts";
 import { updateIndexes } from "./updateIndexes.ts";
@@ -56,7 +56,6 @@ function usableGeneration(
     generation = unlessUnusable(() => {
       const meta = readMeta(db);
       if (!isOfLog(meta, projection, logId) || meta.checkpoint > head) return undefined;
-      updateMeta(db);
       updateIndexes(db, projection);
       return { entry, db, checkpoint: meta.checkpoint };
     });

@@ -7,6 +7,9 @@ export const LOG_CUT_SHORT = `the newest events of the log are gone: the read mo
 const THREAD_FAILED =
   "the read models' thread failed: lists show nothing new, and what is not delivered at once waits. It is restarted until it works";
 
+const DISCARDED =
+  "a rebuilt read model was given up, because it could not be brought up to date; lists use the one from before";
+
 /** Trouble that comes and goes for one reason is logged at most this often. */
 const REPEAT_MS_MIN = 60_000;
 
@@ -63,6 +66,9 @@ export function readModelLog(logger: Logger): (event: FollowEvent) => void {
         return logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
       case "joined":
         if (troubles.ends(event.name)) logger.info({ readModel: event.name }, "the read model goes on");
+        return;
+      case "discarded":
+        return logger.error({ readModel: event.name, reason: event.reason }, DISCARDED);
     }
   };
 }
