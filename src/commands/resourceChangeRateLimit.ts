@@ -1,10 +1,10 @@
-import { LRUCache } from "lru-cache";
 import { keyIdOf } from "../kernel/event/actor.ts";
 import type { CommandContext } from "../kernel/event/commandContext.ts";
-import { DAY_MS, type EpochMs } from "../kernel/time.ts";
+import { DAY_MS } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { FixedWindowCounter } from "./fixedWindowCounter.ts";
 
-/** Streams whose changes are counted at a time; the least recently used one is evicted. */
+/** Streams whose changes are counted at a time. */
 const STREAMS_MAX = 50_000;
 
 /** How many changes are reserved for stopping mail: a caller who has switched too often can still do that. */
@@ -18,13 +18,7 @@ export class ChangeRateError extends Error {
   }
 }
 
-/** How often one stream was changed since a time. */
-interface Window {
-  readonly since: EpochMs;
-  readonly changes: number;
-}
-
-const windowsByStore = new WeakMap<EventStore, LRUCache<string, Window>>();
+const countersByStore = new WeakMap<EventStore, FixedWindowCounter>();
 
 /**
  * Counts how often callers change a stream that is never truncated. Every later read of the stream reads all changes, so
@@ -39,19 +33,17 @@ export function resourceChangeRateLimit(
   changesPerDayMax: number | undefined,
 ): { check(): void; count(): void } {
   if (changesPerDayMax === undefined || keyIdOf(actor) === null) return { check() {}, count() {} };
-  const windows = windowsByStore.getOrInsertComputed(store, () => new LRUCache({ max: STREAMS_MAX }));
-  const current = () => {
-    const known = windows.get(stream);
-    return known !== undefined && at < known.since + DAY_MS ? known : { since: at, changes: 0 };
-  };
+  const changed = countersByStore.getOrInsertComputed(
+    store,
+    () => new FixedWindowCounter(DAY_MS, STREAMS_MAX),
+  );
   return {
     check() {
-      const { since, changes } = current();
-      if (changes >= changesPerDayMax) throw new ChangeRateError(since + DAY_MS - at);
+      const { events, restMs } = changed.read(stream, at);
+      if (events >= changesPerDayMax) throw new ChangeRateError(restMs);
     },
     count() {
-      const { since, changes } = current();
-      windows.set(stream, { since, changes: changes + 1 });
+      changed.count(stream, at);
     },
   };
 }

@@ -1,7 +1,6 @@
 import type { Logger } from "pino";
 import { threadedSubmittedMailParser } from "../adapters/postalMime/threadedSubmittedMailParser.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
-import { InFlightMap } from "../kernel/shortLivedSetAndMap.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import { MAIL_BYTES_MAX } from "../smtp/readMailBytes.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
@@ -14,7 +13,7 @@ import { listenError } from "./startupErrors.ts";
 /** The port that takes mail over SMTP, once it answers. */
 interface OpenSubmission {
   readonly port: SubmissionServer<Principal>;
-  answer(options: Omit<SubmissionOptions, "parser" | "mailsInFlight">): void;
+  answer(options: Omit<SubmissionOptions, "parser">): void;
   stop(): Promise<void>;
   kill(): void;
 }
@@ -38,10 +37,9 @@ export async function openSubmission(
     throw listenError("SUBMISSION_", config, error);
   });
   const parser = threadedSubmittedMailParser();
-  const mailsInFlight = new InFlightMap<Promise<unknown>>();
   return {
     port,
-    answer: (options) => port.answer(submissionSession({ ...options, parser, mailsInFlight })),
+    answer: (options) => port.answer(submissionSession({ ...options, parser })),
     async stop() {
       await port.stop();
       parser.close();

@@ -78,7 +78,7 @@ async function logIn(
   const principal = await authenticate(deps, password === "" ? null : `Bearer ${password}`);
   if ("fault" in principal) {
     const record = new SubmissionRecord(log, null, principal.endedKey);
-    const retryAfterSeconds = await rateLimits.countFailure(address);
+    const retryAfterSeconds = rateLimits.countFailure(address);
     record.refused(new Problem(retryAfterSeconds === null ? "UNAUTHORIZED" : "RATE_LIMITED"));
     if (retryAfterSeconds === null) return reply(535, "5.7.8", REFUSED[principal.fault]);
     return reply(421, "4.7.0", `too many failed log-ins: try again in ${retryAfterSeconds} s`);

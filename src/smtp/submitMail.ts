@@ -3,6 +3,7 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { sendEmail } from "../commands/email/send/sendEmail.ts";
 import { sendToAll } from "../commands/email/send/sendToAll.ts";
 import { ownerOf, type ValidatedSend } from "../commands/email/send/validatedSend.ts";
+import { queueStreamWrite } from "../commands/streamWriteQueue.ts";
 import { emailId } from "../domain/email/idempotency.ts";
 import { limitsOf } from "../domain/workspace/workspaceLimits.ts";
 import { checkBy } from "../http/body/validation.ts";
@@ -13,7 +14,6 @@ import { requireSender } from "../http/server/authorization.ts";
 import { invalid, Problem } from "../http/server/problem.ts";
 import { contextOfKey } from "../http/server/requestContext.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
-import type { InFlightMap } from "../kernel/shortLivedSetAndMap.ts";
 import { nextTurn } from "../kernel/sleep.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
@@ -29,8 +29,6 @@ export interface Submitting {
   /** Shared with HTTP. */
   readonly rateLimits: RateLimits;
   readonly parser: MailParser;
-  /** By the id of the message that their key names. */
-  readonly mailsInFlight: InFlightMap<Promise<unknown>>;
 }
 
 /** A mail that was received completely, with the recipients of its envelope. */
@@ -52,7 +50,7 @@ const checkBody = checkBy(SendEmailBody);
  * however many recipients it has.
  */
 export async function submitMail(
-  { deps, rateLimits, parser, mailsInFlight }: Submitting,
+  { deps, rateLimits, parser }: Submitting,
   { principal, recipients, bytes, requestId, ownKey }: Submitted,
 ): Promise<readonly string[]> {
   await countRequest(deps, rateLimits, principal);
@@ -64,27 +62,9 @@ export async function submitMail(
   const key = givenKeyOf(parsed.mail);
   if (key === null) return acceptMail(sending, parsed.mail);
   const owner = ownerOf({ workspaceId: principal.workspaceId, context });
-  return inTurn(mailsInFlight, emailId(owner, key), () => acceptMail(sending, parsed.mail));
-}
-
-/**
- * Runs `work` when no other mail with its key is in flight: which key a recipient's message has depends on what the
- * others have sent.
- */
-async function inTurn<Result>(
-  inFlight: InFlightMap<Promise<unknown>>,
-  id: string,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  for (let other = inFlight.get(id); other !== undefined; other = inFlight.get(id))
-    await other.catch(() => {});
-  const running = work();
-  inFlight.set(id, running);
-  try {
-    return await running;
-  } finally {
-    inFlight.delete(id);
-  }
+  // One mail at a time: which key a recipient's message has depends on what the others have sent.
+  const name = `mails of ${emailId(owner, key)}`;
+  return queueStreamWrite(deps.store, name, () => acceptMail(sending, parsed.mail));
 }
 
 async function acceptMail(sending: Sending, mail: ParsedMail): Promise<readonly string[]> {
@@ -103,7 +83,7 @@ async function acceptMail(sending: Sending, mail: ParsedMail): Promise<readonly 
 
 async function countRequest(deps: Dependencies, rateLimits: RateLimits, principal: Principal): Promise<void> {
   const limits = limitsOf(await deps.workspaces.get(principal.workspaceId), deps.limitsDefault);
-  const { retryAfterSeconds } = await rateLimits.count(principal, limits);
+  const { retryAfterSeconds } = rateLimits.count(principal, limits);
   if (retryAfterSeconds === null) return;
   const detail = `too many mails in a short period: try again in ${retryAfterSeconds} s`;
   throw new Problem("RATE_LIMITED", { detail });

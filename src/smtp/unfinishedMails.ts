@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import { MINUTE_MS } from "../kernel/time.ts";
 
@@ -19,33 +20,24 @@ const MAILS_MAX = 10_000;
  * as that comes again, so a mail that was accepted is never taken for an earlier one.
  */
 export class UnfinishedMails {
-  private readonly mails = new Map<string, { readonly ownKey: string; readonly until: number }>();
+  private readonly ownKeys = new LRUCache<string, string>({
+    max: MAILS_MAX,
+    ttl: REMEMBERED_MS,
+    ttlAutopurge: true,
+  });
 
   /** The key of the mail that this one repeats, or a new one. Equal mails at the same time get different ones. */
   ownKeyOf(mail: SubmittedMail): string {
-    this.forgetOld();
     // Most of the time there is none, and hashing a large mail holds up others.
-    if (this.mails.size === 0) return crypto.randomUUID();
+    if (this.ownKeys.size === 0) return crypto.randomUUID();
     const digest = digestOf(mail);
-    const unfinished = this.mails.get(digest);
-    this.mails.delete(digest);
-    return unfinished?.ownKey ?? crypto.randomUUID();
+    const ownKey = this.ownKeys.get(digest);
+    this.ownKeys.delete(digest);
+    return ownKey ?? crypto.randomUUID();
   }
 
   add(mail: SubmittedMail, ownKey: string): void {
-    const digest = digestOf(mail);
-    this.mails.delete(digest);
-    this.mails.set(digest, { ownKey, until: performance.now() + REMEMBERED_MS });
-    this.forgetOld();
-  }
-
-  /** The oldest come first. */
-  private forgetOld(): void {
-    const now = performance.now();
-    for (const [digest, { until }] of this.mails) {
-      if (now < until && this.mails.size <= MAILS_MAX) return;
-      this.mails.delete(digest);
-    }
+    this.ownKeys.set(digestOf(mail), ownKey);
   }
 }
 

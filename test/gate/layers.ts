@@ -60,21 +60,13 @@ const LAYERS: readonly Layer[] = [
     name: "http",
     files: /^src\/http\//,
     own: [COMMANDS, DOMAIN, QUERIES, PORTS, KERNEL],
-    modules: [
-      "elysia",
-      "@sinclair/typebox",
-      "busboy",
-      "diff",
-      "hono",
-      "rate-limiter-flexible",
-      "node:stream",
-    ],
+    modules: ["elysia", "@sinclair/typebox", "busboy", "diff", "hono", "lru-cache", "node:stream"],
   },
   {
     name: "smtp",
     files: /^src\/smtp\//,
     own: [COMMANDS, DOMAIN, SEND_CONTRACT, PORTS, KERNEL],
-    modules: ["node:crypto"],
+    modules: ["lru-cache", "node:crypto"],
   },
 ];
 
@@ -90,7 +82,6 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   nodemailer: ["nodemailer", "lru-cache"],
   pino: ["pino"],
   postalMime: ["postal-mime"],
-  s3: ["bun"],
   smtpServer: ["smtp-server"],
   sqlite: ["node:sqlite"],
 };
@@ -113,6 +104,7 @@ const LOOSE_FILES: Readonly<Record<string, readonly string[]>> = {
     "aggregateCache.ts",
     "aggregateDefinitions.ts",
     "conflictRetry.ts",
+    "fixedWindowCounter.ts",
     "resourceChangeRateLimit.ts",
     "dependencies.ts",
     "createDependencies.ts",

@@ -5,7 +5,6 @@ import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
 import { BodyAdmissionControl } from "../../src/http/body/bodyAdmission.ts";
 import { createRateLimits } from "../../src/http/limits/rateLimits.ts";
 import { RequestsInFlight } from "../../src/http/limits/requestsInFlight.ts";
-import { InFlightMap } from "../../src/kernel/shortLivedSetAndMap.ts";
 import { StoreError, type StoreFailure } from "../../src/ports/eventStore.ts";
 import type { SubmissionHandlers } from "../../src/ports/submission/submissionServer.ts";
 import { submissionSession } from "../../src/smtp/submissionSession.ts";
@@ -30,7 +29,6 @@ beforeEach(async () => {
     deps: world.deps,
     rateLimits: createRateLimits(0),
     parser,
-    mailsInFlight: new InFlightMap(),
     bodies,
     requests: new RequestsInFlight(),
     isClosed: () => false,

@@ -17,7 +17,6 @@ type WaitedMs = (now: number) => number;
 export interface RequestTimeouts {
   /** `answer`, or the result of `late` if the time runs out first; `waitedMs` of it do not count. */
   within<Answer>(answer: Promise<Answer>, late: () => Answer, waitedMs?: WaitedMs): Promise<Answer>;
-  stop(): void;
 }
 
 export function createRequestTimeouts(timeoutMs: number): RequestTimeouts {
@@ -51,6 +50,5 @@ export function createRequestTimeouts(timeoutMs: number): RequestTimeouts {
         );
       });
     },
-    stop: () => clearInterval(timer),
   };
 }

@@ -93,7 +93,7 @@ function answer(made: () => Page) {
       set.status = 304;
       return null;
     }
-    await countPage(request);
+    countPage(request);
     if (!isGzip) return text;
     Object.assign(set.headers, { "content-encoding": "gzip" });
     return new Response(gzip);

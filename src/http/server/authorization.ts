@@ -29,12 +29,12 @@ export function authorize(deps: Dependencies, route: Route) {
     const context = requestContextOf(request);
     if ("fault" in principal) {
       context.endedKey = principal.endedKey;
-      throw await unauthorized(request, principal.fault);
+      throw unauthorized(request, principal.fault);
     }
     const { workspaceId } = principal;
     const { state: workspace } = await deps.workspaces.loaded(workspaceId);
     const limits = limitsOf(workspace, deps.limitsDefault);
-    const { headers, retryAfterSeconds } = await context.server.rateLimits.count(principal, limits);
+    const { headers, retryAfterSeconds } = context.server.rateLimits.count(principal, limits);
     Object.assign(context.answerHeaders, headers);
     if (route.scope !== null && !permits(principal.scopes, route.scope)) {
       throw new Problem("FORBIDDEN", { detail: `this operation needs ${scopeText(route.scope)}` });
@@ -74,10 +74,10 @@ const UNAUTHORIZED: Readonly<Record<AuthenticationFault, string>> = {
 const TOO_MANY_FAILURES = "too many requests without a valid API key came from this address: check the key";
 
 /** Counts a large page that needs no key. Throws when its client has had too many. */
-export async function countPage(request: Request): Promise<void> {
+export function countPage(request: Request): void {
   const address = clientOf(request);
   const { rateLimits } = requestContextOf(request).server;
-  const retryAfterSeconds = address === null ? null : await rateLimits.countPage(address);
+  const retryAfterSeconds = address === null ? null : rateLimits.countPage(address);
   if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
 }
 
@@ -86,13 +86,13 @@ export async function countPage(request: Request): Promise<void> {
  * that keeps failing has to wait, but a valid secret from the same address is not affected: otherwise whoever shares
  * or borrows an address could keep others out.
  */
-export async function countFailure(request: Request): Promise<number | null> {
+export function countFailure(request: Request): number | null {
   const address = clientOf(request);
   return address === null ? null : requestContextOf(request).server.rateLimits.countFailure(address);
 }
 
-async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
-  const retryAfterSeconds = await countFailure(request);
+function unauthorized(request: Request, fault: AuthenticationFault): Problem {
+  const retryAfterSeconds = countFailure(request);
   if (retryAfterSeconds !== null) return tooManyRequests(retryAfterSeconds, TOO_MANY_FAILURES);
   return refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
 }

@@ -226,7 +226,7 @@ async function admit(
   const { principal, workspaceId } = context;
   const limits = limitsOf(await deps.workspaces.get(workspaceId), deps.limitsDefault);
   const { rateLimits } = requestContextOf(request).server;
-  const { retryAfterSeconds } = await rateLimits.count(principal, limits);
+  const { retryAfterSeconds } = rateLimits.count(principal, limits);
   requireClient(request, principal);
   if (route.scope !== null && !context.may(route.scope)) {
     throw new Problem("FORBIDDEN", { detail: `this needs a key with ${scopeText(route.scope)}` });

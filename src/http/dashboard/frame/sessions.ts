@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { type Principal, principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isUsable } from "../../../domain/apiKey/state.ts";
@@ -12,7 +13,7 @@ export const SESSION_IDLE_MS_MAX = 12 * HOUR_MS;
 export const SESSION_MS_MAX = 7 * DAY_MS;
 /** Age at which a cookie is renewed, in ms, to not renew it with each page. */
 const RENEWED_AFTER_MS = 5 * MINUTE_MS;
-/** How many logged-out sessions of pasted keys to remember until they would have expired. */
+/** How many logged-out sessions of pasted keys to remember; the oldest make room. */
 const ENDED_MAX = 10_000;
 
 const PURPOSE = "dashboard session";
@@ -63,7 +64,7 @@ export function createSessions(deps: Dependencies, scope: CookieScope): Sessions
   const { keys, clock } = deps;
   // Cookies ignore ports: two services on one host must not remove each other's.
   const cookie = createCookie(`postledger_${keys.formToken("name of the cookie").slice(0, 8)}`, scope);
-  const ended = new Map<string, EpochMs>();
+  const ended = new LRUCache<string, true>({ max: ENDED_MAX });
   const encrypted = (session: Session) =>
     cookie.set(
       keys.encryptForBrowser(PURPOSE, JSON.stringify(session)),
@@ -96,8 +97,8 @@ export function createSessions(deps: Dependencies, scope: CookieScope): Sessions
       return now < session.seenAt + RENEWED_AFTER_MS ? null : encrypted({ ...session, seenAt: now });
     },
     showing: (session, showsTest) => encrypted({ ...session, showsTest, seenAt: clock.now() }),
-    end({ id, startedAt }) {
-      remember(ended, id, startedAt + SESSION_MS_MAX);
+    end({ id }) {
+      ended.set(id, true);
       return cookie.set("", 0);
     },
     formToken({ id }) {
@@ -109,11 +110,4 @@ export function createSessions(deps: Dependencies, scope: CookieScope): Sessions
       return equalInConstantTime(proof, keys.formToken(id, formId)) ? formId : null;
     },
   };
-}
-
-/** Drops the oldest when full. */
-function remember(ended: Map<string, EpochMs>, id: string, until: EpochMs): void {
-  ended.set(id, until);
-  const [oldest] = ended.keys();
-  if (ended.size > ENDED_MAX && oldest !== undefined) ended.delete(oldest);
 }

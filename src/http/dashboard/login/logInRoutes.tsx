@@ -79,7 +79,7 @@ export function createLogIn(options: LogInOptions): LogIn {
     );
   };
   const refuse = async (request: Request, next: string, fault: string) => {
-    const waitSeconds = await countFailure(request);
+    const waitSeconds = countFailure(request);
     if (waitSeconds === null) return page(next, 401, { fault });
     const tooMany = `Too many log-ins have failed. Try again in ${waitSeconds} seconds.`;
     const answer = await page(next, 429, { fault: tooMany });
