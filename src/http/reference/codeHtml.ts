@@ -1,5 +1,3 @@
-import { escapeHtml } from "../server/escapeHtml.ts";
-
 /** A string in single or double quotes, followed by a colon if it is a member name; a plain word; a number. */
 const TOKEN =
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')(\s*:(?!:))?|\b(?:true|false|null|None|True|False)\b|(?<![\w.-])-?\d+(?:\.\d+)?\b/g;
@@ -10,11 +8,11 @@ export function codeHtml(code: string): string {
   let end = 0;
   for (const match of code.matchAll(TOKEN)) {
     const [whole, text, colon] = match;
-    html += escapeHtml(code.slice(end, match.index));
+    html += Bun.escapeHTML(code.slice(end, match.index));
     end = match.index + whole.length;
-    if (text === undefined) html += `<i>${escapeHtml(whole)}</i>`;
-    else if (colon === undefined) html += `<s>${escapeHtml(text)}</s>`;
-    else html += `<b>${escapeHtml(text)}</b>${escapeHtml(colon)}`;
+    if (text === undefined) html += `<i>${Bun.escapeHTML(whole)}</i>`;
+    else if (colon === undefined) html += `<s>${Bun.escapeHTML(text)}</s>`;
+    else html += `<b>${Bun.escapeHTML(text)}</b>${Bun.escapeHTML(colon)}`;
   }
-  return html + escapeHtml(code.slice(end));
+  return html + Bun.escapeHTML(code.slice(end));
 }

@@ -1,5 +1,5 @@
-import { escapeHtml, inline } from "../server/escapeHtml.ts";
 import type { OpenApiContent, OpenApiOperation } from "./openApiTypes.ts";
+import { inline } from "./prose.ts";
 import { type Field, fieldOf, fieldsOf, type Schemas, typeText } from "./schemaFields.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
@@ -14,7 +14,7 @@ function presence({ required }: Field, direction: Direction): string {
 function fieldItem(field: Field, direction: Direction): string {
   const { name, depth, type, description } = field;
   const told = description === "" ? "" : `<p>${inline(description)}</p>`;
-  return `<li class="d${depth}"><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(type)}</span>${presence(field, direction)}${told}</li>`;
+  return `<li class="d${depth}"><code>${Bun.escapeHTML(name)}</code> <span class="type">${Bun.escapeHTML(type)}</span>${presence(field, direction)}${told}</li>`;
 }
 
 /** A list of names, each with its type and its meaning. */
@@ -45,7 +45,7 @@ export function fieldsHtml(schema: JsonSchema, schemas: Schemas, direction: Dire
   const fields = fieldsOf(schema, schemas);
   return fields.length > 0
     ? fieldList(fields, direction)
-    : `<p><span class="type">${escapeHtml(typeText(schema, schemas))}</span></p>`;
+    : `<p><span class="type">${Bun.escapeHTML(typeText(schema, schemas))}</span></p>`;
 }
 
 /** The fields of a body, in each of its media types. */
@@ -53,7 +53,7 @@ export function bodiesHtml(content: OpenApiContent, schemas: Schemas, direction:
   return Object.entries(content)
     .map(
       ([type, { schema }]) =>
-        `<h4>Body <code class="media">${escapeHtml(type)}</code></h4>${fieldsHtml(schema, schemas, direction)}`,
+        `<h4>Body <code class="media">${Bun.escapeHTML(type)}</code></h4>${fieldsHtml(schema, schemas, direction)}`,
     )
     .join("");
 }

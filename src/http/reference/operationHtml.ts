@@ -1,5 +1,4 @@
 import type { Json } from "../../kernel/text/json.ts";
-import { escapeHtml, inline, prose } from "../server/escapeHtml.ts";
 import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
 import { codeHtml } from "./codeHtml.ts";
 import { bodiesHtml, fieldList, fieldsHtml, parametersHtml } from "./fieldsHtml.ts";
@@ -9,6 +8,7 @@ import type {
   OpenApiOperation,
   OpenApiResponse,
 } from "./openApiTypes.ts";
+import { inline, prose } from "./prose.ts";
 import { requestSnippets, SNIPPET_LANGUAGES, type SnippetLanguage } from "./requestSnippets.ts";
 import { fieldOf, type Schemas } from "./schemaFields.ts";
 
@@ -35,12 +35,12 @@ function snippetsHtml(one: AddressedOperation, schemas: Schemas, base: string): 
 }
 
 function statusHtml(status: string): string {
-  return `<span class="status s${escapeHtml(status.slice(0, 1))}">${escapeHtml(status)}</span>`;
+  return `<span class="status s${Bun.escapeHTML(status.slice(0, 1))}">${Bun.escapeHTML(status)}</span>`;
 }
 
 function answerHtml(status: string, response: OpenApiResponse, schemas: Schemas): string {
   const content = Object.entries(response.content ?? {});
-  const types = content.map(([type]) => `<code class="media">${escapeHtml(type)}</code>`).join(" ");
+  const types = content.map(([type]) => `<code class="media">${Bun.escapeHTML(type)}</code>`).join(" ");
   const headers = Object.entries(response.headers).map(([name, header]) => fieldOf(name, header, {}));
   const body = content.map(([, { schema }]) => fieldsHtml(schema, schemas, "answer")).join("");
   return `<details><summary>${statusHtml(status)} ${inline(response.description)} ${types}</summary>${body}<h5>Headers</h5>${fieldList(headers, "answer")}</details>`;
@@ -72,8 +72,8 @@ function problemsHtml(operation: OpenApiOperation): string {
   const problems = Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content[PROBLEM]?.examples ?? {}).map(([code, { value }]) => {
       const { title } = problemFacts(code as ProblemCode);
-      const example = escapeHtml(JSON.stringify(problemValue(code, value, operation), null, 2));
-      return `<details><summary>${statusHtml(status)} <code>${escapeHtml(code)}</code> <span class="soft">${escapeHtml(title)}</span></summary><pre tabindex="0">${example}</pre></details>`;
+      const example = Bun.escapeHTML(JSON.stringify(problemValue(code, value, operation), null, 2));
+      return `<details><summary>${statusHtml(status)} <code>${Bun.escapeHTML(code)}</code> <span class="soft">${Bun.escapeHTML(title)}</span></summary><pre tabindex="0">${example}</pre></details>`;
     }),
   );
   return problems.length === 0 ? "" : `<h4>Problems</h4><div class="problems">${problems.join("")}</div>`;
@@ -84,13 +84,13 @@ export function operationHtml(one: AddressedOperation, document: OpenApiDocument
   const { method, path, operation } = one;
   const { schemas } = document.components;
   const scope = operation.security[0]?.apiKey?.[0];
-  const needs = scope === undefined ? "No key" : `Scope <code>${escapeHtml(scope)}</code>`;
+  const needs = scope === undefined ? "No key" : `Scope <code>${Bun.escapeHTML(scope)}</code>`;
   const answers = Object.entries(operation.responses).filter(([, { content }]) => !content?.[PROBLEM]);
   const words = `${method} ${path} ${operation.operationId} ${operation.description ?? ""}`;
-  return `<section id="${escapeHtml(operation.operationId)}" data-search="${escapeHtml(words)}">
+  return `<section id="${Bun.escapeHTML(operation.operationId)}" data-search="${Bun.escapeHTML(words)}">
 <div class="head">
-<h3><a href="#${escapeHtml(operation.operationId)}">${escapeHtml(operation.summary)}</a></h3>
-<div class="address"><span class="method ${method.toLowerCase()}">${escapeHtml(method)}</span> <code>${escapeHtml(path)}</code></div>
+<h3><a href="#${Bun.escapeHTML(operation.operationId)}">${Bun.escapeHTML(operation.summary)}</a></h3>
+<div class="address"><span class="method ${method.toLowerCase()}">${Bun.escapeHTML(method)}</span> <code>${Bun.escapeHTML(path)}</code></div>
 <p class="needs">${needs}</p>
 ${prose(operation.description ?? "")}
 </div>

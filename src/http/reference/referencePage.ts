@@ -1,7 +1,7 @@
-import { escapeHtml, inline, prose } from "../server/escapeHtml.ts";
 import { bodiesHtml, parametersHtml } from "./fieldsHtml.ts";
 import type { OpenApiDocument, OpenApiWebhook } from "./openApiTypes.ts";
 import { exampleHtml, operationHtml } from "./operationHtml.ts";
+import { inline, prose } from "./prose.ts";
 import { REFERENCE_STYLE } from "./referenceStyle.ts";
 import { SNIPPET_LANGUAGES } from "./requestSnippets.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
@@ -43,10 +43,10 @@ function eventEntries({ webhooks, components }: OpenApiDocument): readonly Entry
 function contentsOf(tag: string, entries: readonly Entry[]): string {
   const items = entries.map(({ id, title, method }) => {
     const mark =
-      method === null ? "" : `<span class="method ${method.toLowerCase()}">${escapeHtml(method)}</span>`;
-    return `<li><a href="#${escapeHtml(id)}"><span>${escapeHtml(title)}</span>${mark}</a></li>`;
+      method === null ? "" : `<span class="method ${method.toLowerCase()}">${Bun.escapeHTML(method)}</span>`;
+    return `<li><a href="#${Bun.escapeHTML(id)}"><span>${Bun.escapeHTML(title)}</span>${mark}</a></li>`;
   });
-  return `<h2>${escapeHtml(tag)}</h2><ul>${items.join("")}</ul>`;
+  return `<h2>${Bun.escapeHTML(tag)}</h2><ul>${items.join("")}</ul>`;
 }
 
 /** Radio buttons for the whole page: the style shows the examples of the chosen language. */
@@ -70,9 +70,9 @@ export function referencePage(document: OpenApiDocument, links: ReferenceLinks):
   }));
   const parts = groups.map(
     ({ name, description, entries }) =>
-      `<div class="group"><h2>${escapeHtml(name)}</h2>${prose(description)}</div>${entries.map(({ html }) => html).join("")}`,
+      `<div class="group"><h2>${Bun.escapeHTML(name)}</h2>${prose(description)}</div>${entries.map(({ html }) => html).join("")}`,
   );
-  const title = `${escapeHtml(info.title)} ${escapeHtml(info.version)}`;
+  const title = `${Bun.escapeHTML(info.title)} ${Bun.escapeHTML(info.version)}`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -80,12 +80,12 @@ export function referencePage(document: OpenApiDocument, links: ReferenceLinks):
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}: reference</title>
 <style>${REFERENCE_STYLE}</style>
-<script type="module" src="${escapeHtml(links.script)}"></script>
+<script type="module" src="${Bun.escapeHTML(links.script)}"></script>
 </head>
 <body>
 <a class="skip" href="#start">Skip to the text</a>
 <nav aria-label="Contents">
-<div class="brand"><strong>${escapeHtml(info.title)}</strong> <span class="soft">${escapeHtml(info.version)}</span>
+<div class="brand"><strong>${Bun.escapeHTML(info.title)}</strong> <span class="soft">${Bun.escapeHTML(info.version)}</span>
 <label class="menu" for="contents-shown">Contents</label></div>
 <input type="checkbox" id="contents-shown" aria-label="Show the contents">
 <div class="inside">
@@ -98,9 +98,9 @@ ${groups.map(({ name, entries }) => contentsOf(name, entries)).join("\n")}
 </nav>
 <main id="start">
 <div class="group first">
-<h1>${escapeHtml(info.title)} API</h1>
-<p class="soft">Version ${escapeHtml(info.version)} at <code>${escapeHtml(base)}</code>, also as
-<a href="${escapeHtml(links.document)}">OpenAPI 3.1</a>.</p>
+<h1>${Bun.escapeHTML(info.title)} API</h1>
+<p class="soft">Version ${Bun.escapeHTML(info.version)} at <code>${Bun.escapeHTML(base)}</code>, also as
+<a href="${Bun.escapeHTML(links.document)}">OpenAPI 3.1</a>.</p>
 ${prose(String(info.description ?? ""))}
 <p>Send the API key with every request: <code>Authorization: Bearer &lt;API_KEY&gt;</code>.
 Each operation names the scope that the key must hold. The examples take the key from the environment:</p>
@@ -119,12 +119,12 @@ function webhookHtml(type: string, webhook: OpenApiWebhook, schemas: Schemas): s
   const { operationId, summary, requestBody, responses } = webhook;
   const answers = Object.entries(responses).map(
     ([status, { description }]) =>
-      `<p><span class="status">${escapeHtml(status)}</span> ${inline(description)}</p>`,
+      `<p><span class="status">${Bun.escapeHTML(status)}</span> ${inline(description)}</p>`,
   );
   const [{ schema } = { schema: {} }] = Object.values(requestBody.content);
-  return `<section id="${escapeHtml(operationId)}" data-search="${escapeHtml(`${type} ${summary}`)}">
+  return `<section id="${Bun.escapeHTML(operationId)}" data-search="${Bun.escapeHTML(`${type} ${summary}`)}">
 <div class="head">
-<h3><a href="#${escapeHtml(operationId)}"><code>${escapeHtml(type)}</code></a></h3>
+<h3><a href="#${Bun.escapeHTML(operationId)}"><code>${Bun.escapeHTML(type)}</code></a></h3>
 <div class="address"><span class="method post">POST</span> <span>to your endpoint</span></div>
 <p>${inline(summary)}.</p>
 </div>

@@ -1,6 +1,5 @@
 import type { VerificationRequester } from "../../commands/sender/verificationRequester.ts";
 import type { LinkStatus } from "../../domain/sender/verificationLink.ts";
-import { escapeHtml } from "../server/escapeHtml.ts";
 
 const STYLE =
   "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;padding:0 1rem;color:#222}" +
@@ -47,8 +46,8 @@ const PAGES = {
 } as const;
 
 function requesterHtml({ workspaceName, workspaceId, code }: VerificationRequester): string {
-  const name = workspaceName === "" ? "" : `<dt>Workspace</dt><dd>${escapeHtml(workspaceName)}</dd>`;
-  return `<dl>${name}<dt>Workspace id</dt><dd>${escapeHtml(workspaceId)}</dd><dt>Code</dt><dd><strong>${escapeHtml(code)}</strong></dd></dl>`;
+  const name = workspaceName === "" ? "" : `<dt>Workspace</dt><dd>${Bun.escapeHTML(workspaceName)}</dd>`;
+  return `<dl>${name}<dt>Workspace id</dt><dd>${Bun.escapeHTML(workspaceId)}</dd><dt>Code</dt><dd><strong>${Bun.escapeHTML(code)}</strong></dd></dl>`;
 }
 
 /** The page of a verification link. It contains nothing that a caller sent. */

@@ -5,7 +5,6 @@ import { recordSentByOperator } from "../../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/email/emailSearch.ts";
-import { escapeHtml } from "../../../src/http/server/escapeHtml.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
@@ -311,7 +310,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     const { status, html } = await search(text);
     expect(status).toBe(422);
     expect(html).toContain(expectedText);
-    expect(html).toContain(`value="${escapeHtml(text)}"`);
+    expect(html).toContain(`value="${Bun.escapeHTML(text)}"`);
     expect(rowsIn(html)).toEqual([]);
     for (const path of ["/messages.csv", "/messages/send-again", "/messages/rows"])
       expect(html).not.toContain(`/dashboard${path}`);
@@ -432,7 +431,7 @@ describe.each(await testStores())("messages on $name", (store) => {
       /<pre class="paper">(.*?)<\/pre>/s.exec((await visitor.get(`${at}?show=headers`)).html)?.[1];
     const [sent = ""] = (await visitor.get(`${at}/source.eml`)).html.split("\r\n\r\n");
     expect(sent).toContain("Content-Type: multipart/mixed;");
-    expect((await headers())?.split(/\r?\n/)).toEqual(escapeHtml(sent).split("\r\n"));
+    expect((await headers())?.split(/\r?\n/)).toEqual(Bun.escapeHTML(sent).split("\r\n"));
     await service.log.content.removeOwner({ workspaceId: tenant.workspaceId, ownerId: json.id });
     expect((await visitor.get(`${at}/source.eml`)).status).toBe(404);
     const shown = await visitor.get(`${at}?show=headers`);

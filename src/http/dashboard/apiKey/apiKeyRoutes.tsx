@@ -10,6 +10,7 @@ import {
   issueOnRequest,
   type NewKey,
   pageOfApiKeys,
+  renameOnRequest,
   revokeOnRequest,
   rotateOnRequest,
 } from "../../apiKey/apiKeyHandlers.ts";
@@ -21,6 +22,7 @@ import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { invalid } from "../../server/problem.ts";
 import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
 import { CheckBox, Select } from "../components/form.tsx";
+import { enteredName, nameFormPage } from "../components/nameFormPage.tsx";
 import { timeOfField } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
@@ -29,7 +31,6 @@ import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { repeatedFormPage } from "../frame/repeatedFormPage.tsx";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
-import { apiKeyRenameRoutes } from "./apiKeyRenameRoutes.ts";
 import { newApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PATH = "/api-keys";
@@ -50,7 +51,7 @@ const checkBody: (value: unknown) => asserts value is IssueApiKeyBody = checkBy(
 export function apiKeyRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     ...listRoutes(options),
-    ...apiKeyRenameRoutes(options),
+    ...renameRoutes(options),
     ...rotationRoutes(options),
     ...revocationRoutes(options),
   ];
@@ -123,6 +124,35 @@ function requestedKey(form: URLSearchParams): unknown {
     ...(senders.length === 0 ? {} : { senders }),
     ...(ranges.length === 0 ? {} : { client_ranges: ranges }),
   };
+}
+
+function renameRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    get(`${ONE}/rename`, SCOPE, async (context) => renamePage(context, await keyOf(options, context))),
+    post(`${ONE}/rename`, SCOPE, async (context) => {
+      const apiKey = await keyOf(options, context);
+      const { name, fault } = enteredName(context.form);
+      if (fault !== undefined) return renamePage(context, apiKey, fault);
+      await renameOnRequest(options, { id: apiKey.id, name }, context.commandContext());
+      await catchUpIfInTime(options.readModel("api-keys"));
+      return context.seeOther(`${PATH}/${apiKey.id}`, "The key was renamed.");
+    }),
+  ];
+}
+
+function renamePage(context: PageContext, { id, name }: ApiKeyJson, fault?: string): Page {
+  const at = `${PATH}/${id}`;
+  return nameFormPage(context, {
+    title: `Rename ${name}`,
+    heading: "Rename the key",
+    above: [...API_KEYS, { path: at, title: name }],
+    hint: "What it is for. The key itself stays as it is.",
+    action: `${at}/rename`,
+    verb: "Rename",
+    cancelTo: at,
+    name,
+    fault,
+  });
 }
 
 function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {

@@ -4,6 +4,7 @@ import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../../../projections/auditL
 import type { AuditQuery, AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { pageOfAuditLog } from "../../audit/auditLogController.ts";
+import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
@@ -13,8 +14,6 @@ import { type DashboardRoute, get, type Page, type PageContext } from "../frame/
 import { pageAsked } from "../frame/listCursor.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
-/** How long a file waits for the latest writes, in ms, because it cannot be updated later. */
-const FILE_WAIT_MS = 1_000;
 const FILTER_CHARACTERS_MAX = 100;
 const SCOPE = "workspace:manage";
 
@@ -95,7 +94,8 @@ const COLUMNS: CsvColumns<AuditRow> = {
 async function csv(options: Options, context: PageContext): Promise<Response> {
   const { query, fault } = queryOf(context.workspaceId, filterOf(context.query));
   if (fault !== null) throw new Problem("INVALID_REQUEST", { detail: fault });
-  await options.readModel("audit-log").whenCaughtUp(FILE_WAIT_MS);
+  // A file cannot be updated later.
+  await catchUpIfInTime(options.readModel("audit-log"));
   return csvResponse(options.deps, context, "audit-log.csv", {
     page: "/audit",
     columns: COLUMNS,

@@ -4,7 +4,7 @@ import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, NoRows, withFilter } from "../components/list.tsx";
+import { Empty, NoRows, Pager, withFilter } from "../components/list.tsx";
 import { SandboxedHtmlFrame } from "../components/sandboxedHtmlFrame.tsx";
 import { Time } from "../components/time.tsx";
 import type { MessageRow } from "../email/loadEmailRows.ts";
@@ -69,14 +69,7 @@ export const InboxPage: FC<InboxProps> = (props) => {
           <Opened {...props} />
         </div>
       )}
-      {cursor === null && nextCursor === null ? null : (
-        <nav class="pager" aria-label="Pages of the inbox">
-          {cursor === null ? null : <LinkButton href={context.to("/inbox")} label="Newest" />}
-          {nextCursor === null ? null : (
-            <LinkButton href={inboxAddress(context, { cursor: nextCursor })} label="Older" />
-          )}
-        </nav>
-      )}
+      <Pager context={context} path="/inbox" nextCursor={nextCursor} />
     </>
   );
 };

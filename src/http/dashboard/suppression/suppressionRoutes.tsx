@@ -11,15 +11,16 @@ import { SUPPRESSION_REASONS } from "../../../domain/suppression/events.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../../kernel/text/textLength.ts";
-import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
+import { rfc3339, utcDay } from "../../../kernel/time.ts";
+import { catchUpIfInTime, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { found, Problem } from "../../server/problem.ts";
-import { pageOfSuppressions } from "../../suppression/suppressionsController.ts";
+import { findSuppressions, pageOfSuppressions } from "../../suppression/suppressionsController.ts";
 import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
+import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { suppressionCsv } from "./suppressionCsv.ts";
 import { SuppressionList } from "./suppressionPage.tsx";
 
 const WHY: Readonly<Record<string, string>> = {
@@ -36,7 +37,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
   const { deps, readModel } = options;
   return [
     get(PATH, "suppression:manage", (context) => listPage(options, context, {})),
-    get(`${PATH}.csv`, "suppression:manage", (context) => suppressionCsv(options, context, queryOf(context))),
+    get(`${PATH}.csv`, "suppression:manage", (context) => csv(options, context)),
     post(PATH, "suppression:manage", async (context) => {
       const address = parseAddress(fieldOf(context.form, "address"));
       const note = fieldOf(context.form, "note") || null;
@@ -55,6 +56,25 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
     }),
     ...removalRoutes(options),
   ];
+}
+
+const COLUMNS: CsvColumns<Suppression> = {
+  address: ({ address }) => address,
+  reason: ({ reason }) => reason,
+  note: ({ note }) => note,
+  email_id: ({ emailId }) => emailId,
+  created_at: ({ createdAt }) => createdAt,
+};
+
+/** Streams suppressions as a CSV file, which `suppression import` reads; 503 while the list is incomplete. */
+async function csv(options: DashboardOptions, context: PageContext): Promise<Response> {
+  await whenCaughtUp(options.readModel("suppressions"));
+  const day = utcDay(rfc3339(options.deps.clock.now()));
+  return csvResponse(options.deps, context, `suppressions-${day}.csv`, {
+    page: PATH,
+    columns: COLUMNS,
+    list: (asked) => findSuppressions(options, { ...queryOf(context), ...asked }),
+  });
 }
 
 /** The list, or the one address that is looked up. `faults` are those of the form that adds one. */

@@ -7,7 +7,7 @@ import type { VariableDefinition } from "../../../domain/template/variables.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Facts } from "../components/list.tsx";
+import { type Column, Copyable, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -75,34 +75,19 @@ export const VersionDetail: FC<VersionDetailProps> = ({
   );
 };
 
+const VARIABLE_COLUMNS: readonly Column<VariableDefinition>[] = [
+  { title: "Name", cell: ({ name }) => <code>{name}</code> },
+  { title: "Type", cell: ({ type }) => type },
+  { title: "Without a value", cell: (definition) => withoutValue(definition) },
+];
+
 const Variables: FC<{ readonly variables: readonly VariableDefinition[] }> = ({ variables }) => (
   <section class="section">
     <h2>Variables</h2>
     {variables.length === 0 ? (
       <p class="soft">It has none.</p>
     ) : (
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Type</th>
-              <th scope="col">Without a value</th>
-            </tr>
-          </thead>
-          <tbody>
-            {variables.map((definition) => (
-              <tr>
-                <td>
-                  <code>{definition.name}</code>
-                </td>
-                <td>{definition.type}</td>
-                <td>{withoutValue(definition)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <RowTable label="Variables" columns={VARIABLE_COLUMNS} rows={variables} />
     )}
   </section>
 );
