@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { lazy } from "../kernel/lazy.ts";
 
 interface Window {
   readonly since: number;
@@ -17,19 +18,20 @@ interface Use {
  * their own clock. Among more than `keysMax` keys, those whose windows began first are forgotten.
  */
 export class FixedWindowCounter {
-  private readonly windows: LRUCache<string, Window>;
+  // Made at the first event, because it takes its memory at once.
+  private readonly windows: () => LRUCache<string, Window>;
 
   constructor(
     private readonly windowMs: number,
     keysMax: number,
   ) {
-    this.windows = new LRUCache({ max: keysMax });
+    this.windows = lazy(() => new LRUCache({ max: keysMax }));
   }
 
   /** Counts an event, and returns the use with it. */
   count(key: string, now: number): Use {
     const window = this.current(key, now) ?? { since: now, events: 0 };
-    if (window.events === 0) this.windows.set(key, window);
+    if (window.events === 0) this.windows().set(key, window);
     window.events += 1;
     return this.use(window, now);
   }
@@ -41,7 +43,7 @@ export class FixedWindowCounter {
 
   private current(key: string, now: number): Window | null {
     // Not `get`, which would make a key that goes on stay.
-    const window = this.windows.peek(key);
+    const window = this.windows().peek(key);
     return window !== undefined && now - window.since < this.windowMs ? window : null;
   }
 
