@@ -22,7 +22,7 @@ const RotateApiKeyBody = Closed(
   { examples: [{ overlap_seconds: 3_600 }] },
 );
 
-export const RenameApiKeyBody = withRules(
+const RenameApiKeyBody = withRules(
   Closed({ name: ShownName("What it is for.") }, { examples: [{ name: "Shop, production" }] }),
   memberRules(({ name }) => displayNameFaults("/name", name)),
 );

@@ -2,7 +2,6 @@ import type { Context } from "elysia";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
-import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import {
@@ -15,7 +14,7 @@ import {
   revokeOnRequest,
   rotateOnRequest,
 } from "./apiKeyHandlers.ts";
-import { apiKeyOperations, RenameApiKeyBody } from "./apiKeyOperations.ts";
+import { apiKeyOperations } from "./apiKeyOperations.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 
 /** Issuing, listing, renaming, rotating and revoking the keys of a workspace. */
@@ -44,7 +43,6 @@ export function apiKeysController(options: ControllerOptions) {
     },
     getApiKey: async ({ params: { id }, caller }) => existingKey(options, caller.workspaceId, id),
     renameApiKey: async ({ body, params: { id }, caller }) => {
-      checkRules(RenameApiKeyBody, body);
       await renameOnRequest(options, { id, name: body.name }, caller.commandContext());
       return existingKey(options, caller.workspaceId, id);
     },

@@ -13,7 +13,7 @@ import {
 } from "../body/commonFaults.ts";
 import { Closed, Nullable, ShownName, Text, Time } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { checkRules, withAdvice, withRules } from "../body/validation.ts";
+import { withAdvice, withRules } from "../body/validation.ts";
 import { invalid, type ProblemDetail } from "../server/problem.ts";
 import { Scope } from "./apiKeyResource.ts";
 
@@ -120,7 +120,6 @@ export function wantedKey(body: IssueApiKeyBody, now: EpochMs) {
     test: isTest = false,
   } = body;
   const expiresAt = expiryOf(expires, now);
-  checkRules(IssueApiKeyBody, body);
   return { name, scopes, expiresAt, senders: senders?.map(canonicalSender) ?? null, clientRanges, isTest };
 }
 

@@ -33,9 +33,16 @@ export function withTextFault<Schema extends TSchema>(faultIn: TextFault, schema
   return { ...schema, [TEXT_FAULT]: faultIn };
 }
 
-/** Adds rules to a body's schema. Their findings are also reported for a body that the schema refuses. */
-export function withRules<Schema extends TSchema>(schema: Schema, rules: FurtherRules): Schema {
-  return { ...schema, [FURTHER]: rules };
+/**
+ * Adds rules to a body's schema. `areCheckedLater`: for a body that the schema accepts, whoever handles it checks them,
+ * together with what only then can be known.
+ */
+export function withRules<Schema extends TSchema>(
+  schema: Schema,
+  findFaults: FurtherRules,
+  { areCheckedLater = false } = {},
+): Schema {
+  return { ...schema, [FURTHER]: { findFaults, areCheckedLater } };
 }
 
 /**
@@ -59,18 +66,12 @@ export function checkedLater(schema: TSchema): TUnsafe<unknown> {
   return Type.Unsafe<unknown>({ ...schema, [Kind]: "CheckedLater" } as TSchema);
 }
 
-/** Throws the findings of a schema's rules in a value that the schema itself accepts. */
-export function checkRules(schema: TSchema, value: unknown): void {
-  const faults = (schema as Rule)[FURTHER]?.(value) ?? [];
-  if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
-}
-
 /** The parts of a schema that messages need. */
 interface Rule {
   readonly [Kind]?: string;
   readonly [WORDS]?: string;
   readonly [TEXT_FAULT]?: TextFault;
-  readonly [FURTHER]?: FurtherRules;
+  readonly [FURTHER]?: { readonly findFaults: FurtherRules; readonly areCheckedLater: boolean };
   readonly [ADVICE]?: Readonly<Record<string, string>>;
   readonly title?: string;
   readonly type?: string;
@@ -104,14 +105,18 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 /**
  * Checks values as Elysia does, and throws what is wrong. Elysia first formats a refused value as text, which blocks
- * everybody for half a second if it has megabytes.
+ * everybody for half a second if it has megabytes. Also checks the schema's {@link withRules}.
  */
 export function checkBy(schema: TSchema): (value: unknown) => void {
   // Compile on first use, to keep the start fast: of some hundred schemas, most are needed late or never.
   const compiled = lazy(() => TypeCompiler.Compile(schema));
+  const further = (schema as Rule)[FURTHER];
   return (value) => {
     const validator = compiled();
     if (!validator.Check(value)) throw validationProblem({ validator, value });
+    if (further === undefined || further.areCheckedLater) return;
+    const faults = further.findFaults(value);
+    if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
   };
 }
 
@@ -129,7 +134,7 @@ export function validationProblem({
       found.set(pointer, { ...fault, message: message + adviceOn(pointer, value, schema) });
     if (found.size >= ERRORS_MAX) break;
   }
-  for (const fault of schema?.[FURTHER]?.(value) ?? [])
+  for (const fault of schema?.[FURTHER]?.findFaults(value) ?? [])
     if (!found.has(fault.pointer)) found.set(fault.pointer, fault);
   return refusedFor("INVALID_REQUEST", [...found.values()]);
 }

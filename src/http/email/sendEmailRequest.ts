@@ -176,7 +176,7 @@ const ADVICE = {
 
 /** Adds the further checks of a send to a schema. */
 function sendRules<Schema extends TSchema>(schema: Schema): Schema {
-  return withRules(withAdvice(ADVICE, schema), memberRules(sendFaults));
+  return withRules(withAdvice(ADVICE, schema), memberRules(sendFaults), { areCheckedLater: true });
 }
 
 const RESET_LINK_EXAMPLE = {

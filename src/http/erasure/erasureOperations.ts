@@ -11,7 +11,7 @@ import { Erasure } from "./erasureResource.ts";
 
 const ADVICE = { email: "did you mean address?" };
 
-export const RequestErasureBody = withRules(
+const RequestErasureBody = withRules(
   withAdvice(
     ADVICE,
     Closed(

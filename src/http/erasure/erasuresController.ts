@@ -1,10 +1,9 @@
 import { requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
 import { addressIn } from "../body/commonFaults.ts";
-import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { existingErasure, pageOfErasures } from "./erasureHandlers.ts";
-import { erasureOperations, RequestErasureBody } from "./erasureOperations.ts";
+import { erasureOperations } from "./erasureOperations.ts";
 import { erasureJson } from "./erasureResource.ts";
 
 /** Requests to erase a person, and their progress. */
@@ -12,7 +11,6 @@ export function erasuresController(options: ControllerOptions) {
   const { deps, basePath } = options;
   return operationController(deps, erasureOperations, {
     requestErasure: async ({ body, caller, set }) => {
-      checkRules(RequestErasureBody, body);
       const address = addressIn("/address", body.address);
       const context = caller.commandContext();
       const id = await requestPersonErasure(deps, address, context, body.reference ?? null);

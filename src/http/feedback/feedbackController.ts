@@ -12,11 +12,10 @@ import type { FeedbackReport } from "../../domain/email/feedback/feedbackReport.
 import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import { asPermanent, asTransient } from "../../domain/email/feedback/providerFeedback.ts";
 import { emailIdOfMessageId } from "../../domain/email/messageId.ts";
-import { checkRules } from "../body/validation.ts";
 import { requireSender } from "../server/authorization.ts";
 import { type Caller, operationController } from "../server/operationController.ts";
 import { found, Problem } from "../server/problem.ts";
-import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
+import { feedbackOperations, type TellFeedback } from "./feedbackOperations.ts";
 import { type MessageSearch, messageSentAs } from "./messageSentAs.ts";
 
 /** What a key needs besides to suppress an address that no message names. */
@@ -33,7 +32,6 @@ interface FeedbackOptions extends MessageSearch {
 export function feedbackController(deps: FeedbackOptions) {
   return operationController(deps, feedbackOperations, {
     tellFeedback: async ({ body, caller }) => {
-      checkRules(TellFeedbackBody, body);
       const id = found(await messageIdOf(deps, caller.workspaceId, body));
       const report = feedbackReportOf(body);
       const outcome = found(await record(deps, caller, { id, report, source: "api" }));

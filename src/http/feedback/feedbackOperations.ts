@@ -12,7 +12,7 @@ const REPLY_CHARACTERS_MAX = 4_000;
 /** What happened to a message. */
 const KINDS = ["delivered", "bounced", "complained"] as const;
 
-export const TellFeedbackBody = withRules(
+const TellFeedbackBody = withRules(
   Closed(
     {
       email_id: Type.Optional(Id("The message, by its id here.")),

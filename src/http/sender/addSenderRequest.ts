@@ -10,7 +10,7 @@ import {
   type UncheckedMembers,
 } from "../body/commonFaults.ts";
 import { Closed, Nullable, ShownName, Text } from "../body/commonSchemas.ts";
-import { checkRules, withAdvice, withRules } from "../body/validation.ts";
+import { withAdvice, withRules } from "../body/validation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
 const DOMAIN_CHARACTERS_MAX = 253;
@@ -84,7 +84,6 @@ function domainFaults(domain: unknown): readonly ProblemDetail[] {
 
 /** The sender in a body. Throws what is wrong with it. */
 export function addedSender(body: AddSenderBody): Omit<NewSender, "workspaceId"> {
-  checkRules(AddSenderBody, body);
   const { address, domain = "", display_name: displayName = null } = body;
   const named = body.display_name === undefined ? {} : { displayName };
   const parsed = address === undefined ? null : parseAddress(address);

@@ -69,6 +69,7 @@ export const DraftVersionBody = withRules(
     ),
   ),
   memberRules((body) => [...partFaults(body), ...definitionFaults(body.variables)]),
+  { areCheckedLater: true },
 );
 export type DraftVersionBody = Static<typeof DraftVersionBody>;
 

@@ -12,7 +12,7 @@ const IN_VERSION = "it is part of a version: POST /api/v1/templates/{id}/version
 /** Members of other services' templates, which have no versions. */
 const TEMPLATE_ADVICE = { subject: IN_VERSION, html: IN_VERSION, text: IN_VERSION, variables: IN_VERSION };
 
-export const TemplateNameBody = withRules(
+const TemplateNameBody = withRules(
   withAdvice(TEMPLATE_ADVICE, Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] })),
   memberRules(({ name }) => displayNameFaults("/name", name)),
 );

@@ -8,7 +8,6 @@ import {
 import { type TemplateLocation, viewVersion } from "../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../commands/template/renderForSend.ts";
 import { templateStatus } from "../../domain/template/state.ts";
-import { checkRules } from "../body/validation.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, refusedFor } from "../server/problem.ts";
@@ -21,7 +20,7 @@ import {
   pageOfVersions,
   requireChanged,
 } from "./templateHandlers.ts";
-import { PreviewBody, TemplateNameBody, templateOperations } from "./templateOperations.ts";
+import { templateOperations } from "./templateOperations.ts";
 import { templateJson, versionJson } from "./templateResource.ts";
 
 /** Templates: creating, reading, listing, renaming, archiving and deleting them. */
@@ -29,7 +28,6 @@ export function templatesController(options: ControllerOptions) {
   const { deps, basePath } = options;
   return operationController(deps, templateOperations, {
     createTemplate: async ({ body, caller, set }) => {
-      checkRules(TemplateNameBody, body);
       const id = await createOrRefuse(options, body.name, caller.commandContext());
       set.headers.location = `${basePath}/api/v1/templates/${id}`;
       return shownTemplate(deps, { workspaceId: caller.workspaceId, templateId: id });
@@ -38,7 +36,6 @@ export function templatesController(options: ControllerOptions) {
       pageJson(await pageOfTemplates(options, caller.workspaceId, pageRequest(query)), templateJson),
     getTemplate: async ({ params, caller }) => shownTemplate(deps, templateLocationOf(caller, params.id)),
     renameTemplate: async ({ body, params, caller }) => {
-      checkRules(TemplateNameBody, body);
       const location = templateLocationOf(caller, params.id);
       requireChanged(await renameExistingTemplate(deps, location, body.name, caller.commandContext()));
       return shownTemplate(deps, location);
@@ -82,7 +79,6 @@ function versionsController(deps: Dependencies, basePath: string) {
       return versionJson(location, await existingVersion(deps, location, versionId));
     },
     previewTemplateVersion: async ({ body, params, caller }) => {
-      checkRules(PreviewBody, body);
       const location = templateLocationOf(caller, params.id);
       const { version } = await existingVersion(deps, location, params.version_id);
       const owner = caller.commandContext();

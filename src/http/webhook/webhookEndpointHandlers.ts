@@ -4,7 +4,9 @@ import {
   webhooksRevision,
 } from "../../../projections/webhookEndpoints.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { testWebhookEndpoint } from "../../commands/webhook/testWebhookEndpoint.ts";
 import { webhooksStream } from "../../domain/webhook/events.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { CAUGHT_UP_WAIT_MS_MAX, notUpToDate } from "../lists/caughtUpReads.ts";
 import { found, Problem } from "../server/problem.ts";
@@ -54,4 +56,15 @@ export async function activeEndpoint(
   const endpoint = await existingEndpoint(endpoints, workspaceId, id);
   if (endpoint.status === "disabled") throw new Problem("WEBHOOK_DISABLED");
   return endpoint;
+}
+
+/** Sends an endpoint a test. Returns the id of its delivery. Throws WEBHOOK_DISABLED or WEBHOOK_NOT_FOUND. */
+export async function testOrRefuse(
+  deps: Dependencies,
+  endpointId: string,
+  context: WorkspaceCommandContext,
+): Promise<string> {
+  const outcome = await testWebhookEndpoint(deps, endpointId, context);
+  if (outcome.kind === "requested") return outcome.deliveryId;
+  throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
 }

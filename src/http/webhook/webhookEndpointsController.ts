@@ -8,19 +8,17 @@ import {
   updateWebhookEndpoint,
 } from "../../commands/webhook/changeWebhookEndpoint.ts";
 import { registerWebhookEndpoint } from "../../commands/webhook/registerWebhookEndpoint.ts";
-import { testWebhookEndpoint } from "../../commands/webhook/testWebhookEndpoint.ts";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { checkRules } from "../body/validation.ts";
 import { mayReadContent } from "../email/shownEmail.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { requireIncludable } from "./includeScopes.ts";
-import { type EndpointRows, existingEndpoint } from "./webhookEndpointHandlers.ts";
+import { type EndpointRows, existingEndpoint, testOrRefuse } from "./webhookEndpointHandlers.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson } from "./webhookEndpointResource.ts";
 import { type DestinationRules, destinationOf } from "./webhookUrlCheck.ts";
@@ -50,7 +48,6 @@ export function webhookEndpointsController(options: WebhooksOptions) {
 function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: WebhooksOptions) {
   return operationController(deps, webhookEndpointOperations, {
     registerWebhook: async ({ body, request, set }) => {
-      checkRules(webhookEndpointOperations.registerWebhook.body, body);
       requireIncludable(principalOf(request), body, null);
       const url = await destinationOf(body.url, rules);
       const description = body.description ?? null;
@@ -90,7 +87,6 @@ function singleEndpoint(options: WebhooksOptions) {
   return operationController(deps, webhookEndpointOperations, {
     getWebhook: shown,
     updateWebhook: async ({ body, ...call }) => {
-      checkRules(webhookEndpointOperations.updateWebhook.body, body);
       const change = await endpointChange(body, rules);
       const principal = principalOf(call.request);
       if (!mayReadContent(principal))
@@ -123,11 +119,7 @@ function singleEndpoint(options: WebhooksOptions) {
       return { ...(await shown(call)), secret: outcome.secret };
     },
     testWebhook: async ({ set, ...call }) => {
-      const outcome = await testWebhookEndpoint(deps, idOf(call), context(call));
-      if (outcome.kind !== "requested") {
-        throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
-      }
-      const { deliveryId } = outcome;
+      const deliveryId = await testOrRefuse(deps, idOf(call), context(call));
       set.headers.location = `${basePath}/webhooks/${idOf(call)}/deliveries/${deliveryId}`;
       return { object: "webhook_test", delivery_id: deliveryId };
     },

@@ -3,7 +3,7 @@ import { renderVersion } from "../../../commands/template/renderForSend.ts";
 import type { StepOwner } from "../../../commands/template/templateScheduler.ts";
 import type { VariableDefinition } from "../../../domain/template/variables.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
-import { checkBy, checkRules } from "../../body/validation.ts";
+import { checkBy } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
 import { DraftVersionBody, draftRequest } from "../../template/draftVersionRequest.ts";
 import { PreviewBody } from "../../template/templateOperations.ts";
@@ -11,6 +11,7 @@ import { type DraftFields, draftBody, type FieldFaults, fieldFaults, NO_FAULTS }
 import { sampleValues } from "./sampleValues.ts";
 
 const checkDraft = checkBy(DraftVersionBody);
+const checkPreview = checkBy(PreviewBody);
 
 /** A draft rendered with its samples. */
 export interface DraftPreview {
@@ -42,7 +43,7 @@ export async function previewDraft(
     const { draft, compiled } = await draftRequest(tools, checkedDraft(fields), owner);
     const variables = [...draft.variables];
     const values = sampleValues(variables, fields.samples);
-    checkRules(PreviewBody, { variables: values });
+    checkPreview({ variables: values });
     const result = await renderVersion(tools, compiled, values, owner);
     if (result.kind === "invalidData")
       return { output: null, faults: fieldFaults(fields, result.faults), variables };

@@ -7,16 +7,16 @@ import {
   enableWebhookEndpoint,
   rotateWebhookSecret,
 } from "../../../commands/webhook/changeWebhookEndpoint.ts";
-import { testWebhookEndpoint } from "../../../commands/webhook/testWebhookEndpoint.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import { found, invalid, Problem } from "../../server/problem.ts";
+import { testOrRefuse } from "../../webhook/webhookEndpointHandlers.ts";
 import { recoverSince } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
-import { type Confirmation, confirmationPage } from "../components/confirmationPage.tsx";
+import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
 import { Select } from "../components/form.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { activeEndpointOf, endpointOf, WEBHOOKS } from "./endpointOfPath.ts";
 import { repeatedEndpointPage, secretPage } from "./secretPage.tsx";
 
@@ -30,29 +30,27 @@ export function endpointActionRoutes(options: DashboardOptions): readonly Dashbo
   return [
     test(options),
     enable(options),
-    ...asksFirst(options, "disable", disableQuestion, disable),
-    ...asksFirst(options, "rotate", rotateQuestion, rotate),
-    ...asksFirst(options, "recover", recoverQuestion, recover),
-    ...asksFirst(options, "delete", deleteQuestion, remove),
+    ...actionRoutes(options, "disable", disableQuestion, disable),
+    ...actionRoutes(options, "rotate", rotateQuestion, rotate),
+    ...actionRoutes(options, "recover", recoverQuestion, recover),
+    ...actionRoutes(options, "delete", deleteQuestion, remove),
   ];
 }
 
 type Act = (options: DashboardOptions, context: PageContext) => Promise<Page | Response>;
 
-function asksFirst(
+function actionRoutes(
   options: DashboardOptions,
   verb: string,
   question: (endpoint: WebhookEndpointRow) => Question,
   act: Act,
 ): readonly DashboardRoute[] {
-  const path = `/webhooks/:id/${verb}`;
-  const ask = async (context: PageContext): Promise<Page> => {
+  const ask = async (context: PageContext): Promise<Confirmation> => {
     const endpoint = await endpointOf(options, context);
-    const at = `/webhooks/${endpoint.id}`;
-    const above = [WEBHOOKS, { path: at, title: "Endpoint" }];
-    return confirmationPage(context, { ...question(endpoint), above });
+    const above = [WEBHOOKS, { path: `/webhooks/${endpoint.id}`, title: "Endpoint" }];
+    return { ...question(endpoint), above };
   };
-  return [get(path, "webhook:manage", ask), post(path, "webhook:manage", (context) => act(options, context))];
+  return asksFirst(`/webhooks/:id/${verb}`, "webhook:manage", ask, (context) => act(options, context));
 }
 
 /** A confirmation. */
@@ -61,12 +59,9 @@ type Question = Pick<Confirmation, "title" | "text" | "verb" | "isDangerous">;
 function test(options: DashboardOptions): DashboardRoute {
   return post("/webhooks/:id/test", "webhook:manage", async (context) => {
     const { id } = await activeEndpointOf(options, context);
-    const outcome = await testWebhookEndpoint(options.deps, id, context.commandContext());
-    if (outcome.kind !== "requested") {
-      throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
-    }
+    const deliveryId = await testOrRefuse(options.deps, id, context.commandContext());
     const notice = "A test is on its way. Load the page again to see what the endpoint answers.";
-    return context.seeOther(`/webhooks/${id}/deliveries/${outcome.deliveryId}`, notice);
+    return context.seeOther(`/webhooks/${id}/deliveries/${deliveryId}`, notice);
   });
 }
 
