@@ -3,6 +3,8 @@ import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { logIn } from "../../support/dashboard.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
+import { writeZip } from "../../support/files/zipWriter.ts";
+import { setLimits } from "../../support/limits.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
 import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -131,6 +133,34 @@ describe.each(await testStores())("on $name", (store) => {
       await own.call("POST", "/api/v1/workspace/pause");
       expectProblem(await again(id, newKey(), undefined, own), 403, "SENDING_PAUSED");
     });
+  });
+
+  test("a message is not sent again from a disabled sender, nor beyond a limit or with a file that is no longer allowed", async () => {
+    const refusal = async (change: (own: Tenant) => Promise<unknown>, file = FILE) => {
+      const own = await service.tenant();
+      if (file !== FILE) await limit({ archiveAttachments: true })(own);
+      const id = await send({ ...CONTENT, attachments: [file] }, own);
+      await change(own);
+      let code = "";
+      await until(async () => {
+        code = (await again(id, newKey(), undefined, own)).json.code ?? "";
+        return code !== "";
+      }, "a refusal");
+      return code;
+    };
+    const disable = async (own: Tenant) => {
+      const [{ id }] = (await own.call("GET", "/api/v1/senders")).json.data;
+      await own.call("POST", `/api/v1/senders/${id}/disable`);
+    };
+    const limit = (changes: Parameters<typeof setLimits>[2]) => (own: Tenant) =>
+      setLimits(service.log, own.workspaceId, changes);
+    expect(await refusal(disable)).toBe("SENDER_UNAVAILABLE");
+    expect(await refusal(limit({ messagesPerDay: 1 }))).toBe("DAILY_LIMIT_REACHED");
+    expect(await refusal(limit({ storageBytes: 1 }))).toBe("STORAGE_LIMIT_EXCEEDED");
+    const content = writeZip([{ name: "a.txt", content: "A note." }]).toString("base64");
+    const archive = { filename: "a.zip", content_type: "application/zip", content };
+    const forbid = limit({ archiveAttachments: false });
+    expect(await refusal(forbid, archive)).toBe("ATTACHMENT_TYPE_UNSUPPORTED");
   });
 
   const stateOf = async (id: string) => {
