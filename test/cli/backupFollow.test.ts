@@ -3,9 +3,14 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { writeFollowStatus } from "../../src/adapters/directory/followStatusFile.ts";
 import { LOCK_FILE } from "../../src/adapters/sqlite/directoryLock.ts";
 import { CopyReader } from "../../src/adapters/sqlite/follow/copyReader.ts";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import type { InstanceState } from "../../src/domain/instance/state.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
+import { followedCopyChecks } from "../../src/service/status/checks/followedCopyChecks.ts";
+import { mustAppend, newEvent } from "../contract/eventStore.ts";
 import { DiskSearch, Markers } from "../support/files/diskSearch.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
@@ -342,6 +347,25 @@ test(
   },
   TEST_MS_MAX,
 );
+
+test("doctor warns when nobody has brought the copy up to date for a minute although the log went on", async () => {
+  const [copy, store] = [at("silent"), openSqliteEventStore({ path: at("silent.db") })];
+  await mkdir(copy);
+  // Its events are dated long ago.
+  await mustAppend(store, "a", [newEvent(), newEvent()], "noStream");
+  const one = { kind: "backup", at: 0, place: copy, following: true } as const;
+  const instance = { logId: "log", frozenAt: null, copies: [one] } as unknown as InstanceState;
+  const checkAt = async (ageMs: number, logId = "log") => {
+    await writeFollowStatus(copy, { logId, at: new Date(Date.now() - ageMs).toISOString(), events: 1 });
+    const [check] = await followedCopyChecks({ config: { storeUrl: `file:${folder}` }, store, instance });
+    return check;
+  };
+  const behind = expect.stringMatching(/ days \/ 1 event behind$/);
+  expect(await checkAt(50_000)).toMatchObject({ status: "ok", detail: behind });
+  expect(await checkAt(70_000)).toMatchObject({ status: "warning", detail: behind });
+  expect(await checkAt(70_000, "other")).toMatchObject({ detail: expect.stringContaining("another log") });
+  await store.close();
+});
 
 test.each(["0s", "61m", "soon"])("--every %s is refused", async (every) => {
   const words = ["backup", "follow", "--out", at("unused"), "--every", every];

@@ -169,7 +169,7 @@ export function existing(path: string): URL {
 }
 
 /** Runs `work` on a copy, and tells why the copy cannot be used. */
-export function onCopy<Result>(path: string, work: () => Result): Result {
+function onCopy<Result>(path: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {

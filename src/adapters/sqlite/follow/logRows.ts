@@ -22,11 +22,10 @@ export interface StreamRow {
   readonly truncate_before: number;
 }
 
-/** Some events in the order of the log, the rows of their streams at the same instant, and the head of the log. */
+/** Some events in the order of the log, and the rows of their streams at the same instant. */
 export interface LogPage {
   readonly events: readonly EventRow[];
   readonly streams: readonly StreamRow[];
-  readonly head: number;
 }
 
 /** The events of a page that are of these types, without their data. */

@@ -91,7 +91,7 @@ export class SourceLog implements Disposable {
         if (row === undefined) throw this.altered("an event that belongs to no stream");
         return row as unknown as StreamRow;
       });
-      return { events, streams, head };
+      return { events, streams };
     });
   }
 
