@@ -47,8 +47,12 @@ describeInBrowser("the reference", (browser) => {
     await page.keyboard.press("/");
     await page.keyboard.type("idempotency conflict");
     const results = page.locator(".search li a");
-    await page.getByRole("status").getByText("2 results", { exact: true }).waitFor();
-    expect(await results.allTextContents()).toEqual(["Send an emailPOST", "Send up to 100 emailsPOST"]);
+    await page.getByRole("status").getByText("3 results", { exact: true }).waitFor();
+    expect(await results.allTextContents()).toEqual([
+      "Send an emailPOST",
+      "Send up to 100 emailsPOST",
+      "Send the content of an email againPOST",
+    ]);
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/docs#sendEmail$/);
     await page.getByRole("searchbox").fill("bounces");

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { parseReturnedMail } from "../../../src/adapters/postalMime/parseReturnedMail.ts";
 import { threadedReturnedMailParser } from "../../../src/adapters/postalMime/threadedReturnedMailParser.ts";
 import { type ReturnedMail, readReturnedMail } from "../../../src/domain/email/feedback/readReturnedMail.ts";
+import { threadProcessorMs } from "../../../src/kernel/processorTime.ts";
 import { COMPLAINTS_AND_REPLIES } from "./returnedMail/complaintsAndReplies.ts";
 import { mutatedMail } from "./returnedMail/mutatedMail.ts";
 import type { Specimen } from "./returnedMail/specimen.ts";
@@ -11,7 +12,7 @@ import { TEXT_REPORTS } from "./returnedMail/textReports.ts";
 const SPECIMENS: readonly Specimen[] = [...STATUS_REPORTS, ...TEXT_REPORTS, ...COMPLAINTS_AND_REPLIES];
 /** `MUTATIONS=10000` reads as many by hand. */
 const MUTATIONS = Number(process.env.MUTATIONS ?? 1_000);
-/** Far more than one of them takes, on a machine that has other work. */
+/** Processor time: far more than one of them takes. */
 const READING_MS_MAX = 1_000;
 const KINDS = ["bounced", "delivered", "underway", "reported", "autoReply", "unknown"];
 
@@ -41,10 +42,10 @@ describe("returned mail", () => {
   test(`${MUTATIONS} mutated ones are read in bounded time, and to one of the kinds`, async () => {
     for (let seed = 0; seed < MUTATIONS; seed += 1) {
       const { mail } = SPECIMENS[seed % SPECIMENS.length] as Specimen;
-      const startedAt = performance.now();
+      const startedMs = threadProcessorMs();
       const { kind } = await read(mutatedMail(mail, seed));
       expect(KINDS).toContain(kind);
-      expect(performance.now() - startedAt).toBeLessThan(READING_MS_MAX);
+      expect(threadProcessorMs() - startedMs).toBeLessThan(READING_MS_MAX);
     }
   });
 
@@ -59,9 +60,9 @@ describe("returned mail", () => {
       "(#5.1.".repeat(40_000),
       "-- ".repeat(90_000),
     ]) {
-      const startedAt = performance.now();
+      const startedMs = threadProcessorMs();
       expect(KINDS).toContain((await read(head + line)).kind);
-      expect(performance.now() - startedAt).toBeLessThan(READING_MS_MAX);
+      expect(threadProcessorMs() - startedMs).toBeLessThan(READING_MS_MAX);
     }
   });
 });

@@ -77,8 +77,8 @@ describe("the document", () => {
     expect(expanded(compact)).toEqual(served);
   });
 
-  test("is served in less than 280,000 bytes", () => {
-    expect(JSON.stringify(compact).length).toBeLessThan(280_000);
+  test("is served in less than 284,000 bytes", () => {
+    expect(JSON.stringify(compact).length).toBeLessThan(284_000);
   });
 
   test("has every problem and every example of one once", () => {
