@@ -3,6 +3,7 @@ import { clearErasedEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
+import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ContentCleanupCheckpoint } from "../../ports/contentCleanupCheckpoint.ts";
 import { LOG_START, type Position, type RecordedEvent } from "../../ports/eventStore.ts";
@@ -26,6 +27,9 @@ const INTERVAL_MS = SECOND_MS;
 const SAVE_MS = 30_000;
 /** Failed clearings to keep for retries. With this many, reading waits. */
 const FAILED_MAX = 10_000;
+
+/** Streams that are cleared at once: each mostly waits for the disk, or for S3. */
+const CLEARINGS_MAX = 8;
 
 /** The event that erased a stream's content, and the reader's position before it. */
 interface Erased {
@@ -74,10 +78,11 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
   };
 
   const clearAll = async (events: readonly RecordedEvent[], tolerate: Tolerate, stopping: AbortSignal) => {
-    for (const { stream, revision } of events) {
-      if (stopping.aborted) return;
-      if (!failed.has(stream)) await tryToClear(tolerate, { stream, revision, before: position });
-    }
+    await forEachConcurrently(events, CLEARINGS_MAX, async ({ stream, revision }) => {
+      if (!stopping.aborted && !failed.has(stream))
+        await tryToClear(tolerate, { stream, revision, before: position });
+      return true;
+    });
   };
 
   const retryFailed = async (tolerate: Tolerate) => {

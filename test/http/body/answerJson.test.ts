@@ -16,6 +16,12 @@ test("an answer has the members of its schema in its order, and nothing else of 
   expect(JSON.stringify(answer)).toBe('{"id":"1","object":"thing","next_attempt_at":null,"tag":"a"}');
 });
 
+test("an optional member with one possible value is there only if it was given", () => {
+  const json = answerJson(Closed({ source: Type.Optional(Type.Literal("operator")) }));
+  expect(json({})).toEqual({});
+  expect(json({ source: "operator" })).toEqual({ source: "operator" });
+});
+
 test("what is undefined is left out", () => {
   const row: { nextAttemptAt: string | null; id: string; tag?: string } = { nextAttemptAt: null, id: "1" };
   expect(Object.keys(answerJson(Sample)(row))).toEqual(["id", "object", "next_attempt_at"]);
