@@ -6,10 +6,11 @@ import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../commands/email/send/sendOutcome.ts";
 import { ownerOf } from "../../commands/email/send/validatedSend.ts";
 import { UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
-import { emailId, replayOf } from "../../domain/email/idempotency.ts";
+import { emailId, replayOf, requestFingerprint } from "../../domain/email/idempotency.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import type { JsonObject } from "../../kernel/text/json.ts";
 import { Problem } from "../server/problem.ts";
 import { withRoomFor } from "../server/requestContext.ts";
 import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
@@ -48,28 +49,39 @@ export function sendAgain(
   const idempotencyKey = `again:${view.id}:${key}`;
   return withRoomFor(request, fileBytesOf(view), async () => {
     const body = await bodyOf(deps, view, to);
-    if (body !== null) return sendEmail(deps, { ...sendRequest(body), workspaceId, idempotencyKey, context });
+    // Not the content: whoever may not read it could guess it, and learn by a send with this key whether it is that.
+    const comparable = { again: view.id, recipient: recipientOf(deps, view, to) };
+    if (body !== null)
+      return sendEmail(deps, { ...sendRequest(body), comparable, workspaceId, idempotencyKey, context });
     const id = emailId(ownerOf({ workspaceId, context }), idempotencyKey);
-    return (await replayWithoutContent(deps, { view, to }, id)) ?? { kind: "noContent" };
+    return (await replayWithoutContent(deps, { id, workspaceId, comparable })) ?? { kind: "noContent" };
   });
 }
 
-/** The answer to a repeat whose content can no longer be compared: its recipient still can. Null if it is no repeat. */
+/** The keyed hash of the address that the message goes to. */
+function recipientOf({ keys }: Dependencies, { email }: EmailView, to: string | null): string {
+  const address = to === null ? null : parseAddress(to);
+  if (address === null || "invalid" in address) return email.recipientHash;
+  return keys.hashAddress(email.workspaceId, address.canonical);
+}
+
+interface Repeat {
+  /** Of the message that the first request made, if this is a repeat. */
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly comparable: JsonObject;
+}
+
+/** The answer to a repeat whose content is gone by now; null if it is no repeat. */
 async function replayWithoutContent(
   { store, keys }: Dependencies,
-  { view: { email }, to }: Pick<SendAgain, "view" | "to">,
-  id: string,
+  { id, workspaceId, comparable }: Repeat,
 ): Promise<SendAgainOutcome | null> {
   const sent = await readEmailState(store, id);
   if (sent === null) return null;
-  const address = to === null ? null : parseAddress(to);
-  if (address !== null && "invalid" in address) return null;
-  const wanted =
-    address === null ? email.recipientHash : keys.hashAddress(email.workspaceId, address.canonical);
-  if (wanted !== sent.recipientHash) return { kind: "conflict", id };
   // Only a durable message counts as accepted.
   await store.flush();
-  return replayOf(id, sent, sent.fingerprint);
+  return replayOf(id, sent, requestFingerprint(keys, workspaceId, comparable));
 }
 
 /** Throws if the key may not read the content, and would have it sent to somebody else, who could be its holder. */

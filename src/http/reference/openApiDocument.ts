@@ -1,4 +1,5 @@
 import type { TObject } from "@sinclair/typebox";
+import { scopesPermitting } from "../../domain/apiKey/scopes.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { type Operation, type Operations, paramsOf, TAGS } from "../server/operation.ts";
 import { ProblemBody } from "../server/problemResponse.ts";
@@ -39,7 +40,8 @@ function documentOperation(name: RouteName, operation: Operation, components: Co
     ...(description === undefined ? {} : { description }),
     tags: [tag],
     // The scope takes the place of roles in a security requirement (OpenAPI 3.1, Security Requirement Object).
-    security: route.scope === null ? [] : [{ apiKey: [route.scope] }],
+    // Each requirement of the list is enough by itself.
+    security: route.scope === null ? [] : scopesPermitting(route.scope).map((scope) => ({ apiKey: [scope] })),
     ...requestOf(route, operation, components),
     responses: answersOf(route, operation, components),
   };

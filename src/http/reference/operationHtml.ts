@@ -83,8 +83,9 @@ function problemsHtml(operation: OpenApiOperation): string {
 export function operationHtml(one: AddressedOperation, document: OpenApiDocument, base: string): string {
   const { method, path, operation } = one;
   const { schemas } = document.components;
-  const scope = operation.security[0]?.apiKey?.[0];
-  const needs = scope === undefined ? "No key" : `Scope <code>${Bun.escapeHTML(scope)}</code>`;
+  const scopes = operation.security.flatMap(({ apiKey = [] }) => apiKey);
+  const either = scopes.map((scope) => `<code>${Bun.escapeHTML(scope)}</code>`).join(" or ");
+  const needs = scopes.length === 0 ? "No key" : `Scope ${either}`;
   const answers = Object.entries(operation.responses).filter(([, { content }]) => !content?.[PROBLEM]);
   const words = `${method} ${path} ${operation.operationId} ${operation.description ?? ""}`;
   return `<section id="${Bun.escapeHTML(operation.operationId)}" data-search="${Bun.escapeHTML(words)}">

@@ -1,14 +1,13 @@
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { replyCodes } from "../../domain/email/delivery/encryptRelayReply.ts";
-import { redactResponse } from "../../domain/webhookDelivery/redactResponse.ts";
 import { mayReadContent } from "../email/shownEmail.ts";
 import { mayInclude } from "../webhook/includeScopes.ts";
 
 /** A payload as one key may see it, and what it may see of the endpoint's answers. */
 interface ShownPayload {
   readonly payload: WebhookPayload;
-  /** The beginning of an answer, without what it repeats of what is withheld; null stays null. */
+  /** The beginning of an answer, which may repeat what it was sent: null where any of that is withheld. */
   readonly shownAnswer: (answer: string | null) => string | null;
 }
 
@@ -29,12 +28,5 @@ export function shownPayload(payload: WebhookPayload, principal: Pick<Principal,
     ...(reply === "" ? {} : { reply: replyCodes(reply) }),
   };
   const members = Object.entries(data).map(([name, value]) => [name, name in shown ? shown[name] : value]);
-  return {
-    payload: { ...payload, data: Object.fromEntries(members) },
-    // Metadata, addresses and subject were redacted when the answer was recorded.
-    shownAnswer: (answer) =>
-      answer === null || reply === ""
-        ? answer
-        : redactResponse(answer, { metadata: null, included: [reply] }),
-  };
+  return { payload: { ...payload, data: Object.fromEntries(members) }, shownAnswer: () => null };
 }

@@ -60,12 +60,15 @@ function fullestDisk(config: Config): { readonly directory: string; readonly fre
   return disks.sort((one, other) => one.freeBytes - other.freeBytes)[0] ?? null;
 }
 
-/** While nobody has content, that of any workspace. Null while the store does not answer. */
+/** Of those that have content, and of any other. Null while the store does not answer. */
 async function roomsOf(
   { workspaces, limitsDefault }: Pick<Dependencies, "workspaces" | "limitsDefault">,
   inUse: readonly ContentInUse[],
 ): Promise<readonly Room[] | null> {
-  if (inUse.length === 0) return [{ name: "any workspace", bytes: limitsDefault.contentBytes }];
+  const other = {
+    name: inUse.length === 0 ? "any workspace" : "any other",
+    bytes: limitsDefault.contentBytes,
+  };
   const roomOf = async ({ ownerId, bytes }: ContentInUse): Promise<Room> => {
     const { workspaceId, isTest } = mailOwnerOf(ownerId);
     const workspace = await workspaces.get(workspaceId);
@@ -74,7 +77,7 @@ async function roomsOf(
     return { name, bytes: Math.max(0, left) };
   };
   try {
-    return await Promise.all(inUse.map(roomOf));
+    return [...(await Promise.all(inUse.map(roomOf))), other];
   } catch (error) {
     requireStoreError(error);
     return null;
