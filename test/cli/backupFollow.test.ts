@@ -3,11 +3,12 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeFollowStatus } from "../../src/adapters/directory/followStatusFile.ts";
+import { readFollowStatus, writeFollowStatus } from "../../src/adapters/directory/followStatusFile.ts";
 import { LOCK_FILE } from "../../src/adapters/sqlite/directoryLock.ts";
 import { CopyReader } from "../../src/adapters/sqlite/follow/copyReader.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import type { InstanceState } from "../../src/domain/instance/state.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/kernel/time.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { followedCopyChecks } from "../../src/service/status/checks/followedCopyChecks.ts";
 import { mustAppend, newEvent } from "../contract/eventStore.ts";
@@ -358,6 +359,7 @@ test(
       return json.find(({ name }: { name: string }) => name === "followed copy");
     };
     expect(await check()).toMatchObject({ status: "ok", detail: `the copy in ${copy} is current` });
+    expect(await readFollowStatus(copy)).toMatchObject({ everyMs: null });
     await runCommand(["workspace", "create", "Second"], data);
     expect(await check()).toMatchObject({
       status: "ok",
@@ -372,22 +374,32 @@ test(
   TEST_MS_MAX,
 );
 
-test("doctor warns when nobody has brought the copy up to date for a minute although the log went on", async () => {
+test("doctor warns when nobody has brought the copy up to date for as long as its rounds allow, and the log went on", async () => {
   const [copy, store] = [at("silent"), openSqliteEventStore({ path: at("silent.db") })];
   await mkdir(copy);
   // Its events are dated long ago.
   await mustAppend(store, "a", [newEvent(), newEvent()], "noStream");
   const one = { kind: "backup", at: 0, place: copy, following: true } as const;
   const instance = { logId: "log", frozenAt: null, copies: [one] } as unknown as InstanceState;
-  const checkAt = async (ageMs: number, logId = "log") => {
-    await writeFollowStatus(copy, { logId, at: new Date(Date.now() - ageMs).toISOString(), events: 1 });
+  const checkAt = async (ageMs: number, told: { logId?: string; everyMs?: number | null } = {}) => {
+    const at = new Date(Date.now() - ageMs).toISOString();
+    await writeFollowStatus(copy, { logId: "log", at, events: 1, ...told });
     const [check] = await followedCopyChecks({ config: { storeUrl: `file:${folder}` }, store, instance });
     return check;
   };
   const behind = expect.stringMatching(/ days \/ 1 event behind$/);
   expect(await checkAt(50_000)).toMatchObject({ status: "ok", detail: behind });
   expect(await checkAt(70_000)).toMatchObject({ status: "warning", detail: behind });
-  expect(await checkAt(70_000, "other")).toMatchObject({ detail: expect.stringContaining("another log") });
+  for (const [everyMs, okMs, silentMs] of [
+    [SECOND_MS, 50_000, 70_000],
+    [10 * MINUTE_MS, 29 * MINUTE_MS, 31 * MINUTE_MS],
+    [null, 23 * HOUR_MS, 25 * HOUR_MS],
+  ] as const) {
+    expect(await checkAt(okMs, { everyMs })).toMatchObject({ status: "ok", detail: behind });
+    expect(await checkAt(silentMs, { everyMs })).toMatchObject({ status: "warning", detail: behind });
+  }
+  const other = await checkAt(70_000, { logId: "other" });
+  expect(other).toMatchObject({ detail: expect.stringContaining("another log") });
   await store.close();
 });
 

@@ -116,7 +116,7 @@ describe.each([
 
       const early = await resume(known);
       expect(early).toMatchObject({ exitCode: 1, out: "" });
-      expect(early.err).toContain("what is held is not known yet");
+      expect(early.err).toContain("the read models are not ready");
 
       const first = await startTestApp({ dataDir, env: { ...env, DELIVERY: "off" } });
       const caller = callerOf(first.url, apiKey);
@@ -142,7 +142,7 @@ describe.each([
         "  line 9 is neither the id of a message nor a Message-ID of this service",
         "  line 10 names no message of this log",
         "  line 11 names simulated mail, which no relay can have sent",
-        "  line 12 names a message that is not held: it goes by itself",
+        "  line 12 names a message that is not held and is delivered anyway",
         "  line 13 has more than 1,000 bytes",
         "  line 14 is neither the id of a message nor a Message-ID of this service",
       ]);
@@ -171,8 +171,8 @@ describe.each([
         expect(json.excepted + json.already_ended).toBe(4);
         const rest = await resume([...known, UNKNOWN], "--skip-unknown");
         expect(rest).toMatchObject({ exitCode: 0, err: "" });
-        expect(rest.out).toContain(`excepted, and recorded as sent: ${json.excepted} message`);
-        expect(rest.out).toContain("passed over: 1 message that this log does not have\n");
+        expect(rest.out).toContain(`already sent, and recorded as sent: ${json.excepted} message`);
+        expect(rest.out).toContain("ignored: 1 message that this log does not have\n");
         expect(rest.out).toContain("resumed now: 3 messages, 0 webhook deliveries");
         expect(rest.out).toContain("\n3 of them may be repeats of what was delivered after ");
       } else {

@@ -134,7 +134,7 @@ describe.each(await testStores())("email try-now on $name", (store) => {
           brought_forward: true,
           may_repeat: false,
         });
-        expect(third?.out).toBe(`${queued} is queued and waits for no time: nothing was changed\n`);
+        expect(third?.out).toBe(`${queued} is queued and due already: nothing was changed\n`);
         expect(fourth?.err).toContain(`message ${sent} can no longer be tried: it is sent`);
         const get = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
         for (const time of [(await get(deferred)).next_attempt_at, (await get(scheduled)).scheduled_at])

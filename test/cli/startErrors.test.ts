@@ -105,7 +105,7 @@ describe("a service that cannot start", () => {
     "SMTP_URL that is not set, though a proxy brings in others": () => ({
       env: { BASE_URL: "https://mail.example.com" },
       patterns: [
-        /^postledger: SMTP_URL is not set\. Name a relay, or set it to outbox: if mail is to go to files\.$/m,
+        /^postledger: SMTP_URL is not set\. Set it to your relay, or to `outbox:` to write mail to files\.$/m,
       ],
     }),
     "SMTP_URL with tls=off": () => ({

@@ -417,7 +417,7 @@ describe("settings", () => {
       ...["http://localhost:8080/mail", "https://[::1]:3000"].map((BASE_URL) => ({ BASE_URL })),
       { ...returned, INBOUND_HOST: "127.0.0.1" },
     ];
-    const unset = "SMTP_URL is not set. Name a relay, or set it to outbox: if mail is to go to files.";
+    const unset = "SMTP_URL is not set. Set it to your relay, or to `outbox:` to write mail to files.";
 
     test("must name a relay, or the outbox", () => {
       for (const env of reachable) {

@@ -13,6 +13,8 @@ export interface FollowStatus {
   readonly at: string;
   /** The number of events in the copy, which is also the position of the last one. */
   readonly events: number;
+  /** How often a round begins, in milliseconds; null: whenever somebody starts one. Absent: nobody has said. */
+  readonly everyMs?: number | null;
 }
 
 /** Writes the status into the directory of the copy, durably and at once. */
@@ -23,9 +25,14 @@ export async function writeFollowStatus(directory: string, status: FollowStatus)
 /** The status in the directory of a copy; null if there is none, or it is damaged. Throws if nobody can tell. */
 export async function readFollowStatus(directory: string): Promise<FollowStatus | null> {
   const text = await readFile(join(directory, FILE), "utf8").catch(nullIfMissing);
-  const { logId, at, events } = ((text && parseJson(text)) || {}) as Partial<
+  const { logId, at, events, everyMs } = ((text && parseJson(text)) || {}) as Partial<
     Record<keyof FollowStatus, unknown>
   >;
   if (typeof logId !== "string" || typeof at !== "string" || Number.isNaN(epochMs(at))) return null;
-  return typeof events === "number" && Number.isSafeInteger(events) ? { logId, at, events } : null;
+  if (!isCount(events)) return null;
+  return { logId, at, events, ...(everyMs === null || isCount(everyMs) ? { everyMs } : {}) };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value);
 }

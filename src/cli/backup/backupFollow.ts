@@ -182,7 +182,7 @@ function requireSameContent({ content }: Config, facts: BackupFacts): void {
 
 export const backupFollow: Command = {
   name: "backup follow",
-  summary: "Keep a copy of the embedded log and its content, seconds behind",
+  summary: "Keep a copy of the embedded log and its content, about a second behind",
   description: `Makes a copy in another directory, on another disk or a network volume, and brings it up to date until SIGTERM or Ctrl-C. Works beside a running service, which it neither slows nor stops. A later start goes on with the same copy. \`${POSTLEDGER} backup restore\` brings it back. Content on S3 is not in it: back up the bucket. With --once, exit status 1 also when content is missing or damaged at the source.`,
   options: [
     {
@@ -209,13 +209,14 @@ export const backupFollow: Command = {
     const isOnce = invocation.option("once") !== undefined;
     if (isOnce && invocation.option("every") !== undefined)
       throw new UsageError("--every and --once exclude each other");
+    workBehindRequests();
     const directory = resolve(invocation.required("out"));
     const made = (await isCopyIn(directory)) ? null : await firstCopy(config, directory);
     const facts = await readBackupFacts(directory);
     requireSameContent(config, facts);
     using lock = lockDirectory(directory);
     if (lock === null) refuse(`another \`backup follow\` keeps the copy in ${directory}`);
-    const follower = new LogFollower({ config, directory, facts });
+    const follower = new LogFollower({ config, directory, facts, everyMs: isOnce ? null : everyMs });
     const following = { follower, directory, everyMs };
     if (isOnce) return followOnce(invocation, following, made);
     if (made !== null) print({ state: "copied", ...made.json }, made.lines);
@@ -223,7 +224,6 @@ export const backupFollow: Command = {
     print({ state: "following", out: directory, at: rfc3339(Date.now()), behind }, [
       `following in ${directory}: ${counted(behind, "event")} behind`,
     ]);
-    workBehindRequests();
     await followUntilStopped(invocation, following);
     return 0;
   },

@@ -182,7 +182,7 @@ function contentHint({ content }: BackupFacts, from: string): string {
 export const backupRestore: Command = {
   name: "backup restore",
   operands: [BACKUP_DIRECTORY],
-  summary: "Bring a backup into an empty DATA_DIR",
+  summary: "Restore a backup into an empty DATA_DIR",
   description: `Checks every byte first. If it is interrupted, run the same command again. Of a copy that \`backup follow\` made, a damaged or missing file of content does not stop it: exit status 1 then. What was still open when the copy was taken is held until \`${POSTLEDGER} delivery resume\`.`,
   dataDirectory: "made",
   examples: ["DATA_DIR=/srv/mail postledger backup restore /backups/2026-11-21"],

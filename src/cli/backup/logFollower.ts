@@ -32,6 +32,8 @@ interface FollowerOptions {
   /** The directory of the copy, as an absolute path. */
   readonly directory: string;
   readonly facts: BackupFacts;
+  /** How often a round is to begin, in milliseconds; null: once. */
+  readonly everyMs: number | null;
 }
 
 /** What a round did. */
@@ -135,8 +137,8 @@ export class LogFollower {
   }
 
   private async writeStatus({ at, events }: { readonly at: string; readonly events: number }): Promise<void> {
-    const { directory, facts } = this.options;
-    await writeFollowStatus(directory, { logId: facts.logId, at, events });
+    const { directory, facts, everyMs } = this.options;
+    await writeFollowStatus(directory, { logId: facts.logId, at, events, everyMs });
     this.statusAt = performance.now();
   }
 

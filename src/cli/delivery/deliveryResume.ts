@@ -191,24 +191,24 @@ async function resumeAll(open: OpenForCommand, options: ResumeOptions): Promise<
 }
 
 const NOT_YET_KNOWN =
-  "what is held is not known yet: start the service on this DATA_DIR and wait until it is ready; nothing leaves before you resume";
+  "the read models are not ready: start the service on this DATA_DIR, wait for /health/ready, and run this again";
 
 const EXCEPT: Option = {
   name: "except",
   value: "<file>",
-  help: "what is known to have been sent, an email id or a Message-ID a line; it is recorded as sent, and not sent again. -: standard input (default: none)",
+  help: "file with one message id or Message-ID per line; these are recorded as sent and not sent again; `-` reads standard input (default: none)",
 };
 
 const SKIP: Option = {
   name: SKIP_UNKNOWN,
   value: null,
-  help: "pass over messages of that file that this log does not have (default: with one of them, nothing is changed)",
+  help: "ignore messages in the --except file that this log does not have (default: refuse the file)",
 };
 
 const DRY_RUN: Option = {
   name: "dry-run",
   value: null,
-  help: "check the file and count what would go on, without changing anything (default: go on)",
+  help: "count what would be released, and check the --except file if there is one (default: release)",
 };
 
 /** Throws a {@link UsageError} for an option that means nothing by itself. */

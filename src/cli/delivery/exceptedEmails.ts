@@ -33,7 +33,7 @@ export const SKIP_UNKNOWN = "skip-unknown";
 export interface ExceptOptions {
   /** Its path; `-`: standard input. */
   readonly file: string;
-  /** Whether to pass over messages that the log does not have. */
+  /** Whether to ignore messages that the log does not have. */
   readonly skipsUnknown: boolean;
   readonly policy: DeliveryPolicy;
 }
@@ -66,7 +66,7 @@ export interface ExceptedEmails extends Disposable {
 const FAULTS = {
   unknown: "names no message of this log",
   simulated: "names simulated mail, which no relay can have sent",
-  notHeld: "names a message that is not held: it goes by itself",
+  notHeld: "names a message that is not held and is delivered anyway",
 } as const;
 
 interface NamedEmail {
@@ -97,7 +97,7 @@ class LineFaults {
       ...this.first.map(({ line, what }) => `  line ${grouped(line)} ${what}`),
       ...(more > 0 ? [`  and ${grouped(more)} more`] : []),
     ];
-    const hint = `--${SKIP_UNKNOWN} passes over messages that this log does not have, such as those accepted after the copy`;
+    const hint = `--${SKIP_UNKNOWN} ignores messages that this log does not have, such as those accepted after the copy`;
     throw new CommandFailure("refused", lines.join("\n"), this.hasUnknown ? hint : null);
   }
 }

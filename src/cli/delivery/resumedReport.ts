@@ -69,8 +69,8 @@ export function resumedLines({ isDryRun, excepted, ...resumed }: Resumed): reado
 
 function exceptedLines({ recorded, alreadyEnded, unknown }: Excepted): readonly string[] {
   return [
-    `excepted, and recorded as sent: ${counted(recorded, "message")}; ${grouped(alreadyEnded)} had ended before`,
-    ...(unknown === 0 ? [] : [`passed over: ${counted(unknown, "message")} that this log does not have`]),
+    `already sent, and recorded as sent: ${counted(recorded, "message")}; ${grouped(alreadyEnded)} had ended before`,
+    ...(unknown === 0 ? [] : [`ignored: ${counted(unknown, "message")} that this log does not have`]),
   ];
 }
 

@@ -22,7 +22,8 @@ async function tryNow(deps: Dependencies, id: string): Promise<Tried | null> {
 }
 
 function linesOf(id: string, { email, isBroughtForward }: Tried): readonly string[] {
-  if (!isBroughtForward) return [`${id} is ${email.status} and waits for no time: nothing was changed`];
+  const state = email.status === "sending" ? "being delivered" : `${email.status} and due already`;
+  if (!isBroughtForward) return [`${id} is ${state}: nothing was changed`];
   return [
     `${id} is due now`,
     ...(email.ambiguous ? ["the relay may have it: it may be delivered twice"] : []),
@@ -32,7 +33,7 @@ function linesOf(id: string, { email, isBroughtForward }: Tried): readonly strin
 export const emailTryNow: Command = {
   name: "email try-now",
   operands: [{ name: "id", help: "id of the message" }],
-  summary: "Deliver a message that waits for a time now",
+  summary: "Deliver a waiting message now",
   description:
     "Ends the wait of a deferred message for its next attempt, and of a scheduled one for its time. A running service delivers it next. `delivery resume` does the same with all deferred messages.",
   examples: ["postledger email try-now <id>"],

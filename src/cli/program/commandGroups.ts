@@ -124,7 +124,7 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     noun: "backup",
     heading: KEEP,
-    summary: "Copy log and content, keep a copy current, check a copy, bring it back",
+    summary: "Copy log and content, keep a copy up to date, check a copy, restore it",
     commands: [backupCreate, backupFollow, backupRestore, backupVerify],
   },
 ];

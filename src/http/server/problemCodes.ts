@@ -49,7 +49,7 @@ const TABLE = {
     status: 409,
     title: "The message is being delivered, may have been sent, or has ended",
   },
-  EMAIL_NOT_SCHEDULED: { status: 409, title: "The message is not scheduled, or its delivery has begun" },
+  EMAIL_NOT_SCHEDULED: { status: 409, title: "The message can no longer be moved" },
   WEBHOOK_DISABLED: {
     status: 409,
     title: "The webhook endpoint is disabled",

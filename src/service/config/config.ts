@@ -94,7 +94,7 @@ function isOnlyForThisMachine({
   return hosts.every(isLoopback) && isLoopbackUrl(baseUrl);
 }
 
-const RELAY_MISSING = "SMTP_URL is not set. Name a relay, or set it to outbox: if mail is to go to files.";
+const RELAY_MISSING = "SMTP_URL is not set. Set it to your relay, or to `outbox:` to write mail to files.";
 
 /** Whether a service cannot start, for want of a relay. */
 export function isRelayMissing({

@@ -106,8 +106,8 @@ async function askSendAgain(
         ) : (
           <>
             <p>
-              It goes to {view.content.to} again. To another recipient needs the scope <code>email:read</code>
-              .
+              It goes to {view.content.to} again. Sending it to another recipient needs the scope{" "}
+              <code>email:read</code>.
             </p>
             <input type="hidden" name="to" value={view.content.to} />
           </>

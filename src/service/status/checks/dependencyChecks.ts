@@ -34,7 +34,7 @@ function openedText(transport: MailTransport["name"], login: MailSession["login"
 const RELAY_MISSING = failed(
   "relay",
   "SMTP_URL is not set, and a service with these settings does not start without it",
-  "set SMTP_URL to your relay, or to outbox: if mail is to go to files",
+  "set SMTP_URL to your relay, or to `outbox:` to write mail to files",
 );
 
 /** Opens a session at each relay and sends nothing. */

@@ -4,7 +4,7 @@ import type { InstanceState } from "../../../domain/instance/state.ts";
 import { settleWithin } from "../../../kernel/sleep.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { counted } from "../../../kernel/text/readableNumbers.ts";
-import { epochMs, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
+import { DAY_MS, epochMs, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
 import type { EventStore } from "../../../ports/eventStore.ts";
 import { behindSince } from "../../../readModels/behindSince.ts";
 import { eventsBetween, isEmbedded } from "../../adapters/openStore.ts";
@@ -13,8 +13,10 @@ import { ageText } from "../ageText.ts";
 import { type Check, ok, warning } from "./check.ts";
 
 const NAME = "followed copy";
-/** How long a follower may say nothing while the log goes on. */
-const SILENT_MS_MAX = MINUTE_MS;
+/** How long a follower may say nothing while the log goes on: a round may take as long as the time between two. */
+const SILENT = { msMin: MINUTE_MS, rounds: 3 } as const;
+/** The same for a copy that a timer brings up to date. */
+const SILENT_ONCE_MS_MAX = DAY_MS;
 /** How long to wait for a directory: one on a network volume that is away may never answer. */
 const ANSWER_MS_MAX = 5 * SECOND_MS;
 
@@ -39,24 +41,26 @@ async function checkOf(log: FollowedLog, logId: string, place: string): Promise<
   const reading = readFollowStatus(place).catch(() => null);
   const status = await settleWithin(ANSWER_MS_MAX, reading, () => null);
   if (status === null)
-    return ok(NAME, `the one in ${place} cannot be read from here, so nobody knows how far it is`);
+    return ok(NAME, `the copy in ${place} cannot be read from here`);
   if (status.logId !== logId) return ok(NAME, `${place} now holds a copy of another log`);
   return ageCheck(log, place, status);
 }
 
-async function ageCheck(
-  { config, store }: FollowedLog,
-  place: string,
-  { at, events }: FollowStatus,
-): Promise<Check> {
+function silentMsMax({ everyMs = 0 }: FollowStatus): number {
+  return everyMs === null ? SILENT_ONCE_MS_MAX : Math.max(SILENT.msMin, SILENT.rounds * everyMs);
+}
+
+async function ageCheck({ config, store }: FollowedLog, place: string, status: FollowStatus): Promise<Check> {
+  const { at, events } = status;
   const position = positionText(events);
   const behind = eventsBetween(config, position, await store.head());
   if (behind === 0) return ok(NAME, `the copy in ${place} is current`);
   const since = await behindSince(store, {}, position);
   const behindMs = Math.max(0, Date.now() - (typeof since === "number" ? since : epochMs(at)));
   const detail = `the copy in ${place} is ${ageText(behindMs)} / ${counted(behind, "event")} behind`;
-  const isSilent = Date.now() - epochMs(at) > SILENT_MS_MAX && behindMs > SILENT_MS_MAX;
+  const msMax = silentMsMax(status);
+  const isSilent = Date.now() - epochMs(at) > msMax && behindMs > msMax;
   if (!isSilent) return ok(NAME, detail);
-  const remedy = `start \`${POSTLEDGER} backup follow --out ${place}\` again, or see what it reports; if nobody keeps this copy any more, move it away`;
+  const remedy = `start \`${POSTLEDGER} backup follow --out ${place}\` again, or see what it reports; if it is no longer needed, delete it`;
   return warning(NAME, detail, remedy);
 }
