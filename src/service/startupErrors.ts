@@ -185,7 +185,7 @@ export function contentError({ content }: Pick<Config, "content">, error: unknow
 
 /** Why a log does not open whose content store, with this id, is not where CONTENT_URL says. */
 export function lostContentError(content: ContentLocation, contentStoreId: string): ConfigError {
-  const rest = `If it is lost, docs/operations.md says how to go on without it; its identity is ${contentStoreId}`;
+  const rest = `If it is lost, docs/backups.md says how to go on without it; its identity is ${contentStoreId}`;
   switch (content.kind) {
     case "directory":
       return new ConfigError([

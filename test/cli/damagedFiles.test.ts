@@ -170,7 +170,7 @@ test(
       const line = () => /^.*"level":50.*the log is damaged, so the service is not ready: .*$/gm;
       await until(() => line().test(after.log()), "the line");
       const told = after.log().match(line()) ?? [];
-      expect(told).toEqual([expect.stringContaining("go back to a backup (docs/operations.md)")]);
+      expect(told).toEqual([expect.stringContaining("go back to a backup (docs/backups.md)")]);
       const damage = `the log ${join(dataDir, "events.db")} is damaged: `;
       expect(told[0]).toContain(damage);
       expect(await failedChecks()).toEqual([

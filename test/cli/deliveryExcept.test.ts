@@ -214,7 +214,7 @@ describe.each([
 });
 
 describe("what the documentation takes from a relay's log", () => {
-  const page = PAGES.find(({ path }) => path === "docs/operations.md");
+  const page = PAGES.find(({ path }) => path === "docs/backups.md");
   const block = page?.blocks.find(({ text }) => text.startsWith("awk "))?.text ?? "";
 
   test("is the Message-ID of each message of ours that Postfix has queued", async () => {

@@ -18,7 +18,7 @@ export function contentSettings({ kind }: ContentLocation): string {
 }
 
 const LOST_CONTENT =
-  "a message failed: the content store does not have its content or one of its files (docs/operations.md, lost content)";
+  "a message failed: the content store does not have its content or one of its files (docs/backups.md, Lost content)";
 
 /** Logs each message that failed because its content is lost, up to a rate. */
 export function lostContentLog(logger: Logger): (emailId: string) => void {

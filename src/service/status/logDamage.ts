@@ -3,7 +3,7 @@ import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 
 /** What to do about a log that its store calls damaged. */
 export const DAMAGED_LOG_REMEDY =
-  "stop the service, keep the log's files as they are, and go back to a backup (docs/operations.md)";
+  "stop the service, keep the log's files as they are, and go back to a backup (docs/backups.md)";
 
 /** What a running service knows about damage to its log. */
 export interface LogDamage {
