@@ -40,8 +40,7 @@ export async function followedCopyChecks(log: FollowedLog): Promise<readonly Che
 async function checkOf(log: FollowedLog, logId: string, place: string): Promise<Check> {
   const reading = readFollowStatus(place).catch(() => null);
   const status = await settleWithin(ANSWER_MS_MAX, reading, () => null);
-  if (status === null)
-    return ok(NAME, `the copy in ${place} cannot be read from here`);
+  if (status === null) return ok(NAME, `the copy in ${place} cannot be read from here`);
   if (status.logId !== logId) return ok(NAME, `${place} now holds a copy of another log`);
   return ageCheck(log, place, status);
 }
