@@ -265,7 +265,7 @@ describe("backup verify and backup restore of a copy", () => {
       const restored = await runCommand(["backup", "restore", copy], target);
       expect(restored).toMatchObject({ exitCode: 1 });
       expect(restored.out).toContain("2 files of content missing or damaged");
-      expect(contentIn(target)).toEqual(contentIn(copy));
+      expect(contentIn(target)).toEqual(contentIn(copy).filter((path) => path !== one));
       await rm(join(copy, "content", "identity"));
       expect((await verify(copy)).err).toContain("the content store is not in its place");
     },
@@ -333,8 +333,9 @@ describe("a copy is left as it is", () => {
       const recorded = await runCommand(["audit", "log", "--json"], data);
       const created = recorded.json.filter(({ action }: { action: string }) => action === "backup.created");
       expect(created.map(({ details }: { details: unknown }) => details)).toEqual([
+        { place: copy },
         { place: copy, following: true },
-        { place: copy, following: true },
+        { place: copy },
       ]);
       expect((await readdir(copy)).sort()).toEqual([
         "content",

@@ -188,8 +188,13 @@ test(
     await until(isCurrentAgain, "a working round");
     const states = follower.lines().map(({ state }) => state);
     expect(states.slice(0, 3)).toEqual(["copied", "following", "current"]);
-    const away = follower.lines().filter(({ error }) => error?.includes("is its disk mounted?"));
-    expect(away).toEqual([expect.objectContaining({ state: "failing", task: "follow" })]);
+    const errors = follower
+      .lines()
+      .filter(({ state, task }) => state === "failing" && task === "follow")
+      .map(({ error }) => error);
+    expect(errors.length).toBeGreaterThan(0);
+    // Each reason once: the disk may have gone away between the log and its content.
+    expect(errors).toEqual([...new Set(errors)]);
     expect(await follower.kill("SIGTERM")).toBe(0);
     expect(await eventsIn(out)).toBe(await headOf(join(dataDir, "events.db")));
   },

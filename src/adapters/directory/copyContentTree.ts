@@ -58,10 +58,14 @@ export function isDamagedCopy({ path, sha256 }: CopiedFile): boolean {
 }
 
 /**
- * Copies a content directory durably, many files at once, without files erased meanwhile. Throws `ContentStoreError`
+ * Copies a content directory durably, many files at once, without files erased meanwhile and the paths to be left out. Throws `ContentStoreError`
  * if the directory is not in its place when a file is missing, or in the end: then nobody can tell what was erased.
  */
-export async function* copyContentTree(root: string, target: string): AsyncGenerator<CopiedFile> {
+export async function* copyContentTree(
+  root: string,
+  target: string,
+  leftOut: ReadonlySet<string> = new Set(),
+): AsyncGenerator<CopiedFile> {
   const source = new ContentRoot(root);
   await source.requirePresent();
   await mkdir(target, { recursive: true, mode: FOLDER_MODE });
@@ -72,6 +76,7 @@ export async function* copyContentTree(root: string, target: string): AsyncGener
     else await source.requirePresent();
   };
   for await (const path of contentFiles(source)) {
+    if (leftOut.has(path)) continue;
     const copied = copyBelow(root, target, path);
     // Its failure is reported when its turn comes.
     copied.catch(() => {});

@@ -155,12 +155,16 @@ async function followOnce(
   made: Printed | null,
 ): Promise<number> {
   const never = new AbortController().signal;
-  await follower.record();
-  const { at, events, copied } = await follower.round(never);
+  const first = await follower.round(never);
   const findings = await follower.compare(never, async () => {});
+  // What is there is recorded, and the copy of a log that takes no record is current all the same.
+  await follower.record();
+  const second = await follower.round(never);
+  const { at, events } = second.copied > 0 ? second : first;
+  const copied = first.copied + second.copied;
   const found = isClean(findings) ? {} : findings;
-  const first = made === null ? {} : { made: made.json };
-  print({ state: "current", out: directory, at, events, copied, ...found, ...first }, [
+  const begun = made === null ? {} : { made: made.json };
+  print({ state: "current", out: directory, at, events, copied, ...found, ...begun }, [
     ...(made?.lines ?? []),
     currentLine(directory, { at, events, copied }),
     ...(isClean(findings) ? [] : findingLines(findings)),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -18,7 +19,7 @@ export const BACKUP_DIRECTORY: Operand = {
 };
 
 /** Compares the log of a copy that is kept up to date with its own seals: no list says what its bytes were. */
-async function requireSealed(from: string): Promise<void> {
+async function requireSealed(from: string, { isAmidRound }: OpenBackup): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "postledger-verify-"));
   try {
     using log = CopyReader.open(join(from, BACKUP_LOG));
@@ -34,6 +35,11 @@ async function requireSealed(from: string): Promise<void> {
     if (first === undefined) return;
     const { stream, revision, object, detail } = first;
     const where = object ?? `${stream}@${revision}`;
+    // The event that permits an erasure comes after what it erases.
+    if (isAmidRound)
+      refuse(
+        `${BACKUP_LOG} was being brought up to date when that ended: ${where}: ${detail}; \`${POSTLEDGER} backup follow\` completes it`,
+      );
     refuse(`${BACKUP_LOG} is not as it was sealed: ${where}: ${detail} (${counted(findings, "finding")})`);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -46,7 +52,7 @@ async function check(from: string): Promise<OpenBackup> {
     from,
     (files) => bar.show(0, fileCountText(files)),
     async (backup) => {
-      if (backup.facts.following) await requireSealed(from);
+      if (backup.facts.following) await requireSealed(from, backup);
       return backup;
     },
   ).finally(bar.end);

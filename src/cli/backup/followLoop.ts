@@ -1,3 +1,4 @@
+import { InstanceMismatchError } from "../../commands/instance/instanceMismatchError.ts";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { sleep } from "../../kernel/sleep.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
@@ -83,7 +84,9 @@ function attempts(reports: FollowReports) {
 
 /** Why something cannot be used at the moment, which may pass; null for every other error. */
 function passingReason(error: unknown): string | null {
-  const isTold = [StoreError, ConfigError, UnreadableEventError].some((kind) => error instanceof kind);
+  const isTold = [StoreError, ConfigError, InstanceMismatchError, UnreadableEventError].some(
+    (kind) => error instanceof kind,
+  );
   if (isTold) {
     const { cause } = error as Error;
     const why = cause instanceof Error ? placeFault(cause) : null;

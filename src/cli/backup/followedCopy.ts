@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { ContentRoot } from "../../adapters/directory/contentRoot.ts";
 import { contentFiles, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
 import { digestFile } from "../../adapters/directory/copyFile.ts";
-import { nullIfMissing } from "../../adapters/directory/durableFile.ts";
 import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import {
@@ -15,7 +14,8 @@ import {
 } from "../../commands/attachment/contentNamedBy.ts";
 import { isContentFileReferenced } from "../../commands/attachment/isContentReferenced.ts";
 import { load } from "../../commands/transact.ts";
-import { filePath } from "../../kernel/contentPath.ts";
+import { filePath, IDENTITY_FILE } from "../../kernel/contentPath.ts";
+import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { LOG_START, type LogView, type RecordedEvent } from "../../ports/eventStore.ts";
 import { refuse } from "../program/command.ts";
@@ -54,13 +54,14 @@ export async function currentFacts(
  */
 export async function checkFollowedContent(
   directory: string,
-  view: LogView,
+  { view, contentStoreId }: { readonly view: LogView; readonly contentStoreId: string },
   onFile: OnChecked,
 ): Promise<CheckedContent> {
   const root = join(directory, BACKUP_CONTENT);
   const place = new ContentRoot(root);
   await place.requirePresent();
-  const faults: ContentFault[] = [];
+  const isOfLog = (await place.identity()) === contentStoreId;
+  const faults: ContentFault[] = isOfLog ? [] : [{ path: IDENTITY_FILE, what: "damaged" }];
   let [files, bytes] = [0, 0];
   for await (const path of contentFiles(place)) {
     const digest = await digestFile(join(root, path)).catch(() => null);
@@ -97,7 +98,8 @@ async function allFilesOf(
   { folder, files, content }: NamedContent,
 ): Promise<readonly string[]> {
   if (content === null) return files;
-  const text = await readFile(join(root, filePath(folder, content)), "utf8").catch(nullIfMissing);
-  const stored = text === null ? undefined : parseJson(text);
-  return [...files, ...filesOf((stored ?? {}) as Parameters<typeof filesOf>[0])];
+  const bytes = await readFile(join(root, filePath(folder, content))).catch(() => null);
+  // What is missing or damaged is reported, and names nothing.
+  if (bytes === null || sha256Of(bytes) !== content) return files;
+  return [...files, ...filesOf(parseJson(bytes.toString()) as Parameters<typeof filesOf>[0])];
 }

@@ -12,6 +12,7 @@ import { recordBackupOrExport } from "../../commands/instance/recordBackupOrExpo
 import { load } from "../../commands/transact.ts";
 import { folderPath } from "../../kernel/contentPath.ts";
 import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
+import { sleep } from "../../kernel/sleep.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { logPath } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -160,6 +161,8 @@ export class LogFollower {
       source.requireInPlace();
       copy.append(page);
       head += page.events.length;
+      // A signal may have come.
+      await sleep(0);
     }
     return { from, head };
   }
@@ -188,19 +191,22 @@ export class LogFollower {
 
   private async blankTruncated(stopping: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let id = 0; !stopping.aborted; ) {
-      const last = this.blankPage(id);
+      const last = await this.blankPage(id, stopping);
       if (last === null) return;
       id = last;
       await pause();
     }
   }
 
-  /** The id of the last stream of the page after `id`; null after the last page. */
-  private blankPage(id: number): number | null {
+  /** The id of the last stream of the page after `id`; null after the last page, or if `stopping` aborts. */
+  private async blankPage(id: number, stopping: AbortSignal): Promise<number | null> {
     using source = SourceLog.open(this.source);
     const streams = source.truncatedStreams(id);
     const last = streams.at(-1);
     if (last === undefined) return null;
+    // What permits a truncation is appended before it: the copy must not have the one without the other.
+    await this.catchUp(stopping);
+    if (stopping.aborted) return null;
     using copy = LogCopy.open(this.log);
     requireContinued(source, copy, this.options.directory);
     source.requireInPlace();

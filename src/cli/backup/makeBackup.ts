@@ -52,7 +52,8 @@ async function factsOf(config: Config, { out, withKey, following }: BackupReques
   const createdAt = rfc3339(Date.now());
   const { state } = await withLog(config, async ({ log }) => {
     if (withKey) await requireKeyOf(config, await load(log, instanceAggregate));
-    const copy = { kind: "backup", place: resolve(out), following } as const;
+    // That it is followed is recorded once it is there: what was interrupted can then begin again.
+    const copy = { kind: "backup", place: resolve(out) } as const;
     await recordBackupOrExport(log, copy, systemCommandContext("cli"));
     return load(log, instanceAggregate);
   });

@@ -3,8 +3,11 @@ import { join } from "node:path";
 import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
 import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyFile.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
+import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
+import { eventsBetween, positionText } from "../../adapters/sqlite/logPosition.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
+import type { LogView } from "../../ports/eventStore.ts";
 import { locationOfFault } from "../../ports/eventStore.ts";
 import { refuse } from "../program/command.ts";
 import {
@@ -30,6 +33,8 @@ export interface OpenBackup {
   readonly logBytes: number;
   /** What is wrong with the content of a copy that is kept up to date; others are refused. */
   readonly faults: readonly ContentFault[];
+  /** Whether it is a copy that was being brought up to date when that ended. */
+  readonly isAmidRound: boolean;
   /** Copies the log's file to a path at which there is none, durably. */
   copyLog(target: string): Promise<void>;
   /** Copies the content, durably. */
@@ -47,6 +52,8 @@ export async function withBackup<Result>(
 ): Promise<Result> {
   const facts = await readBackupFacts(from);
   if (!facts.following) return work(await openListed(from, onFile));
+  // Its list has no files, but must be whole.
+  await readManifest(from, async () => {});
   using log = CopyReader.open(join(from, BACKUP_LOG));
   return await work(await openFollowed(from, { facts, log, onFile }));
 }
@@ -57,6 +64,7 @@ async function openListed(from: string, onFile: OnChecked): Promise<OpenBackup> 
     ...checked,
     logBytes: log.bytes,
     faults: [],
+    isAmidRound: false,
     async copyLog(target) {
       const copied = await copyDurably(join(from, BACKUP_LOG), target);
       if (copied?.sha256 !== log.sha256) refuseChanged(BACKUP_LOG);
@@ -82,21 +90,29 @@ async function openFollowed(from: string, { facts, log, onFile }: FollowedBackup
   const content =
     facts.content === "s3"
       ? { files: 0, bytes: 0, faults: [] }
-      : await checkFollowedContent(from, view, onContent);
+      : await checkFollowedContent(from, { view, contentStoreId: current.contentStoreId }, onContent);
   return {
     facts: current,
     files: ofLog.files + content.files,
     bytes: ofLog.bytes + content.bytes,
     logBytes,
     faults: content.faults,
+    isAmidRound: await isAmidRound(from, view),
     async copyLog(target) {
       log.copyTo(target);
       await syncFolder(target);
     },
     async copyContent(root) {
-      for await (const _copied of copyContentTree(join(from, BACKUP_CONTENT), root));
+      const damaged = new Set(content.faults.map(({ path }) => path));
+      for await (const _copied of copyContentTree(join(from, BACKUP_CONTENT), root, damaged));
     },
   };
+}
+
+/** Whether the copy has events of a round that did not end. */
+async function isAmidRound(from: string, view: LogView): Promise<boolean> {
+  const status = await readFollowStatus(from);
+  return status !== null && eventsBetween(positionText(status.events), await view.head()) > 0;
 }
 
 /** Copies only the content that the backup lists, and checks each copy against the list. */

@@ -77,7 +77,8 @@ const WebhookAttempt = Closed(
         "Of a failure. `unreachable`: its name has no address that may be called, or nothing there accepts a connection (over TLS for https); `tls`: its certificate was not accepted; `timeout`: no answer in time; `broken_answer`: the connection ended before the answer did; `status`: not 2xx; `redirected`: 3xx; `lease_expired`: the service that made the call disappeared; `store_unavailable`: the log did not confirm the attempt in time, so no call was made.",
     }),
     excerpt: Nullable(Type.String(), {
-      description: "The beginning of the answer, addresses replaced; null once the content is erased, and for a message without `email:read`.",
+      description:
+        "The beginning of the answer, addresses replaced; null once the content is erased, and for a message without `email:read`.",
     }),
   },
   { $id: "WebhookAttempt" },

@@ -23,6 +23,7 @@ export class CopyReader implements Disposable {
 
   /** Completes what a killed follower has left. Throws `StoreError` if the copy cannot be read. */
   static open(path: string): CopyReader {
+    existing(path);
     return reading(path, () => {
       completeLastCommit(path);
       const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS_MAX });

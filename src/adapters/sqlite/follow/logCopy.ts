@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "../../../kernel/text/errorReason.ts";
@@ -163,6 +163,9 @@ function revisionsOf(
 export function existing(path: string): URL {
   if (!existsSync(path))
     throw new StoreError("unavailable", `there is no copy ${path}: is its disk mounted?`);
+  for (const file of [path, `${path}-journal`])
+    if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
+      throw new StoreError("unavailable", `${file} is no regular file`);
   const url = pathToFileURL(path);
   url.search = "?mode=rw";
   return url;

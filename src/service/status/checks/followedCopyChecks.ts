@@ -52,7 +52,15 @@ function silentMsMax({ everyMs = 0 }: FollowStatus): number {
 async function ageCheck({ config, store }: FollowedLog, place: string, status: FollowStatus): Promise<Check> {
   const { at, events } = status;
   const position = positionText(events);
-  const behind = eventsBetween(config, position, await store.head());
+  const head = await store.head();
+  const ahead = eventsBetween(config, head, position);
+  if (ahead > 0)
+    return warning(
+      NAME,
+      `the copy in ${place} holds ${counted(ahead, "event")} that the log lacks`,
+      `keep that copy: \`${POSTLEDGER} backup restore\` brings back what the log has lost; follow the log as it is now in another directory`,
+    );
+  const behind = eventsBetween(config, position, head);
   if (behind === 0) return ok(NAME, `the copy in ${place} is current`);
   const since = await behindSince(store, {}, position);
   const behindMs = Math.max(0, Date.now() - (typeof since === "number" ? since : epochMs(at)));
