@@ -21,7 +21,7 @@ import { addressIn } from "../body/commonFaults.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { catchUpIfInTime } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { requireSender } from "../server/authorization.ts";
+import { requireSender, requireSenderOf } from "../server/authorization.ts";
 import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { isAbandoned, requestContextOf } from "../server/requestContext.ts";
@@ -58,7 +58,7 @@ function sending({ deps, basePath }: EmailsOptions) {
     sendEmailAgain: async ({ params, body, request, caller, set }) => {
       const { principal, commandContext } = caller;
       const view = await existing(deps, principal, params.id);
-      requireSender(principal, view.content?.from ?? null);
+      await requireSenderOf(deps, principal, view);
       const to = body.to ?? null;
       requireSameRecipient(principal, view, to);
       const again = { view, to, key: idempotencyKeyOf(request.headers) };
@@ -206,14 +206,10 @@ async function existing(deps: Dependencies, owner: MailOwner, id: string): Promi
   return found(await readEmail(deps, owner, idOfPath(id)));
 }
 
-/**
- * The id of a message that the key may cancel or erase. A key bound to senders only reaches their messages; once the
- * content is erased, nobody knows the sender.
- */
+/** The id of a message that the key may cancel or erase. A key bound to senders only reaches their messages. */
 async function reachable(deps: Dependencies, principal: Principal, id: string): Promise<string> {
   if (principal.senders !== null) {
-    const { content } = await existing(deps, principal, id);
-    requireSender(principal, content?.from ?? null);
+    await requireSenderOf(deps, principal, await existing(deps, principal, id));
   }
   return idOfPath(id);
 }

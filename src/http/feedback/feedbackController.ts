@@ -12,7 +12,7 @@ import type { FeedbackReport } from "../../domain/email/feedback/feedbackReport.
 import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import { asPermanent, asTransient } from "../../domain/email/feedback/providerFeedback.ts";
 import { emailIdOfMessageId } from "../../domain/email/messageId.ts";
-import { requireSender } from "../server/authorization.ts";
+import { requireSender, requireSenderOf } from "../server/authorization.ts";
 import { type Caller, operationController } from "../server/operationController.ts";
 import { found, Problem } from "../server/problem.ts";
 import { feedbackOperations, type TellFeedback } from "./feedbackOperations.ts";
@@ -77,7 +77,7 @@ async function record(
   if (principal.senders !== null) {
     const email = await readEmail(deps, principal, id);
     if (email === null) return "notFound" as const;
-    requireSender(principal, email.content?.from ?? null);
+    await requireSenderOf(deps, principal, email);
   }
   return recordEmailFeedback(deps, id, report, { ...commandContext(), source });
 }

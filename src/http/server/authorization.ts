@@ -5,6 +5,8 @@ import {
   principalOfKey,
 } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import type { EmailView } from "../../commands/email/readEmail.ts";
+import { coversEmailSender } from "../../commands/sender/coversEmailSender.ts";
 import { permits, type Scope, scopesPermitting } from "../../domain/apiKey/scopes.ts";
 import { coversSender } from "../../domain/apiKey/state.ts";
 import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
@@ -151,10 +153,24 @@ export function requireClient(request: Request, principal: Pick<Principal, "clie
   throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this client's address" });
 }
 
-/** Throws if the key is bound to senders and this address is not one of them. Null: the address is no longer known. */
+/** Throws if the key is bound to senders and this address is not one of them. Null: it may be any address. */
 export function requireSender(principal: Principal, address: string | null): void {
   if (principal.senders === null) return;
   const parsed = address === null ? null : parseAddress(address);
   if (parsed !== null && "canonical" in parsed && coversSender(principal, parsed.canonical)) return;
-  throw new Problem("FORBIDDEN", { detail: `this key is bound to ${[...principal.senders].join(", ")}` });
+  throw boundToOthers(principal.senders);
+}
+
+/** Throws if the key is bound to senders and the message is from none of them, whether its content is erased or not. */
+export async function requireSenderOf(
+  deps: Pick<Dependencies, "keys" | "senders">,
+  principal: Principal,
+  view: EmailView,
+): Promise<void> {
+  if (principal.senders === null || (await coversEmailSender(deps, principal, view))) return;
+  throw boundToOthers(principal.senders);
+}
+
+function boundToOthers(senders: ReadonlySet<string>): Problem {
+  return new Problem("FORBIDDEN", { detail: `this key is bound to ${[...senders].join(", ")}` });
 }

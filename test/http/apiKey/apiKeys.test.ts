@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { issueKey } from "../../../src/commands/apiKey/issueApiKey.ts";
 import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
+import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { apiKeyUseStream } from "../../../src/domain/apiKeyUse/events.ts";
@@ -499,6 +500,47 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect((await bound.call("GET", `/api/v1/emails/${id}`)).json.status).toBe("queued");
       const free = callerOf(service.url, (await issue(own, { scopes })).json.key);
       expect((await free.call("POST", `/api/v1/emails/${id}/cancel`)).json.status).toBe("canceled");
+    });
+
+    test("reaches its messages when their content is erased, and no others", async () => {
+      const own = await service.tenant({ sender: "shop@one.example" });
+      const scopes = ["email:send", "email:read", "feedback:write"];
+      const keyOf = async (senders: readonly string[]) =>
+        callerOf(service.url, (await issue(own, { scopes, senders })).json.key);
+      const stranger = await keyOf(["two.example", "a@one.example", "sub.one.example"]);
+      const name = { kind: "domain", domain: "net.example" } as const;
+      const context = { ...systemCommandContext("test"), workspaceId: own.workspaceId };
+      const domain = await newSender(service.log, { workspaceId: own.workspaceId, name }, context);
+      await markVerified(service.log, domain?.id ?? "", "operator", context);
+      for (const [sender, from] of [
+        ["shop@one.example", "shop@one.example"],
+        ["one.example", "shop@one.example"],
+        ["any@net.example", "any@net.example"],
+        ["net.example", "any@net.example"],
+      ] as const) {
+        const bound = await keyOf([sender]);
+        const body = message({ from, content_retention: "until_final_status" });
+        const { id } = (await bound.send(newKey(), body)).json;
+        const cancel = (as: Caller) => as.call("POST", `/api/v1/emails/${id}/cancel`);
+        const report = (as: Caller) =>
+          as.call("POST", "/api/v1/feedback", { body: { email_id: id, type: "complained" } });
+        const again = (as: Caller) =>
+          as.call("POST", `/api/v1/emails/${id}/send-again`, {
+            headers: { "idempotency-key": "again-0001" },
+          });
+        const first = await again(bound);
+        expect(first.status).toBe(202);
+        for (const nth of [1, 2]) {
+          const { status, json } = await cancel(bound);
+          expect({ nth, status, ended: json.status, erased: json.content_erased }).toEqual({
+            ...{ nth, status: 200, ended: "canceled", erased: true },
+          });
+        }
+        expect((await again(bound)).text).toBe(first.text);
+        expect((await report(bound)).status).toBe(200);
+        for (const refused of [cancel, report, again])
+          expectProblem(await refused(stranger), 403, "FORBIDDEN");
+      }
     });
 
     test("names the senders that the workspace lacks, which is no error", async () => {

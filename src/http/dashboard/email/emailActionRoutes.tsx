@@ -7,7 +7,7 @@ import { isWaiting } from "../../../domain/email/state.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { requireSameRecipient, sendAgain } from "../../email/sendAgain.ts";
 import { mayReadContent } from "../../email/shownEmail.ts";
-import { requireSender } from "../../server/authorization.ts";
+import { requireSenderOf } from "../../server/authorization.ts";
 import { found, Problem } from "../../server/problem.ts";
 import { asksFirst, type Confirmation, confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
@@ -43,7 +43,7 @@ export function emailActionRoutes(options: Options): readonly DashboardRoute[] {
 /** A message that the key may act on: a key bound to senders only reaches their messages. */
 export async function reachable(options: Options, context: PageContext): Promise<EmailView> {
   const view = await messageOf(options, context);
-  requireSender(context.principal, view.content?.from ?? null);
+  await requireSenderOf(options.deps, context.principal, view);
   return view;
 }
 
