@@ -111,6 +111,20 @@ describe.each(await testStores())("mail that comes back to $name", (store: TestS
     }
   });
 
+  test("tells another address from the one that was sent to when that is erased", async () => {
+    for (const [to, failed, status] of [
+      ["erased-list@example.net", "left@else.example", 404],
+      ["erased-gone@example.net", "Erased-Gone@example.net", 200],
+      ["erased-unnamed@example.net", "unknown", 200],
+    ] as const) {
+      const { id, returnPath } = await sent(to);
+      expect((await tenant.call("DELETE", `/api/v1/emails/${id}/content`)).status).toBe(200);
+      expect(await returnMail(returnPath, report(failed))).toBe("250 2.0.0 taken");
+      expect((await emailOf(tenant, id)).status).toBe("bounced");
+      expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(status);
+    }
+  });
+
   test("suppresses the address that was sent to if the report names no address", async () => {
     for (const [nth, failed] of ["unknown", "ana@mailhub0", '"/C=de/S=ana/"'].entries()) {
       const { returnPath } = await sent(`unnamed${nth}@example.net`);

@@ -8,9 +8,10 @@ import {
 } from "../../../domain/email/feedback/feedbackDecision.ts";
 import type { FeedbackReport } from "../../../domain/email/feedback/feedbackReport.ts";
 import { isAnotherAddress, reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
+import type { Email } from "../../../domain/email/state.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
-import { domainOf } from "../../../kernel/text/emailAddress.ts";
+import { domainOf, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
 import type { EventStore } from "../../../ports/eventStore.ts";
@@ -24,7 +25,7 @@ import { contentOf } from "../readEmail.ts";
 export interface FeedbackContext {
   readonly store: EventStore;
   readonly content: ContentStore;
-  readonly keys: Pick<InstanceKeys, "encryptWithSalt">;
+  readonly keys: Pick<InstanceKeys, "encryptWithSalt" | "hashAddress">;
   /** Whether a bounce event keeps the recipient's domain for good. */
   readonly bounceDomains: boolean;
 }
@@ -57,11 +58,22 @@ async function known(context: FeedbackContext, id: string, history: EmailHistory
   };
 }
 
-/** The report as far as it is about the recipient, whose address is null once it is erased. */
-function aboutRecipient(report: FeedbackReport, address: string | null): FeedbackReport {
-  if (report.kind !== "bounced" || address === null) return report;
-  const isAnother = isAnotherAddress(report.failedRecipient ?? "", address);
-  return isAnother ? { ...report, bounce: ofAnotherAddress(report.bounce) } : report;
+/** The report as far as it is about the recipient, of whose address only the hash is left once it is erased. */
+function aboutRecipient(
+  { keys }: Pick<FeedbackContext, "keys">,
+  report: FeedbackReport,
+  { workspaceId, recipientHash }: Pick<Email, "workspaceId" | "recipientHash">,
+  address: string | null,
+): FeedbackReport {
+  if (report.kind !== "bounced") return report;
+  const { failedRecipient = "" } = report;
+  const isOther = () => {
+    if (address !== null) return isAnotherAddress(failedRecipient, address);
+    // Servers may rewrite ours, which a hash cannot tell. Rather no suppression than one for somebody else's fault.
+    const failed = parseAddress(failedRecipient);
+    return "canonical" in failed && keys.hashAddress(workspaceId, failed.canonical) !== recipientHash;
+  };
+  return isOther() ? { ...report, bounce: ofAnotherAddress(report.bounce) } : report;
 }
 
 function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedback {
@@ -99,7 +111,7 @@ export async function recordEmailFeedback(
   if (email === null || email.isTest) return "notFound";
   if (only !== undefined && email.workspaceId !== only) return "notFound";
   const facts = await known(context, id, history);
-  const report = aboutRecipient(reported, facts.address);
+  const report = aboutRecipient(context, reported, email, facts.address);
   const feedback = feedbackOf(report, facts);
   const first = recordFeedback(email, feedback, source);
   if (first.outcome !== "recorded") return first.outcome;
