@@ -9,7 +9,10 @@ export function messageIdOf(id: string, from: string): string {
 /** One id with a domain, alone or in angle brackets. */
 const MESSAGE_ID = /^(?:<([^<>@\s]+)@[^<>@\s]+>|([^<>@\s]+)@[^<>@\s]+)$/;
 
-/** The id of the message that we gave this Message-ID, in lower case; null if it is not one of ours. */
+/**
+ * The id in a Message-ID of the form that we give, in lower case; null if it has another form. Other programs give this
+ * form too: only the log says whether there is such a message.
+ */
 export function emailIdOfMessageId(messageId: string): string | null {
   const [, bracketed, bare] = MESSAGE_ID.exec(messageId.trim()) ?? [];
   const id = bracketed ?? bare ?? "";

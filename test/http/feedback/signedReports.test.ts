@@ -144,6 +144,18 @@ describe("webhook calls of Resend", () => {
       ["bounced", "recipient_address_rejected"],
     ],
     [
+      "a full mailbox without the server's answer",
+      "email.bounced",
+      { bounce: { type: "Transient", subType: "MailboxFull", message: "…" } },
+      ["bounced", "recipient_refused"],
+    ],
+    [
+      "a person out of office",
+      "email.bounced",
+      { bounce: { type: "Transient", subType: "General", message: "…" } },
+      ["sent"],
+    ],
+    [
       "a bounce that Resend could not tell the kind of",
       "email.bounced",
       { bounce: { type: "Undetermined", subType: "Undetermined", diagnosticCode: [] } },
@@ -508,6 +520,26 @@ describe("reports about mail that was sent past the service", () => {
       const to = anybody();
       expect((await call(provider, make(to), query)).status).toBeLessThan(205);
       expect(await suppressionOf(to)).toBe(expected);
+    }
+  });
+
+  test("a Message-ID in the form of ours is of another program's mail unless it names a message here", async () => {
+    const [to, ours] = [anybody(), anybody()];
+    const id = await sent(ours);
+    const other = await fixture.service.tenant();
+    const told = (of: string, recipient: string) =>
+      [
+        ["mailgun", mailgunCall(mailgunEvent("complained", { recipient, message: { headers: { "message-id": of } } }))],
+        ["resend", resendCall(resendEvent("email.complained", { to: [recipient], message_id: `<${of}>` }))],
+      ] as const;
+    for (const [provider, signed] of told(`${id}@example.com`, ours)) {
+      expect((await call(provider, signed, SUPPRESSING, other)).status).toBeLessThan(205);
+      expect(await suppressionOf(ours, other)).toBeNull();
+    }
+    for (const [provider, signed] of told(`${crypto.randomUUID()}@example.com`, to)) {
+      const tenant = await fixture.service.tenant();
+      expect((await call(provider, signed, SUPPRESSING, tenant)).status).toBeLessThan(205);
+      expect(await suppressionOf(to, tenant)).toBe("complaint");
     }
   });
 

@@ -8,9 +8,7 @@ import {
 import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { addSuppression } from "../../suppression/addOrRemoveSuppression.ts";
-
-/** Whom to suppress, and why. */
-type UnmatchedSuppression = NonNullable<ReturnType<typeof unmatchedSuppression>>;
+import { readEmailState } from "../readEmail.ts";
 
 /** How a provider's reports are taken. */
 export interface ProviderReports {
@@ -21,8 +19,8 @@ export interface ProviderReports {
   readonly findSentAs?: (sentAs: SentAs) => Promise<string | null>;
   /** Called for a report that is about no such message. */
   readonly onUnmatched: (source: FeedbackSource) => void;
-  /** Suppresses an address because of mail that was not sent from here. Absent: such mail suppresses nobody. */
-  readonly suppressUnmatched?: (found: UnmatchedSuppression) => Promise<unknown>;
+  /** Suppresses whom a report about mail that was not sent from here is about. Absent: such mail suppresses nobody. */
+  readonly suppressUnmatched?: (feedback: ProviderFeedback) => Promise<void>;
 }
 
 /**
@@ -41,18 +39,21 @@ export async function takeProviderReport(
   const found = sentAs === undefined ? null : await reports.findSentAs?.(sentAs);
   if (await isRecordedOn(found ?? null)) return;
   reports.onUnmatched(reports.source);
-  // An event that names a message of another workspace is about its mail.
-  const suppression = emailId === null ? unmatchedSuppression(feedback) : null;
-  if (suppression !== null) await reports.suppressUnmatched?.(suppression);
+  await reports.suppressUnmatched?.(feedback);
 }
 
 /** Suppresses an address that the provider of this name has reported about mail that was not sent from here. */
-export function suppressUnmatched(
+export async function suppressUnmatched(
   deps: Dependencies,
   provider: string,
-  found: UnmatchedSuppression,
+  feedback: ProviderFeedback,
   context: WorkspaceCommandContext,
-) {
+): Promise<void> {
+  const found = unmatchedSuppression(feedback);
+  if (found === null) return;
+  // An event about a message of another workspace is about its mail. Many mail programs give a Message-ID of our form.
+  const { emailId } = feedback;
+  if (emailId !== null && (await readEmailState(deps.store, emailId)) !== null) return;
   const note = `reported by ${provider} about mail that was not sent from here`;
-  return addSuppression(deps, { ...found, note }, context);
+  await addSuppression(deps, { ...found, note }, context);
 }

@@ -79,14 +79,28 @@ export function notTried(diagnostic: string): FeedbackReport {
 /** Amazon SES suppresses the address itself and did not try: this says nothing new about the address. */
 const NOT_TRIED = new Set(["Suppressed", "OnAccountSuppressionList"]);
 
-/** A bounce in the words of Amazon SES, which Resend uses too: its type and subtype, and what the server said. */
-export function bounceInSesWords(
-  type: unknown,
-  subType: unknown,
-  status: string,
-  diagnostic: string,
-): FeedbackReport {
+/** A bounce in the words of Amazon SES, which Resend uses too. */
+interface SesBounce {
+  readonly type: unknown;
+  readonly subType: unknown;
+  /** Of the recipient's server; "" if it gave none. */
+  readonly status: string;
+  readonly diagnostic: string;
+  /** Whether the event says otherwise than by its type and the server's reply that delivery failed. */
+  readonly isFailed: boolean;
+}
+
+/** Reads a bounce in the words of Amazon SES; null if it is none. */
+export function bounceInSesWords({
+  type,
+  subType,
+  status,
+  diagnostic,
+  isFailed,
+}: SesBounce): FeedbackReport | null {
   if (NOT_TRIED.has(textOf(subType))) return notTried(diagnostic);
+  // SES reports out-of-office replies as transient bounces, without any server's reply.
+  if (type !== "Permanent" && !isFailed && diagnostic === "") return null;
   const read = bounceReason({ status, diagnostic });
   return {
     kind: "bounced",

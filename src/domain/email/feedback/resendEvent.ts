@@ -25,6 +25,9 @@ function failureOf({ reason }: EventPart): FeedbackReport {
   };
 }
 
+/** The subtypes of transient bounces that do not say what failed, such as `MailboxFull` does. */
+const MAY_BE_REPLY = new Set(["General", ""]);
+
 function reportOf(type: unknown, data: EventPart): FeedbackReport | null {
   switch (type) {
     case "email.delivered":
@@ -32,8 +35,9 @@ function reportOf(type: unknown, data: EventPart): FeedbackReport | null {
     case "email.complained":
       return { kind: "complained", feedbackType: "abuse" };
     case "email.bounced": {
-      const bounce = objectOf(data.bounce);
-      return bounceInSesWords(bounce.type, bounce.subType, "", saidBy(bounce));
+      const { type, subType, ...more } = objectOf(data.bounce);
+      const isFailed = type !== "Transient" || !MAY_BE_REPLY.has(textOf(subType));
+      return bounceInSesWords({ type, subType, status: "", diagnostic: saidBy(more), isFailed });
     }
     case "email.suppressed":
       return notTried(saidBy(objectOf(data.suppressed)));

@@ -29,12 +29,13 @@ function emailIdOf(mail: EventPart): string | null {
 
 function bounceOf({ bounceType, bounceSubType, bouncedRecipients }: EventPart): ProviderFeedback["report"] {
   const recipient = objectOf(listOf(bouncedRecipients)[0]);
-  const diagnostic = diagnosticOf(recipient.diagnosticCode);
-  const bounced = bounceInSesWords(bounceType, bounceSubType, textOf(recipient.status), diagnostic);
-  const isTried = bounced.kind === "bounced" && bounced.bounce.reason !== "relay_suppressed";
-  // SES reports out-of-office replies as transient bounces, without any server's reply.
-  const isReply = bounceType !== "Permanent" && textOf(recipient.action) !== "failed" && diagnostic === "";
-  return isTried && isReply ? null : bounced;
+  return bounceInSesWords({
+    type: bounceType,
+    subType: bounceSubType,
+    status: textOf(recipient.status),
+    diagnostic: diagnosticOf(recipient.diagnosticCode),
+    isFailed: recipient.action === "failed",
+  });
 }
 
 function complaintOf({ complaintSubType, complaintFeedbackType }: EventPart): ProviderFeedback["report"] {
