@@ -10,6 +10,9 @@ export const TEMPLATE_BODY_BYTES_MAX = 2_000_000;
 /** A provider's report, in bytes: an Amazon SNS message has at most 262,144, JSON-encoded once more. */
 export const REPORT_BODY_BYTES_MAX = 1_000_000;
 
+/** A report that its provider signs, in bytes: room for its event, which names one message. */
+export const SIGNED_REPORT_BODY_BYTES_MAX = 262_144;
+
 /** What a client may send to an operation without a body, in bytes: white space, or an empty object. */
 export const NO_BODY_BYTES_MAX = 4_096;
 

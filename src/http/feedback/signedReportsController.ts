@@ -39,6 +39,8 @@ interface SignedReportsOptions extends MessageSearch {
 interface Call {
   readonly headers: Headers;
   readonly body: string;
+  /** As in the path, in lower case; it may name none. */
+  readonly workspaceId: string;
   /** In ms. */
   readonly now: number;
 }
@@ -95,7 +97,7 @@ function mailgun(keys: readonly string[]): SignedProvider {
     isSet: keys.length > 0,
     // It repeats a call after any other status.
     status: 200,
-    async read({ body, now }, take) {
+    async read({ body, workspaceId, now }, take) {
       const event = eventIn(body);
       const given = objectOf(event.signature);
       const token = textOf(given.token);
@@ -103,7 +105,9 @@ function mailgun(keys: readonly string[]): SignedProvider {
       const timestamp = typeof given.timestamp === "number" ? `${given.timestamp}` : textOf(given.timestamp);
       const signed = { timestamp, token, signature: textOf(given.signature) };
       requireSigned(checkMailgunSignature(keys, signed, now), setting);
-      const used = await tokens()(token, body, () => take(readMailgunEvent(event["event-data"])));
+      const used = await tokens()({ token, body, workspaceId }, () =>
+        take(readMailgunEvent(event["event-data"])),
+      );
       if (used === "reused") throw refused("the token of its signature has come with another body before");
     },
   };
@@ -116,7 +120,7 @@ function refused(detail: string): Problem {
 function requireSigned(finding: SignatureFinding, setting: string): void {
   if (finding === "forged") throw refused(`the call is not signed with a secret in ${setting}`);
   if (finding === "outdated") {
-    throw refused("the call is signed, but its time is too far from this machine's clock: is it set right?");
+    throw refused("the time of the call is too far from this machine's clock: is it set right?");
   }
 }
 
@@ -135,11 +139,12 @@ function addRoute(controller: Elysia, provider: SignedProvider, options: SignedR
   controller.post(
     route.path,
     async ({ body, params, query, request, set }) => {
-      const call = { headers: request.headers, body: String(body), now: options.clock.now() };
+      const workspaceId = params.workspace_id.toLowerCase();
+      const call = { headers: request.headers, body: String(body), workspaceId, now: options.clock.now() };
       await provider.read(call, async (feedback) => {
         checkQuery(query);
         const reports = await reportsOf(options, provider, {
-          workspaceId: params.workspace_id,
+          workspaceId,
           suppresses: query.suppress_unmatched === "true",
           correlationId: requestContextOf(request).requestId,
         });
@@ -175,9 +180,8 @@ interface Addressed {
 async function reportsOf(
   options: SignedReportsOptions,
   { source, name }: SignedProvider,
-  { workspaceId, suppresses, correlationId }: Addressed,
+  { workspaceId: id, suppresses, correlationId }: Addressed,
 ): Promise<ProviderReports> {
-  const id = workspaceId.toLowerCase();
   if (!isUuid(id) || (await readWorkspace(options, id)) === null) {
     throw new Problem("NOT_FOUND", { detail: "the path names no workspace of this service" });
   }

@@ -2,6 +2,7 @@ import type { Scope } from "../../domain/apiKey/scopes.ts";
 import {
   BODY_BYTES_MAX,
   REPORT_BODY_BYTES_MAX,
+  SIGNED_REPORT_BODY_BYTES_MAX,
   SMALL_BODY_BYTES_MAX,
   TEMPLATE_BODY_BYTES_MAX,
 } from "../body/bodyLimits.ts";
@@ -68,8 +69,8 @@ export const routes = {
   tellFeedback: post("/api/v1/feedback", "feedback:write"),
   takePostmarkEvent: post("/api/v1/feedback/postmark", "feedback:write", REPORT_BODY_BYTES_MAX),
   takeSesNotification: post("/feedback/ses", null, REPORT_BODY_BYTES_MAX),
-  takeResendEvent: post("/feedback/resend/:workspace_id", null, REPORT_BODY_BYTES_MAX),
-  takeMailgunEvent: post("/feedback/mailgun/:workspace_id", null, REPORT_BODY_BYTES_MAX),
+  takeResendEvent: post("/feedback/resend/:workspace_id", null, SIGNED_REPORT_BODY_BYTES_MAX),
+  takeMailgunEvent: post("/feedback/mailgun/:workspace_id", null, SIGNED_REPORT_BODY_BYTES_MAX),
   addSender: post("/api/v1/senders", "sender:manage"),
   listSenders: get("/api/v1/senders", "sender:manage"),
   getSender: get("/api/v1/senders/:id", "sender:manage"),

@@ -446,6 +446,20 @@ describe("webhook calls of Mailgun", () => {
     expect(await suppressionOf(to)).toBeNull();
   });
 
+  test("the same call counts at each workspace's URL, once", async () => {
+    const to = anybody();
+    const event = mailgunEvent("complained", { recipient: to });
+    const once = mailgunCall(event);
+    const query = "?suppress_unmatched=true";
+    for (const tenant of [await fixture.service.tenant(), await fixture.service.tenant()]) {
+      expect((await call("mailgun", once, query, tenant)).status).toBe(200);
+      expect(await suppressionOf(to, tenant)).toBe("complaint");
+      await tenant.call("DELETE", `/api/v1/suppressions/${to}`);
+      expect((await call("mailgun", once, query, tenant)).status).toBe(200);
+      expect(await suppressionOf(to, tenant)).toBeNull();
+    }
+  });
+
   test("is counted if it matches no message of the workspace in its path", async () => {
     const { id, variables } = await sentBy(anybody());
     const other = await fixture.service.tenant();
@@ -529,7 +543,10 @@ describe("reports about mail that was sent past the service", () => {
     const other = await fixture.service.tenant();
     const told = (of: string, recipient: string) =>
       [
-        ["mailgun", mailgunCall(mailgunEvent("complained", { recipient, message: { headers: { "message-id": of } } }))],
+        [
+          "mailgun",
+          mailgunCall(mailgunEvent("complained", { recipient, message: { headers: { "message-id": of } } })),
+        ],
         ["resend", resendCall(resendEvent("email.complained", { to: [recipient], message_id: `<${of}>` }))],
       ] as const;
     for (const [provider, signed] of told(`${id}@example.com`, ours)) {
@@ -585,12 +602,17 @@ describe("whatever is posted", () => {
     const path = `/feedback/resend/${workspaceId}`;
     const headers = { authorization: null };
     for (const [body, status] of [
-      ["x".repeat(1_000_001), 413],
-      ["[".repeat(900_000), 400],
+      ["x".repeat(262_145), 413],
+      ["[".repeat(260_000), 400],
       [new Uint8Array([0x7b, 0xff, 0x7d]), 400],
       ["", 400],
     ] as const)
       expect((await post("POST", path, { headers, body })).status).toBe(status);
+    const toMailgun = { headers, body: "x".repeat(262_145) };
+    expect((await post("POST", `/feedback/mailgun/${workspaceId}`, toMailgun)).json).toMatchObject({
+      status: 413,
+      detail: expect.stringContaining("262,144 bytes"),
+    });
     const odd = signedBy({ toString: 1, valueOf: 1 });
     expect((await call("mailgun", { ...mailgunCall({}), body: odd })).status).toBe(400);
     const gzip = { headers: { ...headers, "content-encoding": "gzip" }, body: "{}" };

@@ -1,27 +1,39 @@
 import { LRUCache } from "lru-cache";
 import { sha256Of } from "../../../kernel/crypto/sha256.ts";
 
-/** About 10 MB. With more reports than this within nine hours, a token can be used again before its time is over. */
+/** About 20 MB. With more reports than this within nine hours, a token can be used again before its time is over. */
 const TOKENS_MAX = 50_000;
 
-/** `repeated`: the same call has come before. `reused`: the token has come before, with another body. */
-export type TokenUse = "first" | "repeated" | "reused";
+/** A call with a signature that does not cover its body. */
+interface TokenCall {
+  readonly token: string;
+  readonly body: string;
+  /** The workspace that it reports to: the same call may come to several. */
+  readonly workspaceId: string;
+}
+
+/** `repeated`: the same call was taken before. `reused`: the token has come before, with another body. */
+export type TokenUse = "taken" | "repeated" | "reused";
 
 /** Remembers the tokens of signatures that do not cover the body, so that none of them signs a second body. */
 export function usedTokens() {
   const digests = new LRUCache<string, string>({ max: TOKENS_MAX });
-  /** Does the work if the token is new. If that fails, the call may come again. */
-  return async function use(token: string, body: string, work: () => Promise<void>): Promise<TokenUse> {
+  const taken = new LRUCache<string, true>({ max: TOKENS_MAX });
+  /**
+   * Does the work unless it was done for the workspace before: somebody may have taken back since what it did. Until it
+   * is done once, each repeat does it, as the call under way may still fail.
+   */
+  return async function use(
+    { token, body, workspaceId }: TokenCall,
+    work: () => Promise<void>,
+  ): Promise<TokenUse> {
     const digest = sha256Of(body);
-    const known = digests.get(token);
-    if (known !== undefined) return known === digest ? "repeated" : "reused";
+    if ((digests.get(token) ?? digest) !== digest) return "reused";
     digests.set(token, digest);
-    try {
-      await work();
-      return "first";
-    } catch (error) {
-      digests.delete(token);
-      throw error;
-    }
+    const call = `${workspaceId} ${token}`;
+    if (taken.has(call)) return "repeated";
+    await work();
+    taken.set(call, true);
+    return "taken";
   };
 }

@@ -1,0 +1,20 @@
+import { expect, test } from "bun:test";
+import { usedTokens } from "../../../src/commands/email/feedback/usedTokens.ts";
+
+const call = { token: "token", body: "{}", workspaceId: crypto.randomUUID() };
+
+test("a repeat that comes while the first works is not taken for done, as the first may fail", async () => {
+  const use = usedTokens();
+  const first = Promise.withResolvers<void>();
+  let done = 0;
+  const failing = use(call, () => first.promise);
+  const repeat = use(call, async () => {
+    done += 1;
+  });
+  first.reject(new Error("the store is unavailable"));
+  await expect(failing).rejects.toThrow("unavailable");
+  expect(await repeat).toBe("taken");
+  expect(done).toBe(1);
+  expect(await use(call, first.reject)).toBe("repeated");
+  expect(await use({ ...call, body: "{ }" }, first.reject)).toBe("reused");
+});
