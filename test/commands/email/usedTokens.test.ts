@@ -15,6 +15,6 @@ test("a repeat that comes while the first works is not taken for done, as the fi
   await expect(failing).rejects.toThrow("unavailable");
   expect(await repeat).toBe("taken");
   expect(done).toBe(1);
-  expect(await use(call, first.reject)).toBe("repeated");
-  expect(await use({ ...call, body: "{ }" }, first.reject)).toBe("reused");
+  expect(await use(call, () => first.promise)).toBe("repeated");
+  expect(await use({ ...call, body: "{ }" }, () => first.promise)).toBe("reused");
 });
