@@ -144,8 +144,11 @@ test(
     expect(isInCopy()).toBe(true);
     await store.truncateBefore("told", 1);
     await store.close();
-    expect(await follow(copy, data)).toMatchObject({ exitCode: 0, json: { copied: 0 } });
+    const { exitCode, json } = await follow(copy, data);
+    expect({ exitCode, copied: json.copied }).toEqual({ exitCode: 0, copied: 0 });
     expect(isInCopy()).toBe(false);
+    const status = JSON.parse(await readFile(join(copy, "following.json"), "utf8"));
+    expect(status).toMatchObject({ at: json.at, events: json.events });
   },
   TEST_MS_MAX,
 );

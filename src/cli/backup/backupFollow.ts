@@ -112,13 +112,13 @@ function isClean({ lost, damaged }: ContentFindings): boolean {
 
 function findingLines({ lost, damaged }: ContentFindings): readonly string[] {
   const lines = [
-    ...firstOf(lost, "of content that the log names is missing at the source; the copy keeps it"),
-    ...firstOf(damaged, "of content is damaged at the source, and not copied"),
+    ...findingLine(lost, "of content that the log names is missing at the source; the copy keeps it"),
+    ...findingLine(damaged, "of content is damaged at the source, and not copied"),
   ];
   return lines.length === 0 ? ["all content is there again"] : lines;
 }
 
-function firstOf(paths: readonly string[], what: string): readonly string[] {
+function findingLine(paths: readonly string[], what: string): readonly string[] {
   const [first] = paths;
   return first === undefined ? [] : [`${counted(paths.length, "file")} ${what}, the first: ${first}`];
 }
@@ -159,9 +159,8 @@ async function followOnce(
   const findings = await follower.compare(never, async () => {});
   // What is there is recorded, and the copy of a log that takes no record is current all the same.
   await follower.record();
-  const second = await follower.round(never);
-  const { at, events } = second.copied > 0 ? second : first;
-  const copied = first.copied + second.copied;
+  const { at, events } = await follower.round(never);
+  const copied = events - (first.events - first.copied);
   const found = isClean(findings) ? {} : findings;
   const begun = made === null ? {} : { made: made.json };
   print({ state: "current", out: directory, at, events, copied, ...found, ...begun }, [

@@ -21,7 +21,7 @@ import { withLog } from "../program/openStoreForCommand.ts";
 import { BACKUP_CONTENT, BACKUP_LOG, type BackupFacts } from "./backupManifest.ts";
 import { requireContinued } from "./requireContinued.ts";
 
-/** How often the status is written while the log does not change. */
+/** How often the status is written while the log does not change, except with `--once`: then by every round. */
 const STATUS_EVERY_MS = MINUTE_MS;
 /** How often the log records again that the copy is kept, for the reports of erasures. */
 const RECORD_EVERY_MS = DAY_MS;
@@ -94,7 +94,7 @@ export class LogFollower {
     const at = rfc3339(Date.now());
     const { from, head: events } = await this.catchUp(stopping);
     this.events = events;
-    const isDue = performance.now() - this.statusAt >= STATUS_EVERY_MS;
+    const isDue = this.options.everyMs === null || performance.now() - this.statusAt >= STATUS_EVERY_MS;
     if ((from < events || isDue) && !stopping.aborted) await this.writeStatus({ at, events });
     return { at, copied: events - from, events };
   }
@@ -205,7 +205,7 @@ export class LogFollower {
     const last = streams.at(-1);
     if (last === undefined) return null;
     // What permits a truncation is appended before it: the copy must not have the one without the other.
-    await this.catchUp(stopping);
+    await this.round(stopping);
     if (stopping.aborted) return null;
     using copy = LogCopy.open(this.log);
     requireContinued(source, copy, this.options.directory);

@@ -7,8 +7,7 @@ import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
 import { eventsBetween, positionText } from "../../adapters/sqlite/logPosition.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
-import type { LogView } from "../../ports/eventStore.ts";
-import { locationOfFault } from "../../ports/eventStore.ts";
+import { type LogView, locationOfFault } from "../../ports/eventStore.ts";
 import { refuse } from "../program/command.ts";
 import {
   BACKUP_CONTENT,

@@ -14,11 +14,10 @@ export interface EventRow {
   readonly data: string | Uint8Array;
 }
 
-/** A row of `streams`. */
+/** A row of `streams`, without its last revision, which may be beyond the events at hand. */
 export interface StreamRow {
   readonly id: number;
   readonly name: string;
-  readonly revision: number;
   readonly truncate_before: number;
 }
 

@@ -34,8 +34,8 @@ const BYTES = "octet_length(metadata) + octet_length(data)";
 const EVENTS = `SELECT position, stream, revision, id, type, metadata,
   CASE WHEN ${BYTES} <= ${APPEND_BYTES_MAX} THEN data END AS data, ${BYTES} AS bytes
   FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ${PAGE_EVENTS_MAX}`;
-const STREAM = "SELECT id, name, revision, truncate_before FROM streams WHERE id = ?";
-const TRUNCATED = `SELECT id, name, revision, truncate_before FROM streams
+const STREAM = "SELECT id, name, truncate_before FROM streams WHERE id = ?";
+const TRUNCATED = `SELECT id, name, truncate_before FROM streams
   WHERE truncate_before > 0 AND id > ? ORDER BY id LIMIT ${PAGE_STREAMS_MAX}`;
 
 /**
