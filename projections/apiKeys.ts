@@ -10,7 +10,7 @@ import {
 } from "../src/ports/readDatabase.ts";
 import { CURSOR_COLUMNS, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
 import { atOf, idOf, type Projection } from "./projection.ts";
-import { listIn, listText } from "./sqlHelpers.ts";
+import { listIn, listText } from "./sqlListsAndInserts.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
   client_ranges, is_test, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;

@@ -8,7 +8,7 @@ import {
 } from "../src/ports/readDatabase.ts";
 import { CURSOR_COLUMNS, newestRows, type PageQuery } from "./keysetPagination.ts";
 import { atOf, idOf, type Projection } from "./projection.ts";
-import { listIn, listText } from "./sqlHelpers.ts";
+import { listIn, listText } from "./sqlListsAndInserts.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
   (id, workspace_id, url, description, event_types, include, status, disabled_reason, created_at, updated_at)

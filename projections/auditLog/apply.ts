@@ -2,7 +2,7 @@ import { codecOfType, type LogEvent } from "../../src/domain/allEventCodecs.ts";
 import { invariant } from "../../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";
-import { insertInto } from "../sqlHelpers.ts";
+import { insertInto } from "../sqlListsAndInserts.ts";
 import { actorOf, isKey, NO_WORKSPACE } from "./actors.ts";
 import { AUDIT_ACTIONS, type AuditAction, type AuditDetails, type AuditTarget } from "./auditActions.ts";
 

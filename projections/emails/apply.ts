@@ -7,11 +7,11 @@ import {
   IN_EVENT_CONTENT_BYTES_MAX,
 } from "../../src/domain/email/events.ts";
 import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
-import { mailOwnerId } from "../../src/kernel/mail/mailOwnerId.ts";
+import { mailOwnerId } from "../../src/kernel/mailOwner.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
 import { atOf, idOf } from "../projection.ts";
-import { insertInto, sqlList } from "../sqlHelpers.ts";
+import { insertInto, sqlList } from "../sqlListsAndInserts.ts";
 import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
 import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
 import { holdAll, releaseAll } from "./holdAfterRestore.ts";

@@ -1,5 +1,5 @@
 import type { ProjectionTable } from "../projection.ts";
-import { sqlList } from "../sqlHelpers.ts";
+import { sqlList } from "../sqlListsAndInserts.ts";
 import { usageTables } from "../usage/tables.ts";
 import { QUEUE_COLUMNS, QUEUE_INDEXES } from "./mailQueueColumns.ts";
 

@@ -8,7 +8,7 @@ import { invariant, never } from "../../src/kernel/assert.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { atOf, idOf } from "../projection.ts";
-import { listText } from "../sqlHelpers.ts";
+import { listText } from "../sqlListsAndInserts.ts";
 import { addDelivery, fanOut, forgetSubscribers } from "./fanOut.ts";
 import { holdAll, releaseAll } from "./holdAfterRestore.ts";
 import { forgetMissed } from "./missedEvents.ts";

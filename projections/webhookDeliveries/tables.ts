@@ -1,5 +1,5 @@
 import type { ProjectionTable } from "../projection.ts";
-import { sqlList } from "../sqlHelpers.ts";
+import { sqlList } from "../sqlListsAndInserts.ts";
 
 /** The statuses of deliveries that failed for good. Few do, so a partial index finds them. */
 export const FAILED_STATUSES: readonly string[] = ["exhausted", "skipped"];

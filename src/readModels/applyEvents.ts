@@ -1,6 +1,6 @@
 import type { Projection } from "../../projections/projection.ts";
+import { nextTurn } from "../kernel/concurrency/sleep.ts";
 import { UnreadableEventError } from "../kernel/event/eventCodec.ts";
-import { nextTurn } from "../kernel/sleep.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
 import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { BufferedIncrements } from "./bufferedIncrements.ts";

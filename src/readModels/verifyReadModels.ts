@@ -1,5 +1,5 @@
 import type { Projection } from "../../projections/projection.ts";
-import { nextTurn } from "../kernel/sleep.ts";
+import { nextTurn } from "../kernel/concurrency/sleep.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";

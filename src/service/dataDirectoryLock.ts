@@ -4,6 +4,7 @@ import {
   LOCK_FILE,
   lockDirectory,
 } from "../adapters/sqlite/directoryLock.ts";
+import { ConfigError } from "./config/configError.ts";
 import { directoryError } from "./startupErrors.ts";
 
 function withReason<Result>(dataDir: string, use: (directory: string) => Result): Result {
@@ -22,4 +23,11 @@ export function lockDataDirectory(dataDir: string): DirectoryLock | null {
 /** {@link isDirectoryLocked} of DATA_DIR. Throws why nobody can tell, and what to do. */
 export function isDataDirectoryLocked(dataDir: string): boolean {
   return withReason(dataDir, isDirectoryLocked);
+}
+
+/** The refusal of whatever needs DATA_DIR alone while another process has it. */
+export function dataDirectoryInUse(dataDir: string): ConfigError {
+  return new ConfigError([
+    `DATA_DIR ${dataDir} is in use by another running service, or by a command that needs it alone: stop that one, or set DATA_DIR to another directory`,
+  ]);
 }

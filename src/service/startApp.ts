@@ -44,7 +44,7 @@ import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/requireDkimKeys.ts";
 import { readModelDirectory } from "./config/storeConfig.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
-import { isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts";
+import { dataDirectoryInUse, isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts";
 import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
@@ -170,12 +170,6 @@ function lockData(dataDir: string): DirectoryLock {
   const lock = lockDataDirectory(dataDir);
   if (lock !== null) return lock;
   throw dataDirectoryInUse(dataDir);
-}
-
-function dataDirectoryInUse(dataDir: string): ConfigError {
-  return new ConfigError([
-    `DATA_DIR ${dataDir} is in use by another running service, or by a command that needs it alone: stop that one, or set DATA_DIR to another directory`,
-  ]);
 }
 
 /** What a service acquires before it runs, and releases when it stops. */

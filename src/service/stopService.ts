@@ -1,7 +1,7 @@
 import type { DirectoryLock } from "../adapters/sqlite/directoryLock.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { SERVICE_STOPPING } from "../http/server/problem.ts";
-import { settleWithin } from "../kernel/sleep.ts";
+import { settleWithin } from "../kernel/concurrency/sleep.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { Listeners } from "./openListeners.ts";
 

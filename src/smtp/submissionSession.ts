@@ -24,7 +24,7 @@ import type {
 import { contentTooLarge, type ReadMailBytes, readMailBytes } from "./readMailBytes.ts";
 import { reply, replyOf } from "./smtpReplies.ts";
 import { type Submitted, type Submitting, submitMail } from "./submitMail.ts";
-import { UnfinishedMails } from "./unfinishedMails.ts";
+import { TempfailedMails } from "./tempfailedMails.ts";
 
 /** All members of `ServerOptions` are shared with HTTP, and so are the limits. The time-out starts after the content. */
 export interface SubmissionOptions
@@ -34,7 +34,7 @@ export interface SubmissionOptions
 /** What the sessions have in common besides the options. */
 interface Shared {
   readonly timeouts: RequestTimeouts;
-  readonly unfinished: UnfinishedMails;
+  readonly unfinished: TempfailedMails;
 }
 
 const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
@@ -53,7 +53,7 @@ const TOO_LATE = unavailable("that took too long: send the mail again as it is")
 /** The handlers of SMTP submission sessions, with the same keys, limits and rules as a send over HTTP. */
 export function submissionSession(options: SubmissionOptions): SubmissionHandlers<Principal> {
   const timeouts = createRequestTimeouts(options.requestTimeoutMs);
-  const shared = { timeouts, unfinished: new UnfinishedMails() };
+  const shared = { timeouts, unfinished: new TempfailedMails() };
   return {
     logIn: (password, client) => logIn(options, password, client),
     async refuseMail({ keyId }) {

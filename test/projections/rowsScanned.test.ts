@@ -10,7 +10,7 @@ import {
 } from "../../projections/emails/queries.ts";
 import { type KeysetCursor, ROWS_SCANNED_MAX, type RowPage } from "../../projections/keysetPagination.ts";
 import type { Projection } from "../../projections/projection.ts";
-import { insertInto } from "../../projections/sqlHelpers.ts";
+import { insertInto } from "../../projections/sqlListsAndInserts.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
 import {
   failedWebhooks,

@@ -1,5 +1,5 @@
 import { Resolver } from "node:dns/promises";
-import { settleWithin } from "../../kernel/sleep.ts";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 
 /** NXDOMAIN, and a name without records of this type. */

@@ -1,5 +1,5 @@
 import { EventStoreDBClient } from "@eventstore/db-client";
-import { sleep } from "../../kernel/sleep.ts";
+import { sleep } from "../../kernel/concurrency/sleep.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { adminHttpApi } from "./adminHttpApi.ts";
 import { BatchAppendStream } from "./append/batchAppendStream.ts";

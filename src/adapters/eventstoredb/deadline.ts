@@ -1,4 +1,4 @@
-import { settleWithin } from "../../kernel/sleep.ts";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 
 /** The time by which a call must settle, in ms on the monotonic clock. */
 export type Deadline = number;

@@ -1,5 +1,5 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import { sleep } from "../../kernel/sleep.ts";
+import { sleep } from "../../kernel/concurrency/sleep.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import type { Position, PurgeReport } from "../../ports/eventStore.ts";
 import { type AdminHttpApi, type AdminHttpResponse, adminHttpApi } from "./adminHttpApi.ts";

@@ -1,5 +1,5 @@
 import { createInflateRaw } from "node:zlib";
-import { nextTurn } from "../../kernel/sleep.ts";
+import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import { isBlockedExtension } from "./blockedExtensions.ts";
 import { isArchive, isOleFile, isProgram } from "./executableSignatures.ts";
 import { extensionOf } from "./fileNameRules.ts";

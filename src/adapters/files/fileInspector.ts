@@ -1,5 +1,5 @@
-import { fairMutex } from "../../kernel/fairMutex.ts";
-import { nextTurn } from "../../kernel/sleep.ts";
+import { fairMutex } from "../../kernel/concurrency/fairMutex.ts";
+import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import type {
   AttachmentInspector,

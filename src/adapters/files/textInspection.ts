@@ -1,4 +1,4 @@
-import { nextTurn } from "../../kernel/sleep.ts";
+import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import { JsonScanner } from "../../kernel/text/jsonScanner.ts";
 import type { ContentCheck } from "./allowedFormats.ts";
 

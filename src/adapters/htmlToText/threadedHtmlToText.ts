@@ -1,4 +1,4 @@
-import { jobThread } from "../../kernel/jobThread.ts";
+import { jobThread } from "../../kernel/concurrency/jobThread.ts";
 import type { HtmlReading, HtmlToText, HtmlToTextResult } from "../../ports/mail/htmlToText.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { Resolver } from "node:dns/promises";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { isNeverAllowed, isPublicAddress } from "../../kernel/network/publicIp.ts";
-import { settleWithin } from "../../kernel/sleep.ts";
 import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 
 /** How long one resolver query may take, including its retry. */

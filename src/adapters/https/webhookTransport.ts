@@ -2,9 +2,9 @@ import { type ClientRequest, type IncomingMessage, request as plainRequest } fro
 import { type RequestOptions, request as secureRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { type ConnectionOptions, createSecureContext, rootCertificates, type SecureContext } from "node:tls";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
+import { startTimeout } from "../../kernel/concurrency/stallSafeTimeout.ts";
 import type { WebhookFailure, WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
-import { settleWithin } from "../../kernel/sleep.ts";
-import { startTimeout } from "../../kernel/timeout.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
 import {
   type DestinationAddress,

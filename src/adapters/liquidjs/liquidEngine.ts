@@ -1,9 +1,9 @@
 import { AssertionError, type Liquid, LiquidError, type Template, toValueSync } from "liquidjs";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import type { CompileResult, RenderResult, TemplateEngine } from "../../ports/templateEngine.ts";
+import { BoundedParser } from "./boundedParser.ts";
 import { BudgetedContext, BudgetedEmitter } from "./budgetedContext.ts";
 import { budgetedLiquid } from "./budgetedLiquid.ts";
-import { OutputTagParser } from "./outputTagParser.ts";
 import { BudgetError } from "./renderBudget.ts";
 import { resetWrittenZones } from "./timeZones.ts";
 import { usedVariables } from "./usedVariables.ts";
@@ -38,7 +38,7 @@ function compile(liquid: Liquid, source: string): CompileResult {
     return { kind: "invalid", reason: `is longer than ${SOURCE_UNITS_MAX} characters` };
   }
   resetWrittenZones();
-  const parser = new OutputTagParser(liquid);
+  const parser = new BoundedParser(liquid);
   let templates: Template[];
   try {
     templates = parser.parse(source);

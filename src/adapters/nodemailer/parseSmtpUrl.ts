@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { isLoopback } from "../../kernel/network/isLoopback.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
-import { SMTP_LIMIT_RANGES } from "./smtpLimits.ts";
+import { RELAY_LIMIT_RANGES } from "./relayLimits.ts";
 import type { SmtpRelay } from "./smtpOptions.ts";
 
 /** The submission ports of RFC 6409 and RFC 8314. */
@@ -100,8 +100,8 @@ const PARAMETERS =
 const NUMBERS = {
   order: { parameter: "order", min: 1, max: 99 },
   weight: { parameter: "weight", min: 1, max: 99 },
-  connectionsMax: { parameter: "connections_max", ...SMTP_LIMIT_RANGES.connectionsMax },
-  messagesPerSecondMax: { parameter: "messages_per_second", ...SMTP_LIMIT_RANGES.messagesPerSecondMax },
+  connectionsMax: { parameter: "connections_max", ...RELAY_LIMIT_RANGES.connectionsMax },
+  messagesPerSecondMax: { parameter: "messages_per_second", ...RELAY_LIMIT_RANGES.messagesPerSecondMax },
 } as const;
 
 /** Quotes a wrong text, unless it may be part of a password with a `?` in it. */

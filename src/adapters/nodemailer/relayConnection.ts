@@ -1,8 +1,8 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
+import { afterArrivedInput, startTimeout } from "../../kernel/concurrency/stallSafeTimeout.ts";
 import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
-import { afterArrivedInput, startTimeout } from "../../kernel/timeout.ts";
-import type { SmtpLimits } from "./smtpLimits.ts";
+import type { RelayLimits } from "./relayLimits.ts";
 import type { SmtpOptions } from "./smtpOptions.ts";
 
 /** Reasons go into events and logs: one line, not a page. */
@@ -11,7 +11,7 @@ const REASON_CHARS_MAX = 300;
 const PARTING_TIMEOUT_MS = 5_000;
 
 /** The options with a value for every limit. */
-export type RelaySettings = SmtpOptions & SmtpLimits;
+export type RelaySettings = SmtpOptions & RelayLimits;
 
 /** The members of nodemailer's errors besides the message. */
 export interface SmtpError extends Error {

@@ -1,5 +1,5 @@
 import type { MailSigner } from "../../ports/mail/mailSigner.ts";
-import type { SmtpLimits } from "./smtpLimits.ts";
+import type { RelayLimits } from "./relayLimits.ts";
 
 /** How a provider learns our id for a message. */
 export type RelayProvider =
@@ -11,7 +11,7 @@ export type RelayProvider =
   | { readonly name: "ses"; readonly configurationSet: string };
 
 /** A relay, how to reach it, and the limits that its URL names. */
-export interface SmtpRelay extends Partial<Pick<SmtpLimits, "connectionsMax" | "messagesPerSecondMax">> {
+export interface SmtpRelay extends Partial<Pick<RelayLimits, "connectionsMax" | "messagesPerSecondMax">> {
   /** Host name or IP address, without brackets. */
   readonly host: string;
   readonly port: number;
@@ -36,8 +36,8 @@ export interface SmtpRelay extends Partial<Pick<SmtpLimits, "connectionsMax" | "
   readonly weight?: number;
 }
 
-/** A relay and the limits on its use. The defaults are in `SMTP_LIMITS_DEFAULT`. */
-export interface SmtpOptions extends SmtpRelay, Partial<SmtpLimits> {
+/** A relay and the limits on its use. The defaults are in `RELAY_LIMITS_DEFAULT`. */
+export interface SmtpOptions extends SmtpRelay, Partial<RelayLimits> {
   readonly signer?: MailSigner | null;
 }
 

@@ -1,7 +1,7 @@
 import { Duplex, Readable } from "node:stream";
+import { startTimeout } from "../../kernel/concurrency/stallSafeTimeout.ts";
 import type { MailOutcome, MailStage } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
-import { startTimeout } from "../../kernel/timeout.ts";
 import { type Clock, type Deadline, leftMs } from "../../ports/clock.ts";
 import type { SendDeadlines } from "../../ports/mail/mailTransport.ts";
 import { type RelayConnection, reasonOf, type SmtpError, setSilenceMax } from "./relayConnection.ts";

@@ -19,8 +19,8 @@ import {
   type RelaySettings,
   resetRelayConnection,
 } from "./relayConnection.ts";
+import { RELAY_LIMITS_DEFAULT } from "./relayLimits.ts";
 import { createSemaphore, type Semaphore } from "./semaphore.ts";
-import { SMTP_LIMITS_DEFAULT } from "./smtpLimits.ts";
 import type { RelayProvider, SmtpOptions } from "./smtpOptions.ts";
 import { type OutgoingMail, timerMs, transmit } from "./smtpTransaction.ts";
 
@@ -57,7 +57,7 @@ export interface RelayTransport extends MailTransport {
  * connection breaks, and then nobody knows how often it was sent.
  */
 export function createSmtpTransport(options: SmtpOptions, clock: Clock): RelayTransport {
-  const settings = { ...SMTP_LIMITS_DEFAULT, ...options };
+  const settings = { ...RELAY_LIMITS_DEFAULT, ...options };
   const permits = createSemaphore(settings.connectionsMax);
   const pool: Pool = {
     settings,

@@ -1,4 +1,4 @@
-import { JobStarvedError, jobThread } from "../../kernel/jobThread.ts";
+import { JobStarvedError, jobThread } from "../../kernel/concurrency/jobThread.ts";
 import type { ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
 import { PARSE_MS_MAX } from "./parseLimits.ts";

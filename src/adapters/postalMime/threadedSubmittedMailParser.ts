@@ -1,4 +1,4 @@
-import { jobThread } from "../../kernel/jobThread.ts";
+import { jobThread } from "../../kernel/concurrency/jobThread.ts";
 import type { MailParseResult, MailParser } from "../../ports/submission/mailParser.ts";
 import { PARSE_MS_MAX } from "./parseLimits.ts";
 import { parseSubmittedMail } from "./parseSubmittedMail.ts";

@@ -2,7 +2,7 @@ import { systemClock } from "../../adapters/system/systemClock.ts";
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { readApiKeyLastUse } from "../../commands/apiKey/apiKeyLastUse.ts";
 import { type ApiKey, keyStatus } from "../../domain/apiKey/state.ts";
-import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
+import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { Command, Invocation } from "../program/command.ts";

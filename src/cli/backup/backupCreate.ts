@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { requireNew } from "../output/requireNew.ts";
+import { requireNewPath } from "../output/requireNewPath.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { BACKUP_KEY, backupJson } from "./backupManifest.ts";
 import { madeBackupLines, makeBackup, requireEmbedded } from "./makeBackup.ts";
@@ -27,7 +27,7 @@ export const backupCreate: Command = {
     requireEmbedded(config);
     const out = invocation.required("out");
     const withKey = invocation.option("with-key") !== undefined;
-    requireNew(out);
+    requireNewPath(out);
     if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
       refuse("there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself");
     }

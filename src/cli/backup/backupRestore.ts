@@ -16,8 +16,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { LOG_FILES, logDirectory, logPath, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { ConfigError } from "../../service/config/configError.ts";
-import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
+import { dataDirectoryInUse, lockDataDirectory } from "../../service/dataDirectoryLock.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -194,7 +193,7 @@ export const backupRestore: Command = {
     await readBackupFacts(from);
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
     using lock = lockDataDirectory(config.dataDir);
-    if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
+    if (lock === null) throw dataDirectoryInUse(config.dataDir);
     const { facts, files, bytes, hasKey, faults } = await restore(config, from);
     const { createdAt, logId } = facts;
     const isRestored = contentTarget(config, facts) !== null;

@@ -1,6 +1,6 @@
 import { InstanceMismatchError } from "../../commands/instance/instanceMismatchError.ts";
+import { sleep } from "../../kernel/concurrency/sleep.ts";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
-import { sleep } from "../../kernel/sleep.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";

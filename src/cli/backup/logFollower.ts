@@ -10,9 +10,9 @@ import { CONTENT_NAMING_TYPES, contentFolderOf } from "../../commands/attachment
 import { isContentFileReferenced } from "../../commands/attachment/isContentReferenced.ts";
 import { recordBackupOrExport } from "../../commands/instance/recordBackupOrExport.ts";
 import { load } from "../../commands/transact.ts";
+import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
+import { sleep } from "../../kernel/concurrency/sleep.ts";
 import { folderPath } from "../../kernel/contentPath.ts";
-import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
-import { sleep } from "../../kernel/sleep.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { logPath } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";

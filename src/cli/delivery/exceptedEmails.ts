@@ -5,7 +5,7 @@ import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.
 import { isHeldForOperator } from "../../domain/email/delivery/retrySchedule.ts";
 import { emailIdOfMessageId } from "../../domain/email/messageId.ts";
 import { type EmailState, isTerminal } from "../../domain/email/state.ts";
-import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
+import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

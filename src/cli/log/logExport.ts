@@ -21,7 +21,7 @@ import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
-import { requireNew } from "../output/requireNew.ts";
+import { requireNewPath } from "../output/requireNewPath.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 import { freezeAndSettle } from "./freezeAndSettle.ts";
@@ -139,7 +139,7 @@ export const logExport: Command = {
     if (out === STDOUT && process.stdout.isTTY)
       throw new UsageError("an export is not for a terminal: use --out <file>");
     for (const path of [out, contentDir]) {
-      if (path !== undefined && path !== STDOUT) requireNew(path);
+      if (path !== undefined && path !== STDOUT) requireNewPath(path);
     }
     if (contentDir === "") throw new UsageError("--content names no directory");
     // Check before freezing a log whose export cannot be written.

@@ -14,8 +14,7 @@ import { counted } from "../../kernel/text/readableNumbers.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { ConfigError } from "../../service/config/configError.ts";
-import { lockDataDirectory } from "../../service/dataDirectoryLock.ts";
+import { dataDirectoryInUse, lockDataDirectory } from "../../service/dataDirectoryLock.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
@@ -83,7 +82,7 @@ async function importAlone(config: Config, file: string): Promise<Imported & { r
   mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
   using lock = lockDataDirectory(config.dataDir);
   if (lock === null && isEmbedded(config)) {
-    throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
+    throw dataDirectoryInUse(config.dataDir);
   }
   const checked = await checkExport(() => readLines(file));
   const trouble = await importObstacle(config, checked.header);

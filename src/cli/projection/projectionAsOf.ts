@@ -4,7 +4,7 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { PastReadModel } from "../../readModels/asOf.ts";
 import { rowsByKey } from "../../readModels/compareTables.ts";
 import { csvRecord, jsonRow, writeLines } from "../output/jsonAndCsvRows.ts";
-import { requireNew } from "../output/requireNew.ts";
+import { requireNewPath } from "../output/requireNewPath.ts";
 import { type Command, type Invocation, type Option, UsageError } from "../program/command.ts";
 import { FORMAT, type Format, formatOf, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
 import { PROJECTION_NAME, projectionNamed } from "./projectionNames.ts";
@@ -77,7 +77,8 @@ export const projectionAsOf: Command = {
       );
     }
     if (out !== undefined)
-      for (const path of isSplit ? tables.map((table) => pathOfTable(out, table)) : [out]) requireNew(path);
+      for (const path of isSplit ? tables.map((table) => pathOfTable(out, table)) : [out])
+        requireNewPath(path);
     return withReadModelsAsOf(invocation, { projection, times: [at] }, async ([past], signal) => {
       if (!past) return;
       const written: { table: string; rows: number; file: string | null }[] = [];

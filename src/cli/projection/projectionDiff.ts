@@ -2,7 +2,7 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { SqlRow } from "../../ports/readDatabase.ts";
 import { type Change, changesBetween } from "../../readModels/asOf.ts";
 import { csvRecord, jsonKey, jsonRow, writeLines } from "../output/jsonAndCsvRows.ts";
-import { requireNew } from "../output/requireNew.ts";
+import { requireNewPath } from "../output/requireNewPath.ts";
 import type { Command } from "../program/command.ts";
 import { FORMAT, formatOf, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
 import { PROJECTION_NAME, projectionNamed } from "./projectionNames.ts";
@@ -43,7 +43,7 @@ export const projectionDiff: Command = {
     const projection = projectionNamed(name);
     const format = formatOf(invocation);
     const out = outOf(invocation);
-    if (out !== undefined) requireNew(out);
+    if (out !== undefined) requireNewPath(out);
     return withReadModelsAsOf(invocation, { projection, times }, async ([before, after], signal) => {
       if (!before || !after) return;
       const count = { added: 0, removed: 0, changed: 0 };

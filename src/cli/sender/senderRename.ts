@@ -2,8 +2,8 @@ import { renameExistingSender } from "../../commands/sender/manageSender.ts";
 import { type Command, type Option, UsageError } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
-import { changeSender } from "./senderChanges.ts";
 import { SENDER_OPERAND } from "./senderOperand.ts";
+import { changeSender } from "./senderVerifyAndDisable.ts";
 
 export const NAME_OPTION: Option = {
   name: "name",

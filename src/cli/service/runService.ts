@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { createLogger } from "../../adapters/pino/logger.ts";
 import { descriptorLimit } from "../../adapters/system/descriptorLimit.ts";
+import { sleep } from "../../kernel/concurrency/sleep.ts";
 import { endWindows } from "../../kernel/logRateLimit.ts";
-import { sleep } from "../../kernel/sleep.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type RunningApp, startApp } from "../../service/startApp.ts";

@@ -1,7 +1,7 @@
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { readSuppression } from "../../commands/suppression/readSuppression.ts";
 import { readAtMost } from "../../kernel/byteBuffer.ts";
-import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
+import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { bytesText, counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
 import { openInputFile, refuseUnreadable } from "../program/inputFile.ts";

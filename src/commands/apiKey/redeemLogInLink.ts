@@ -1,5 +1,5 @@
 import { issueApiKey } from "../../domain/apiKey/decisions.ts";
-import { LOG_IN_KEY_NAME } from "../../domain/apiKey/expiryRule.ts";
+import { LOG_IN_KEY_NAME } from "../../domain/apiKey/expiryWarningRule.ts";
 import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";

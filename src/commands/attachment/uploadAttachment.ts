@@ -9,8 +9,8 @@ import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { contentAppendDeadline } from "../storage/contentAppendDeadline.ts";
 import { DiskFullError, hasDiskSpace } from "../storage/diskFullError.ts";
-import { staleContentGuard } from "../storage/staleContentGuard.ts";
 import { toNewEvents } from "../transact.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileFaults.ts";
@@ -55,7 +55,7 @@ export async function uploadAttachment(deps: Dependencies, given: UploadAttachme
   if (!hasDiskSpace(deps)) throw new DiskFullError();
   const id = newId();
   const folder = uploadFolder(workspaceId, id);
-  const requireInTime = staleContentGuard(deps.clock);
+  const requireInTime = contentAppendDeadline(deps.clock);
   const kept = await keep(deps.content, folder, upload.chunks);
   if ("code" in kept) return { kind: "refused", ...kept };
   return record(deps, upload, { id, folder, requireInTime, ...kept });
@@ -69,7 +69,7 @@ interface Kept {
 interface KeptUpload extends Kept {
   readonly id: string;
   readonly folder: ContentFolder;
-  /** See {@link staleContentGuard}. */
+  /** See {@link contentAppendDeadline}. */
   readonly requireInTime: () => void;
 }
 

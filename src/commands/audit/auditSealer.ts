@@ -26,7 +26,7 @@ import {
   type StoreFault,
 } from "../../ports/eventStore.ts";
 import { formatTrouble } from "../instance/requireLogFormat.ts";
-import { isLogEvent } from "../log/isLogEvent.ts";
+import { isPortableEvent } from "../log/isPortableEvent.ts";
 import { toNewEvents } from "../transact.ts";
 
 interface AuditSealerOptions {
@@ -217,7 +217,7 @@ function requireReadableFormat(event: RecordedEvent): void {
 
 /** Events that are not the log's own are not sealed. What an import's placeholders replace was sealed in its original log. */
 function isToSeal(event: RecordedEvent): boolean {
-  return event.stream !== AUDIT_STREAM && isLogEvent(event);
+  return event.stream !== AUDIT_STREAM && isPortableEvent(event);
 }
 
 /** How many events of the log the seals do not name, whether or not these are genuine. Throws as {@link readLastSeal}. */
@@ -236,7 +236,7 @@ export async function countUnsealed(store: EventStore): Promise<number> {
 export async function newestEventAt(store: EventStore): Promise<EpochMs | null> {
   let newest: RecordedEvent | undefined;
   for await (const { events } of store.readAll(await sealedUntil(store), {}))
-    newest = events.findLast(isLogEvent) ?? newest;
+    newest = events.findLast(isPortableEvent) ?? newest;
   const at = epochMs(String(newest?.metadata.at));
   return Number.isNaN(at) ? null : at;
 }

@@ -3,7 +3,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { isObject, type JsonObject, parseJson } from "../../kernel/text/json.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { APPEND_BYTES_MAX, type RecordedEvent } from "../../ports/eventStore.ts";
-import { isLogEvent } from "./isLogEvent.ts";
+import { isPortableEvent } from "./isPortableEvent.ts";
 
 /** A line holds bytes as Base64, which takes four characters for three of them, and names besides. */
 const EVENT_LINE_BYTES_MAX = Math.ceil((APPEND_BYTES_MAX * 4) / 3) + 4_096;
@@ -138,7 +138,7 @@ function requireOurs(event: { readonly stream: string; readonly type: string }):
   const isServers = names.some((name) => name.startsWith(SERVERS_PREFIX));
   // A store would cut a name off at a NUL.
   const isText = names.every((name) => !CONTROL_CHARACTERS.test(name));
-  if (isServers || !isText || !isLogEvent(event))
+  if (isServers || !isText || !isPortableEvent(event))
     throw new ExportError(`no log of Postledger holds such an event: ${JSON.stringify(names)}`);
 }
 

@@ -17,7 +17,7 @@ import {
   headerLine,
   missingLine,
 } from "./exportFormat.ts";
-import { isLogEvent, isLogStream } from "./isLogEvent.ts";
+import { isPortableEvent, isPortableStream } from "./isPortableEvent.ts";
 
 interface ExportOptions {
   readonly store: EventStore;
@@ -135,7 +135,7 @@ function addBatch(lines: Lines, { events }: LogBatch, scratch: ReadDatabaseFile)
   const streams = new Map<string, Stream>();
   for (const event of events) {
     if (typesInStream(event.stream) === undefined) lines.foreign += 1;
-    if (!isLogEvent(event)) continue;
+    if (!isPortableEvent(event)) continue;
     const stream = streams.get(event.stream) ?? findStream(scratch, event.stream);
     if (event.revision < stream.startsAt) continue;
     if (event.revision > stream.seen + 1) {
@@ -162,7 +162,7 @@ function findStream(scratch: ReadDatabaseFile, name: string): Stream {
 async function* emptiedStreams(lines: Lines, { store, scratch }: ExportOptions): AsyncGenerator<string> {
   for (const { name } of scratch.rows(EMPTIED)) {
     const stream = String(name);
-    const last = isLogStream(stream) ? await store.lastRevision(stream) : null;
+    const last = isPortableStream(stream) ? await store.lastRevision(stream) : null;
     if (last === null) continue;
     lines.addMissing(stream, 0, last);
     yield lines.take();

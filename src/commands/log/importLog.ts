@@ -20,7 +20,7 @@ import {
   parseLine,
 } from "./exportFormat.ts";
 import { ImportAppender } from "./importAppender.ts";
-import { isLogEvent } from "./isLogEvent.ts";
+import { isPortableEvent } from "./isPortableEvent.ts";
 
 /** All lines of an export in order, in pages of bounded size. Each call starts over. */
 type ExportLines = () => AsyncIterable<readonly string[]>;
@@ -245,7 +245,7 @@ async function compareLog(
   let count = 0;
   for await (const { events } of store.readAll(LOG_START, {})) {
     for (const event of events) {
-      if (!isLogEvent(event)) continue;
+      if (!isPortableEvent(event)) continue;
       const { value } = await expected.next();
       if (value !== eventLine(event)) throw otherwise(event, header);
       count += 1;

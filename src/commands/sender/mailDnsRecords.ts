@@ -1,7 +1,7 @@
 import { type DkimKey, type DkimRecord, dkimRecord } from "../../kernel/crypto/dkimKeys.ts";
 import { dkimKeyFault } from "../../kernel/mail/dkimKeyFault.ts";
 import { dmarcFault } from "../../kernel/mail/dmarcFault.ts";
-import { mailTags } from "../../kernel/mail/mailTags.ts";
+import { parseTagList } from "../../kernel/mail/parseTagList.ts";
 import { spfFault } from "../../kernel/mail/spfFault.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 
@@ -139,7 +139,7 @@ async function relayKeyFinding(dns: DnsResolver, name: string): Promise<MailReco
 
 /** The value of p=, without white space (RFC 6376 §3.6.1); null if there is none. */
 function publicKeyIn(record: string): string | null {
-  return mailTags(record).get("p")?.replace(/\s/g, "") ?? null;
+  return parseTagList(record).get("p")?.replace(/\s/g, "") ?? null;
 }
 
 /** Looks at the domain, then at each one above it: only receivers' lists say which is the organisational domain. */

@@ -1,7 +1,7 @@
+import { fairMutex } from "../../kernel/concurrency/fairMutex.ts";
+import { nextTurn, sleep } from "../../kernel/concurrency/sleep.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { fairMutex } from "../../kernel/fairMutex.ts";
 import { threadProcessorMs } from "../../kernel/processorTime.ts";
-import { nextTurn, sleep } from "../../kernel/sleep.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { FREE_MS, type TemplateAllowances } from "./templateAllowances.ts";
 

@@ -5,8 +5,8 @@ import {
   requestRedelivery,
 } from "../../domain/webhookDelivery/decisions.ts";
 import type { WebhookDeliveryState } from "../../domain/webhookDelivery/state.ts";
+import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { forEachConcurrently } from "../../kernel/forEachConcurrently.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
 import { ChangeRateError } from "../resourceChangeRateLimit.ts";

@@ -1,6 +1,6 @@
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import { derivedId } from "../../kernel/ids.ts";
-import type { MailOwner } from "../../kernel/mail/mailOwnerId.ts";
+import type { MailOwner } from "../../kernel/mailOwner.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { AcceptedAs } from "./events.ts";

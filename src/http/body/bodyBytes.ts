@@ -1,5 +1,5 @@
 import { ByteBuffer } from "../../kernel/byteBuffer.ts";
-import { nextTurn } from "../../kernel/sleep.ts";
+import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { invalid, Problem } from "../server/problem.ts";

@@ -1,4 +1,4 @@
-import { settleWithin } from "../../kernel/sleep.ts";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 

@@ -1,4 +1,4 @@
-import { nextTurn } from "../../kernel/sleep.ts";
+import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import { isObject, type Json, parseJson } from "../../kernel/text/json.ts";
 import { invalid, refusedFor } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";

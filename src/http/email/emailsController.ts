@@ -14,7 +14,7 @@ import { AbandonedError } from "../../commands/template/templateScheduler.ts";
 import { PAST_DEADLINE, scheduleFault } from "../../domain/email/scheduledTime.ts";
 import { isTerminal } from "../../domain/email/state.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
-import type { MailOwner } from "../../kernel/mail/mailOwnerId.ts";
+import type { MailOwner } from "../../kernel/mailOwner.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { addressIn } from "../body/commonFaults.ts";
@@ -26,8 +26,8 @@ import { type Caller, type ControllerOptions, operationController } from "../ser
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { isAbandoned, requestContextOf } from "../server/requestContext.ts";
 import { sendBatch } from "./emailBatch.ts";
-import { emailQuery, pageOfEmails } from "./emailListing.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
+import { emailQuery, pageOfEmails } from "./emailPages.ts";
 import {
   type EmailReceipt,
   emailJson,

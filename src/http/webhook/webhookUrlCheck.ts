@@ -1,5 +1,5 @@
 import { privateHostOf, readDestination } from "../../domain/webhook/webhookUrl.ts";
-import { settleWithin } from "../../kernel/sleep.ts";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 import { type Problem, refusedFor } from "../server/problem.ts";
 

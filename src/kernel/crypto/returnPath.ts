@@ -11,7 +11,7 @@ export interface ReturnPath {
 
 /**
  * Only letters and digits, because `+` and `-` separate parts of addresses, and only one case, because servers change
- * it. Relays add a prefix (`unwrappedAddress`), and a local part has at most 64 characters (RFC 5321 §4.5.3.1.1).
+ * it. Relays add a prefix (`unwrapBatvAndSrs`), and a local part has at most 64 characters (RFC 5321 §4.5.3.1.1).
  */
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
 const BITS = 5n;

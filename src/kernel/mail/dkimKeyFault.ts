@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { mailTags } from "./mailTags.ts";
+import { parseTagList } from "./parseTagList.ts";
 
 /** Receivers take no shorter key (RFC 8301). */
 const RSA_KEY_BITS_MIN = 1_024;
@@ -17,7 +17,7 @@ function rsaKeyOf(der: Buffer): KeyObject | null {
 
 /** Why the key in a DKIM record cannot verify anything; null if it can (RFC 6376 §3.6.1). */
 export function dkimKeyFault(record: string): string | null {
-  const tags = mailTags(record);
+  const tags = parseTagList(record);
   const [key = "", type = "rsa", version = "DKIM1"] = ["p", "k", "v"].map((name) => tags.get(name));
   if (version !== "DKIM1") return `v=${version} is not v=DKIM1`;
   const text = key.replace(/\s/g, "");

@@ -1,10 +1,10 @@
-import { mailTags } from "./mailTags.ts";
+import { parseTagList } from "./parseTagList.ts";
 
 const POLICY = /^(?:none|quarantine|reject)$/i;
 
 /** Why a DMARC record does not say what to do with mail, and what to do; null if it does (RFC 7489 §6.6.3). */
 export function dmarcFault(record: string): string | null {
-  const tags = mailTags(record);
+  const tags = parseTagList(record);
   const policy = tags.get("p");
   const ofSubdomains = tags.get("sp") ?? "none";
   if (policy !== undefined && POLICY.test(policy) && POLICY.test(ofSubdomains)) return null;

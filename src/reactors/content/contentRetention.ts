@@ -3,7 +3,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { expireEmailContent } from "../../commands/erasure/eraseEmailContent.ts";
 import { readWorkspaceLimits } from "../../commands/workspace/readWorkspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/workspaceLimits.ts";
-import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
+import { mailOwnerOf } from "../../kernel/mailOwner.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { tryOne } from "../worker/forEachRow.ts";

@@ -16,8 +16,8 @@ import {
 import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { ErasureCounts } from "../../domain/erasure/events.ts";
+import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { nextTurn } from "../../kernel/sleep.ts";
 import { epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";

@@ -17,7 +17,7 @@ const CLOSED_MS = 500;
 /**
  * Whether anything may leave this instance: not while the log is frozen, and after a restore not until the read model
  * knows what is held. Held rows are never due: at `HOLD_EVENTS` (`domain/instance/events.ts`) each read model holds
- * all that waits: `projections/emails/mailQueue.ts` mail, `senders.ts` verification mail, and
+ * all that waits: `projections/emails/holdAfterRestore.ts` mail, `senders.ts` verification mail, and
  * `webhookDeliveries/apply.ts` webhooks.
  */
 export class DeliveryGate {

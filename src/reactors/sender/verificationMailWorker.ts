@@ -20,7 +20,7 @@ import {
   type MailResult,
   settleVerificationMail,
 } from "../../domain/sender/verificationMailDelivery.ts";
-import { settleWithin, sleep } from "../../kernel/sleep.ts";
+import { settleWithin, sleep } from "../../kernel/concurrency/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type {

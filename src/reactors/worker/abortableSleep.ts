@@ -1,4 +1,4 @@
-import { sleep } from "../../kernel/sleep.ts";
+import { sleep } from "../../kernel/concurrency/sleep.ts";
 
 /** Sleeps that end as soon as the worker stops. */
 export interface AbortableSleep {

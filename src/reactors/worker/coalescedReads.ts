@@ -1,4 +1,4 @@
-import { InFlightMap } from "../../kernel/shortLivedSetAndMap.ts";
+import { InFlightMap } from "../../kernel/concurrency/inFlight.ts";
 
 interface Slot<Value> {
   readonly startedAt: number;

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { RoundRobinQueue } from "../../kernel/roundRobinQueue.ts";
+import { RoundRobinQueue } from "../../kernel/concurrency/roundRobinQueue.ts";
 
 /** By how many owners of an item turns are taken: those of mail by workspace and, within it, by sender. */
 const DEPTH = 2;

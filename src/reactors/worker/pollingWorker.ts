@@ -1,5 +1,5 @@
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import { settleWithin } from "../../kernel/sleep.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { abortableSleep } from "./abortableSleep.ts";
 import { rowBackoff } from "./rowBackoff.ts";

@@ -1,5 +1,5 @@
 import type { Projection } from "../../../projections/projection.ts";
-import { nextTurn, sleep } from "../../kernel/sleep.ts";
+import { nextTurn, sleep } from "../../kernel/concurrency/sleep.ts";
 import { HOUR_MS } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { nextTurn } from "../../kernel/sleep.ts";
+import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import { ReadDatabaseError, type ReadDatabases } from "../../ports/readDatabase.ts";
 
 /** How often to try a file that somebody is reading or writing, and how long to wait between tries. */

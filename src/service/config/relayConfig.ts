@@ -1,5 +1,5 @@
 import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
-import { SMTP_LIMIT_RANGES } from "../../adapters/nodemailer/smtpLimits.ts";
+import { RELAY_LIMIT_RANGES } from "../../adapters/nodemailer/relayLimits.ts";
 import type { SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
@@ -25,7 +25,7 @@ export function readRelayConfig(reader: EnvironmentReader) {
     mailRoute: mailRoute(reader, url, ehloName),
     /** Whether mail goes into files because SMTP_URL is not set. */
     isOutboxByDefault: url === null,
-    smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, SMTP_LIMIT_RANGES.connectionsMax),
+    smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, RELAY_LIMIT_RANGES.connectionsMax),
     smtpMessagesPerConnectionMax: reader.integer("SMTP_MESSAGES_PER_CONNECTION_MAX", 100, {
       min: 1,
       max: 1_000_000,
@@ -34,7 +34,7 @@ export function readRelayConfig(reader: EnvironmentReader) {
     smtpMessagesPerSecondMax: reader.integer(
       "SMTP_MESSAGES_PER_SECOND_MAX",
       0,
-      SMTP_LIMIT_RANGES.messagesPerSecondMax,
+      RELAY_LIMIT_RANGES.messagesPerSecondMax,
     ),
     /** Whether mail and webhook calls leave this instance at all. */
     deliveryEnabled: reader.flag("DELIVERY", true),

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { NearLimit } from "../../commands/quota/limitWatch.ts";
-import { LIMIT_WORDS } from "../../http/workspace/limitWarning.ts";
-import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
+import { LIMIT_WORDS } from "../../http/workspace/nearLimitText.ts";
+import { mailOwnerOf } from "../../kernel/mailOwner.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 
 /** Warns of a limit that is nearly used up, or is. */

@@ -3,7 +3,7 @@ import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
 import type { InstanceState, Restoration } from "../../domain/instance/state.ts";
 import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthController.ts";
-import { settleWithin } from "../../kernel/sleep.ts";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";

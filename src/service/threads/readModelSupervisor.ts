@@ -1,4 +1,4 @@
-import { settleWithin } from "../../kernel/sleep.ts";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { deliver, type FollowEvent } from "../../readModels/follow/followerThreadMessages.ts";
 import type { FromThread, ThreadStart, ToThread } from "./readModelThread.ts";
 

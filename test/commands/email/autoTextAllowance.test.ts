@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createDependencies } from "../../../src/commands/createDependencies.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
-import { fairMutex } from "../../../src/kernel/fairMutex.ts";
+import { fairMutex } from "../../../src/kernel/concurrency/fairMutex.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { HtmlToText } from "../../../src/ports/mail/htmlToText.ts";

@@ -6,7 +6,7 @@ import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventSt
 import type { ExportEnd } from "../../../src/commands/log/exportFormat.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { checkExport, type Imported, importLog } from "../../../src/commands/log/importLog.ts";
-import { isLogEvent } from "../../../src/commands/log/isLogEvent.ts";
+import { isPortableEvent } from "../../../src/commands/log/isPortableEvent.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import {
   type EventStore,
@@ -83,7 +83,7 @@ export async function snapshotOf(store: EventStore, streams: Iterable<string>) {
   }
   const order: string[] = [];
   for await (const { events } of store.readAll(LOG_START, {})) {
-    order.push(...events.filter(isLogEvent).map(({ id }) => id));
+    order.push(...events.filter(isPortableEvent).map(({ id }) => id));
   }
   return { views, order };
 }

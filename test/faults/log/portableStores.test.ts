@@ -6,7 +6,7 @@ import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
-import { isLogEvent } from "../../../src/commands/log/isLogEvent.ts";
+import { isPortableEvent } from "../../../src/commands/log/isPortableEvent.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { EVENT_ERASED } from "../../../src/domain/logImport/events.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
@@ -43,7 +43,7 @@ async function streamsOf(store: EventStore) {
     for (const { stream, id, type } of events) {
       if (stream === "import" || COPY_EVENTS.has(type)) continue;
       names.add(stream);
-      if (isLogEvent({ stream, type })) order.push(id);
+      if (isPortableEvent({ stream, type })) order.push(id);
     }
   }
   const views: Record<string, unknown> = {};

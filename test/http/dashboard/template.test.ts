@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
-import { OutputTagParser } from "../../../src/adapters/liquidjs/outputTagParser.ts";
+import { BoundedParser } from "../../../src/adapters/liquidjs/boundedParser.ts";
 import { templateStream } from "../../../src/domain/template/events.ts";
 import { lineDiff, ROWS_SHOWN_MAX } from "../../../src/http/dashboard/template/lineDiff.ts";
 import { logIn } from "../../support/dashboard.ts";
@@ -222,7 +222,7 @@ describe("templates in the dashboard", () => {
   test("are compiled once by a request, even if it also looks for undeclared names", async () => {
     const id = await create();
     const fields = { subject: "{{ one }}", html: "{{ two }}", text: "{{ three }}" };
-    const parse = spyOn(OutputTagParser.prototype, "parse");
+    const parse = spyOn(BoundedParser.prototype, "parse");
     try {
       for (const page of ["draft", "draft/preview"]) {
         parse.mockClear();

@@ -1,6 +1,6 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { Client, status } from "@grpc/grpc-js";
-import { sleep } from "../../../kernel/sleep.ts";
+import { sleep } from "../../../kernel/concurrency/sleep.ts";
 import { messageOf } from "../../../kernel/text/errorReason.ts";
 import { NotSentError } from "../clientErrors.ts";
 import { AttemptTimedOutError, backoffMs } from "../deadline.ts";

@@ -1,5 +1,5 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import { sleep } from "../../../kernel/sleep.ts";
+import { sleep } from "../../../kernel/concurrency/sleep.ts";
 import type { LogBatch } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
 import { AttemptTimedOutError } from "../deadline.ts";

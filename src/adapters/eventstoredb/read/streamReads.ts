@@ -1,5 +1,5 @@
 import { type EventStoreDBClient, type StreamingRead, StreamNotFoundError } from "@eventstore/db-client";
-import { sleep } from "../../../kernel/sleep.ts";
+import { sleep } from "../../../kernel/concurrency/sleep.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import { isTransient, moreInformative, unavailable } from "../clientErrors.ts";
 import { answerWithin, backoffMs, type Deadline, leftMs } from "../deadline.ts";

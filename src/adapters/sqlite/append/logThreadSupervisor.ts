@@ -1,4 +1,4 @@
-import { settleWithin } from "../../../kernel/sleep.ts";
+import { settleWithin } from "../../../kernel/concurrency/sleep.ts";
 
 /** How long after a thread was lost to start the next one. */
 const RESTART_MS = 100;

@@ -15,7 +15,7 @@ import {
   type Truncation,
 } from "../../../ports/eventStore.ts";
 import type { ReadDatabaseFile, ReadDatabases } from "../../../ports/readDatabase.ts";
-import { isLogEvent } from "../../log/isLogEvent.ts";
+import { isPortableEvent } from "../../log/isPortableEvent.ts";
 import { type Finding, type FindingKind, findingsIn } from "./auditFindings.ts";
 import { AuditSealChain, type AuditSealChainReport } from "./auditSealChain.ts";
 import { PermittedErasures } from "./permittedErasures.ts";
@@ -223,18 +223,18 @@ class LogCheck {
       return;
     }
     this.checkKnown(event);
-    if (event.stream === AUDIT_STREAM || !isLogEvent(event)) this.neverSealed += 1;
+    if (event.stream === AUDIT_STREAM || !isPortableEvent(event)) this.neverSealed += 1;
     if (event.stream === AUDIT_STREAM) {
       this.order.see(event);
       const seal = this.chain.take(event, this.leafOf(event));
       if (seal) this.sealed.compare(seal);
-    } else if (isLogEvent(event)) this.takeEvent(event);
+    } else if (isPortableEvent(event)) this.takeEvent(event);
     else if (event.type === EVENT_ERASED) this.order.seePlaceholder(event);
   }
 
   /** Takes an event that was appended while the log was read: only its existence, and the gaps that it permits. */
   takeLater(event: RecordedEvent): void {
-    if (!isLogEvent(event)) return;
+    if (!isPortableEvent(event)) return;
     this.order.advance(event);
     this.release(event);
   }

@@ -1,6 +1,6 @@
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { type ReturnPath, readReturnPath } from "../../../kernel/crypto/returnPath.ts";
-import { unwrappedAddress } from "../../../kernel/mail/unwrappedAddress.ts";
+import { unwrapBatvAndSrs } from "../../../kernel/mail/unwrapBatvAndSrs.ts";
 import { domainOf } from "../../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 
@@ -36,7 +36,7 @@ export function returnAddress(
   if (lower === POSTMASTER || lower === `${POSTMASTER}@${domain}`) return { kind: "postmaster" };
   if (complaintLocalPart !== null && lower === `${complaintLocalPart}@${domain}`)
     return { kind: "complaints" };
-  const sender = unwrappedAddress(lower);
+  const sender = unwrapBatvAndSrs(lower);
   const at = sender.lastIndexOf("@");
   if (at < 0 || domainOf(sender) !== domain) return null;
   const path = readReturnPath(keys, sender.slice(0, at), now());

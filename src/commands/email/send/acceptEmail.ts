@@ -10,11 +10,11 @@ import {
 import { simulatedEnd } from "../../../domain/email/simulator.ts";
 import { emailDecider } from "../../../domain/email/state.ts";
 import { invariant, never } from "../../../kernel/assert.ts";
-import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
+import { mailOwnerId } from "../../../kernel/mailOwner.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { staleContentGuard } from "../../storage/staleContentGuard.ts";
+import { contentAppendDeadline } from "../../storage/contentAppendDeadline.ts";
 import { toNewEvents } from "../../transact.ts";
 import { keepAttachments, type PreparedContent, prepareContent } from "../content/storedContent.ts";
 import { type AcceptedAttachments, acceptedAttachments } from "./acceptedAttachments.ts";
@@ -35,7 +35,7 @@ const contentVersion = contentSchema === 1 ? {} : { contentSchema };
 export async function acceptEmail(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, id, contentEventId } = send;
   const folder = { workspaceId, ownerId: id, folderId: contentEventId };
-  const requireInTime = staleContentGuard(deps.clock);
+  const requireInTime = contentAppendDeadline(deps.clock);
   const attachments = await keepAttachments(deps.content, folder, send.resolved);
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;

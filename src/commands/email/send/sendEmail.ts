@@ -4,7 +4,7 @@ import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
 import { prepareSend } from "./prepareSend.ts";
 import { replayFromLog } from "./replayFromLog.ts";
-import { acceptReserved, reserveLimits } from "./sendLimits.ts";
+import { acceptReserved, reserveQuotas } from "./reserveQuotas.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 import { sharedOutcome, whenSendEnds } from "./sendsInFlight.ts";
 import { ownerOf, type PreparedSend, type ValidatedSend } from "./validatedSend.ts";
@@ -50,7 +50,7 @@ async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<S
     if (replay) return replay;
     throw new DiskFullError();
   }
-  const reserved = await reserveLimits(deps, send);
+  const reserved = await reserveQuotas(deps, send);
   const outcome = reserved.kind === "refused" ? reserved : await acceptReserved(deps, send, reserved);
   return outcome.kind === "refused" ? ((await replayFromLog(deps, send)) ?? outcome) : outcome;
 }

@@ -5,7 +5,7 @@ import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
 import { namedContent, prepareSend } from "./prepareSend.ts";
 import { replayFromLog } from "./replayFromLog.ts";
-import { acceptReserved, type ReservedLimits, reserveLimits, returnLimits } from "./sendLimits.ts";
+import { acceptReserved, type ReservedQuotas, reserveQuotas, returnQuotas } from "./reserveQuotas.ts";
 import type { SendOutcome, SendRefusal } from "./sendOutcome.ts";
 import { ownerOf, type PreparedSend, type SendIdentity, type ValidatedSend } from "./validatedSend.ts";
 
@@ -29,7 +29,7 @@ export class PartlyAcceptedError extends Error {
 /** A send that holds what it needs of the limits. */
 interface ReservedSend {
   readonly send: PreparedSend;
-  readonly reserved: ReservedLimits;
+  readonly reserved: ReservedQuotas;
 }
 
 /**
@@ -89,7 +89,7 @@ async function reserveAll(
   let isComplete = false;
   try {
     for (const send of sends) {
-      const reserved = await reserveLimits(deps, send);
+      const reserved = await reserveQuotas(deps, send);
       if (reserved.kind === "refused") return reserved;
       held.push({ send, reserved });
     }
@@ -120,6 +120,6 @@ async function acceptAll(deps: Dependencies, sends: readonly ReservedSend[], all
 /** Returns all it can while the store is away: the rest of the room for files is settled with the stale reservations. */
 async function returnAll(deps: Dependencies, sends: readonly ReservedSend[]): Promise<void> {
   await Promise.all(
-    sends.map(({ send, reserved }) => returnLimits(deps, send, reserved).catch(requireStoreError)),
+    sends.map(({ send, reserved }) => returnQuotas(deps, send, reserved).catch(requireStoreError)),
   );
 }

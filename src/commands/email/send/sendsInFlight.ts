@@ -1,4 +1,4 @@
-import type { InFlightMap } from "../../../kernel/shortLivedSetAndMap.ts";
+import type { InFlightMap } from "../../../kernel/concurrency/inFlight.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 
 /** A send in flight, and its coming outcome. */

@@ -7,7 +7,7 @@ import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { issuedKey } from "../../apiKey/apiKeyHandlers.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
-import { expiryVerb, namedKeys } from "../../apiKey/expiryWarning.ts";
+import { expiryVerb, namedKeys } from "../../apiKey/expiryWarningText.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Refusal } from "../components/form.tsx";

@@ -15,7 +15,7 @@ import {
   rotateOnRequest,
 } from "../../apiKey/apiKeyHandlers.ts";
 import { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
-import { keysToWarnOf } from "../../apiKey/expiryWarning.ts";
+import { keysToWarnOf } from "../../apiKey/expiryWarningText.ts";
 import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
 import { checkBy } from "../../body/validation.ts";
 import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";

@@ -2,7 +2,7 @@
 import type { Child } from "hono/jsx";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { shownMail } from "../frame/shownMail.ts";
+import { shownMail } from "../frame/staleTab.ts";
 import { PostForm } from "./form.tsx";
 
 /** A confirmation before an action; its form is sent to the page's own path. */

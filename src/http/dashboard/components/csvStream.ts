@@ -1,12 +1,12 @@
 import type { PageQuery } from "../../../../projections/keysetPagination.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
+import { mailOwnerId } from "../../../kernel/mailOwner.ts";
 import { guardFormulas } from "../../../kernel/text/guardFormulas.ts";
 import { decodeCursor, type Page } from "../../lists/cursorPaging.ts";
 import { beginStream, requestContextOf } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { shownMail } from "../frame/shownMail.ts";
+import { shownMail } from "../frame/staleTab.ts";
 
 /** The cells of a CSV file, by column name. */
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => string | null>>;

@@ -1,15 +1,15 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
-import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
+import { mailOwnerId } from "../../../kernel/mailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { Assets } from "../frame/assets.ts";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.ts";
 import { ActionButton } from "./button.tsx";
 import { Icon, Mark } from "./icon.tsx";
-import { OtherWorkspace } from "./otherWorkspace.tsx";
 import { ReadModelBuildNotice } from "./readModelBuildNotice.tsx";
 import { SessionEnded } from "./sessionEnded.tsx";
+import { StaleTabNotice } from "./staleTabNotice.tsx";
 import { Time } from "./time.tsx";
 
 interface DocumentProps {
@@ -79,7 +79,7 @@ export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
       <SideBar context={context} />
       <main id="content" class={page.isWide ? "wide" : ""} tabindex={-1}>
         <SessionEnded to={context.to} href={addressOf(context)} />
-        <OtherWorkspace context={context} href={addressOf(context)} />
+        <StaleTabNotice context={context} href={addressOf(context)} />
         <Above context={context} page={page} />
         {context.pausedSince === null ? null : <Paused context={context} since={context.pausedSince} />}
         {context.mail === "live" ? null : (

@@ -3,12 +3,12 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import type { MailOwner } from "../../../kernel/mail/mailOwnerId.ts";
+import type { MailOwner } from "../../../kernel/mailOwner.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
-import { emailQuery } from "../../email/emailListing.ts";
+import { emailQuery } from "../../email/emailPages.ts";
 import { meantValue } from "../../email/meantValue.ts";
 
 /** What can be searched for, in the order in which a search is written. */

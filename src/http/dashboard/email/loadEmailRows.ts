@@ -5,7 +5,7 @@ import { statusSince } from "../../../commands/email/emailHistory.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
-import { pageOfEmails } from "../../email/emailListing.ts";
+import { pageOfEmails } from "../../email/emailPages.ts";
 import { type ShownEmail, shownEmail } from "../../email/shownEmail.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
 import type { Page } from "../../lists/cursorPaging.ts";

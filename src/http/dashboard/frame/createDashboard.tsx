@@ -33,7 +33,7 @@ import { htmlResponse } from "./pageHeaders.ts";
 import { NotBuiltYet, ProblemBody, problemTitle } from "./problemPage.tsx";
 import { isFromOwnPage } from "./sameOrigin.ts";
 import { createSessions, type LoggedIn } from "./sessions.ts";
-import { refusedScript } from "./shownMail.ts";
+import { refusedScript } from "./staleTab.ts";
 
 /** What pages are rendered with. */
 interface Frame extends DashboardOptions {

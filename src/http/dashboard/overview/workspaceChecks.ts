@@ -1,9 +1,9 @@
 import type { ExpiringKey } from "../../../../projections/apiKeys.ts";
-import { limitsInUse, type WorkspaceNearLimit } from "../../../commands/quota/limitsInUse.ts";
+import { nearLimits, type WorkspaceNearLimit } from "../../../commands/quota/nearLimits.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
-import { EXPIRY_REMEDY, expiryDetail, keysToWarnOf } from "../../apiKey/expiryWarning.ts";
+import { EXPIRY_REMEDY, expiryWarningDetail, keysToWarnOf } from "../../apiKey/expiryWarningText.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
-import { LIMIT_REMEDY, limitDetail } from "../../workspace/limitWarning.ts";
+import { LIMIT_REMEDY, nearLimitDetail } from "../../workspace/nearLimitText.ts";
 import type { DashboardOptions, MaintenanceCheck } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
@@ -16,11 +16,11 @@ export async function workspaceChecks(
   const keys = may("workspace:manage")
     ? await scheduledRead(readModel("api-keys"), (db) => keysToWarnOf(db, now, workspaceId))
     : null;
-  const limits = may("workspace:manage") ? await limitsInUse(deps, workspaceId) : null;
+  const limits = may("workspace:manage") ? await nearLimits(deps, workspaceId) : null;
   return [
     ...(pausedSince === null ? [] : [pauseWarning(pausedSince)]),
     ...(keys === null || keys.length === 0 ? [] : [keyWarning(keys, now)]),
-    ...(limits === null || limits.length === 0 ? [] : [limitWarning(limits)]),
+    ...(limits === null || limits.length === 0 ? [] : [nearLimitCheck(limits)]),
   ];
 }
 
@@ -30,11 +30,11 @@ function pauseWarning(since: EpochMs): MaintenanceCheck {
 }
 
 function keyWarning(keys: readonly ExpiringKey[], now: EpochMs): MaintenanceCheck {
-  const detail = expiryDetail(keys, now, ({ name }) => name);
+  const detail = expiryWarningDetail(keys, now, ({ name }) => name);
   return { name: "API keys", status: "warning", detail, action: EXPIRY_REMEDY };
 }
 
-function limitWarning(near: readonly WorkspaceNearLimit[]): MaintenanceCheck {
-  const detail = limitDetail(near, () => "");
+function nearLimitCheck(near: readonly WorkspaceNearLimit[]): MaintenanceCheck {
+  const detail = nearLimitDetail(near, () => "");
   return { name: "limits", status: "warning", detail, action: LIMIT_REMEDY };
 }

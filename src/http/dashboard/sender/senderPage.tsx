@@ -12,7 +12,7 @@ import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
-import { MailRecordsToCome } from "./mailRecordsPage.tsx";
+import { MailRecordsToCome } from "./mailDnsRecordsPage.tsx";
 import { nameOf, type SenderJson, SenderStatus } from "./senderListPage.tsx";
 
 interface SenderPageProps {

@@ -18,7 +18,7 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { MailRecordsPage } from "./mailRecordsPage.tsx";
+import { MailRecordsPage } from "./mailDnsRecordsPage.tsx";
 import { nameOf, SenderList } from "./senderListPage.tsx";
 import { SenderPage } from "./senderPage.tsx";
 
@@ -73,7 +73,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     }),
     get(ONE, SCOPE, async (context) => senderPage(options, context, await senderOf(options, context), null)),
     get(`${ONE}/records`, SCOPE, async (context) =>
-      mailRecordsPage(options, context, await senderOf(options, context)),
+      mailDnsRecordsPage(options, context, await senderOf(options, context)),
     ),
   ];
 }
@@ -120,7 +120,7 @@ function senderPage(
   };
 }
 
-async function mailRecordsPage(
+async function mailDnsRecordsPage(
   { mailRecords }: DashboardOptions,
   { params }: PageContext,
   { sender: { name } }: SenderView,

@@ -1,5 +1,5 @@
-import { EXPIRY_RULE } from "../../../domain/apiKey/expiryRule.ts";
-import { EXPIRY_REMEDY, expiryDetail, keysToWarnOf } from "../../../http/apiKey/expiryWarning.ts";
+import { EXPIRY_WARNING_RULE } from "../../../domain/apiKey/expiryWarningRule.ts";
+import { EXPIRY_REMEDY, expiryWarningDetail, keysToWarnOf } from "../../../http/apiKey/expiryWarningText.ts";
 import { DAY_MS, type EpochMs } from "../../../kernel/time.ts";
 import type { ReadDatabase } from "../../../ports/readDatabase.ts";
 import { type Check, ok, warning } from "./check.ts";
@@ -10,8 +10,9 @@ const NAME = "API keys";
 export function apiKeyChecks(apiKeys: ReadDatabase, now: EpochMs): readonly Check[] {
   const keys = keysToWarnOf(apiKeys, now, null);
   if (keys === null) return [];
-  if (keys.length === 0) return [ok(NAME, `none in use expires within ${EXPIRY_RULE.aheadMs / DAY_MS} days`)];
-  const detail = expiryDetail(keys, now, ({ name, id, workspaceId }) => {
+  if (keys.length === 0)
+    return [ok(NAME, `none in use expires within ${EXPIRY_WARNING_RULE.aheadMs / DAY_MS} days`)];
+  const detail = expiryWarningDetail(keys, now, ({ name, id, workspaceId }) => {
     return `${name} (${id} of workspace ${workspaceId})`;
   });
   return [warning(NAME, detail, EXPIRY_REMEDY)];

@@ -1,7 +1,7 @@
 import { type FollowStatus, readFollowStatus } from "../../../adapters/directory/followStatusFile.ts";
 import { positionText } from "../../../adapters/sqlite/logPosition.ts";
 import type { InstanceState } from "../../../domain/instance/state.ts";
-import { settleWithin } from "../../../kernel/sleep.ts";
+import { settleWithin } from "../../../kernel/concurrency/sleep.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { counted } from "../../../kernel/text/readableNumbers.ts";
 import { DAY_MS, epochMs, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";

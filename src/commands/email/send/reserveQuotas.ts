@@ -1,4 +1,4 @@
-import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
+import { mailOwnerId } from "../../../kernel/mailOwner.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { QuotaUnit } from "../../quota/dailyQuota.ts";
@@ -24,16 +24,16 @@ const LARGER_THAN_STORAGE: SendRefusal = {
 const NO_UNIT = Symbol("no unit of the daily limit");
 
 /** What a send holds of the limits, besides the room for its files, until it is accepted. */
-export interface ReservedLimits {
+export interface ReservedQuotas {
   readonly kind: "reserved";
   readonly unit: QuotaUnit | typeof NO_UNIT;
 }
 
 /** Reserves what a send needs of the limits; test mail has its own. After a refusal it holds nothing. */
-export async function reserveLimits(
+export async function reserveQuotas(
   deps: Dependencies,
   send: PreparedSend,
-): Promise<ReservedLimits | SendRefusal> {
+): Promise<ReservedQuotas | SendRefusal> {
   const { workspaceId, context, id } = send;
   const { accountId, owner, bytes } = filesOf(send);
   const room = bytes === 0 ? "reserved" : await deps.storage.reserve(accountId, owner, bytes, context);
@@ -50,10 +50,10 @@ export async function reserveLimits(
 }
 
 /** Returns what a send holds of the limits, because it is not accepted. */
-export async function returnLimits(
+export async function returnQuotas(
   deps: Dependencies,
   send: PreparedSend,
-  { unit }: ReservedLimits,
+  { unit }: ReservedQuotas,
 ): Promise<void> {
   try {
     if (unit !== NO_UNIT) await deps.quota.returnUnit(send.workspaceId, unit);
@@ -66,7 +66,7 @@ export async function returnLimits(
 export async function acceptReserved(
   deps: Dependencies,
   send: PreparedSend,
-  reserved: ReservedLimits,
+  reserved: ReservedQuotas,
 ): Promise<SendOutcome> {
   let used = true;
   try {
@@ -79,7 +79,7 @@ export async function acceptReserved(
     used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
     throw error;
   } finally {
-    if (!used) await returnLimits(deps, send, reserved);
+    if (!used) await returnQuotas(deps, send, reserved);
   }
 }
 

@@ -13,7 +13,7 @@ const CONTENT_APPEND_MS_MAX = 10 * MINUTE_MS;
  * it throws `StoreError` (`unavailable`) if the content may have been swept meanwhile, for example while the process was
  * suspended. It reads both clocks: suspending the machine stops one, and a time service moves the other.
  */
-export function staleContentGuard(clock: Clock): () => void {
+export function contentAppendDeadline(clock: Clock): () => void {
   const [wall, monotonic] = [clock.now(), clock.monotonicMs()];
   return () => {
     const elapsedMs = Math.max(clock.now() - wall, clock.monotonicMs() - monotonic);

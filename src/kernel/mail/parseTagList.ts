@@ -1,5 +1,5 @@
 /** The tags of a DKIM key or a DMARC record: `name=value`, separated by semicolons. The first of a name counts. */
-export function mailTags(record: string): ReadonlyMap<string, string> {
+export function parseTagList(record: string): ReadonlyMap<string, string> {
   const tags = new Map<string, string>();
   for (const part of record.split(";")) {
     const [, name, value] = /^\s*([a-z][a-z0-9_]*)\s*=(.*)$/is.exec(part) ?? [];

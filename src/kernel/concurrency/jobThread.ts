@@ -1,4 +1,4 @@
-import { otherThreadsProcessorMs } from "./processorTime.ts";
+import { otherThreadsProcessorMs } from "../processorTime.ts";
 import { RoundRobinQueue } from "./roundRobinQueue.ts";
 
 interface QueuedJob<Job, Result> extends PromiseWithResolvers<Result> {

@@ -1,6 +1,6 @@
 import { isNearLimit } from "../../domain/quota/decisions.ts";
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
-import { mailOwnerOf } from "../../kernel/mail/mailOwnerId.ts";
+import { mailOwnerOf } from "../../kernel/mailOwner.ts";
 import { requireStoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { LimitUse, WatchedLimit } from "./limitWatch.ts";
@@ -25,7 +25,7 @@ const LIMIT_OF: Readonly<
  * The limits that this process has seen near their end since its start, and that still are; those of one workspace if it
  * is given. Null while the store does not answer.
  */
-export async function limitsInUse(
+export async function nearLimits(
   deps: UsageDependencies,
   workspaceId: string | null = null,
 ): Promise<readonly WorkspaceNearLimit[] | null> {

@@ -1,4 +1,4 @@
-import { startTimeout } from "./timeout.ts";
+import { startTimeout } from "./stallSafeTimeout.ts";
 
 /**
  * Waits `ms`, or until `signal` aborts. While it lasts, `sleepers` contains a function that ends it.

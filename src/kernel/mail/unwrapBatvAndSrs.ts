@@ -9,7 +9,7 @@ const SRS = /^(?:srs0|srs1[=+-][^=@]+=[^=@]+=)[=+-][^=@]+=[^=@]+=(?<domain>[^=@]
  * An envelope sender as its own server wrote it: servers on the way may sign it (BATV), or put it into an address of
  * theirs so that SPF does not fail (SRS). Anyone can write such a wrapping, so the address inside must prove itself.
  */
-export function unwrappedAddress(address: string): string {
+export function unwrapBatvAndSrs(address: string): string {
   let inner = address;
   for (let left = WRAPPINGS_MAX; left > 0; left -= 1) {
     inner = inner.replace(BATV, "").replace(SRS, "$<local>@$<domain>");

@@ -1,5 +1,5 @@
-import type { WorkspaceNearLimit } from "../../commands/quota/limitsInUse.ts";
 import type { WatchedLimit } from "../../commands/quota/limitWatch.ts";
+import type { WorkspaceNearLimit } from "../../commands/quota/nearLimits.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { bytesText, counted, grouped, listedUpTo } from "../../kernel/text/readableNumbers.ts";
 
@@ -41,7 +41,7 @@ export const LIMIT_WORDS: Readonly<Record<WatchedLimit, LimitWords>> = {
 export const LIMIT_REMEDY = `\`${POSTLEDGER} workspace limits <id> --help\` says how to raise a limit; room for files and content also returns as their retention ends`;
 
 /** A sentence about limits that are nearly used up, each of the workspace that `nameOf` names. */
-export function limitDetail(
+export function nearLimitDetail(
   near: readonly WorkspaceNearLimit[],
   nameOf: (one: WorkspaceNearLimit) => string,
 ): string {

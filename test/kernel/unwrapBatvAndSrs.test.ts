@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { unwrappedAddress } from "../../src/kernel/mail/unwrappedAddress.ts";
+import { unwrapBatvAndSrs } from "../../src/kernel/mail/unwrapBatvAndSrs.ts";
 
 const OURS = "abc234@bounce.shop.example";
 
@@ -17,17 +17,17 @@ test("an address is found inside BATV and SRS, in each other too", () => {
     "SRS0=haha=X1=bounce.shop.example=prvs=1234abcdef=abc234@relay.example",
     "prvs=1234abcdef=SRS0=haha=X1=bounce.shop.example=abc234@relay.example",
   ])
-    expect(unwrappedAddress(wrapped)).toBe(OURS);
+    expect(unwrapBatvAndSrs(wrapped)).toBe(OURS);
 });
 
 test("an address that is not wrapped stays as it is, whatever it is", () => {
   for (const address of ["", "@", "srs0", "srs0=a=b@c.example", "prvs=@c.example", "ana+prvs=1=b@c.example"])
-    expect(unwrappedAddress(address)).toBe(address);
+    expect(unwrapBatvAndSrs(address)).toBe(address);
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom("=", "@", "a", "prvs=", "srs0=", "srs1", "+"), maxLength: 200 }),
       (address) => {
-        expect(address.length).toBeGreaterThanOrEqual(unwrappedAddress(address).length);
+        expect(address.length).toBeGreaterThanOrEqual(unwrapBatvAndSrs(address).length);
       },
     ),
   );

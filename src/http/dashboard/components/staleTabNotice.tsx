@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { shownMail } from "../frame/shownMail.ts";
+import { shownMail } from "../frame/staleTab.ts";
 
 interface OtherWorkspaceProps {
   readonly context: PageContext;
@@ -13,7 +13,7 @@ interface OtherWorkspaceProps {
  * Hidden at the top of each page until a script learns that the browser has logged in to another workspace since, or
  * shows the other kind of mail. What was typed stays visible.
  */
-export const OtherWorkspace: FC<OtherWorkspaceProps> = ({ context, href }) => (
+export const StaleTabNotice: FC<OtherWorkspaceProps> = ({ context, href }) => (
   <section id="other-workspace" class="standing bad page-over" role="alert" hidden>
     <div>
       <h2>This tab is out of date</h2>

@@ -8,11 +8,17 @@ const LOCAL_STREAMS: readonly string[] = [IMPORT_STREAM, SERVICES_STREAM];
  * Whether an event belongs to the log itself: exports and seals hold only these. Events about imports and running
  * services are about the store, and a stream of a name that is not ours is that of another application.
  */
-export function isLogEvent({ stream, type }: { readonly stream: string; readonly type: string }): boolean {
-  return isLogStream(stream) && type !== EVENT_ERASED;
+export function isPortableEvent({
+  stream,
+  type,
+}: {
+  readonly stream: string;
+  readonly type: string;
+}): boolean {
+  return isPortableStream(stream) && type !== EVENT_ERASED;
 }
 
 /** Whether a stream belongs to the log itself. */
-export function isLogStream(stream: string): boolean {
+export function isPortableStream(stream: string): boolean {
   return typesInStream(stream) !== undefined && !LOCAL_STREAMS.includes(stream);
 }

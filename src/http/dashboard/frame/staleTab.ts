@@ -1,4 +1,4 @@
-import { mailOwnerId } from "../../../kernel/mail/mailOwnerId.ts";
+import { mailOwnerId } from "../../../kernel/mailOwner.ts";
 import type { PageContext } from "./dashboardRoute.ts";
 
 /** The request header in which the scripts of a page say whose mail it shows: {@link mailOwnerId}. */

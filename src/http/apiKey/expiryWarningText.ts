@@ -1,5 +1,5 @@
 import { type ExpiringKey, expiringApiKeys } from "../../../projections/apiKeys.ts";
-import { EXPIRY_RULE } from "../../domain/apiKey/expiryRule.ts";
+import { EXPIRY_WARNING_RULE } from "../../domain/apiKey/expiryWarningRule.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted, firstOf, listedUpTo } from "../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
@@ -18,7 +18,7 @@ export function keysToWarnOf(
   now: EpochMs,
   workspaceId: string | null,
 ): readonly ExpiringKey[] | null {
-  const query = { now, rule: EXPIRY_RULE, workspaceId, max: COUNTED_MAX };
+  const query = { now, rule: EXPIRY_WARNING_RULE, workspaceId, max: COUNTED_MAX };
   return unlessUnavailable(() => expiringApiKeys(apiKeys, query));
 }
 
@@ -33,7 +33,7 @@ export function expiryVerb({ expiresAt }: Pick<ExpiringKey, "expiresAt">, now: E
 }
 
 /** A sentence about such keys, each named as `nameOf` says. */
-export function expiryDetail(
+export function expiryWarningDetail(
   keys: readonly ExpiringKey[],
   now: EpochMs,
   nameOf: (key: ExpiringKey) => string,

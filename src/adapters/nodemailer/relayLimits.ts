@@ -1,5 +1,5 @@
 /** Limits on the use of one relay: connections, messages, and how long to wait for what. */
-export interface SmtpLimits {
+export interface RelayLimits {
   /** Connections open at once, idle ones included. */
   readonly connectionsMax: number;
   readonly messagesPerConnectionMax: number;
@@ -27,12 +27,12 @@ export interface SmtpLimits {
 }
 
 /** The ranges of the limits that an operator sets, for all relays or in the URL of one. */
-export const SMTP_LIMIT_RANGES = {
+export const RELAY_LIMIT_RANGES = {
   connectionsMax: { min: 1, max: 1_000 },
   messagesPerSecondMax: { min: 0, max: 100_000 },
 } as const;
 
-export const SMTP_LIMITS_DEFAULT: SmtpLimits = {
+export const RELAY_LIMITS_DEFAULT: RelayLimits = {
   connectionsMax: 5,
   messagesPerConnectionMax: 100,
   messagesPerSecondMax: 0,

@@ -43,7 +43,7 @@ function plainPath([token, ...others]: readonly unknown[]): readonly (string | n
 }
 
 /** Parses one source as liquidjs does, except for outputs, and refuses one with too much in its tags. */
-export class OutputTagParser extends Parser {
+export class BoundedParser extends Parser {
   readonly #liquid: ConstructorParameters<typeof Parser>[0];
   #tags = 0;
   #tagUnits = 0;

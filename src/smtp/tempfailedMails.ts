@@ -19,7 +19,7 @@ const MAILS_MAX = 10_000;
  * accepted, and the repeat of a mail without a key or Message-ID is recognised by nothing else. It forgets a mail as soon
  * as that comes again, so a mail that was accepted is never taken for an earlier one.
  */
-export class UnfinishedMails {
+export class TempfailedMails {
   private readonly ownKeys = new LRUCache<string, string>({
     max: MAILS_MAX,
     ttl: REMEMBERED_MS,
