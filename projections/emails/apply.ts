@@ -7,7 +7,7 @@ import {
   IN_EVENT_CONTENT_BYTES_MAX,
 } from "../../src/domain/email/events.ts";
 import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
-import { mailOwnerId } from "../../src/kernel/mailOwner.ts";
+import { mailOwnerId } from "../../src/kernel/liveOrTestOwner.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
 import { atOf, idOf } from "../projection.ts";

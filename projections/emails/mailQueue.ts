@@ -1,4 +1,4 @@
-import { mailOwnerOf } from "../../src/kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../src/kernel/liveOrTestOwner.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase, type SqlRow } from "../../src/ports/readDatabase.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";

@@ -1,5 +1,5 @@
 import type { AcceptedAs } from "../../src/domain/email/events.ts";
-import { mailOwnerIdsOf } from "../../src/kernel/mailOwner.ts";
+import { mailOwnerIdsOf } from "../../src/kernel/liveOrTestOwner.ts";
 import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {

@@ -1,5 +1,5 @@
 import { erasureCodec } from "../../src/domain/erasure/events.ts";
-import { mailOwnerIdsOf } from "../../src/kernel/mailOwner.ts";
+import { mailOwnerIdsOf } from "../../src/kernel/liveOrTestOwner.ts";
 import type { ProjectedEvent, ProjectedRows } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";
 import { RECIPIENT_KEY, recipientKey } from "./tables.ts";

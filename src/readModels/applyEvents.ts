@@ -4,16 +4,9 @@ import { UnreadableEventError } from "../kernel/event/eventCodec.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
 import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { BufferedIncrements } from "./bufferedIncrements.ts";
-import { type EventReference, writeCheckpoint } from "./generations/checkpoint.ts";
+import { isCommitDue, READING_TRANSACTION_EVENTS_MAX, TRANSACTION_EVENTS_MAX } from "./commitPolicy.ts";
+import { type EventReference, writeCheckpoint } from "./generations/generationMeta.ts";
 
-/** The most events in one transaction: more gains no speed and only makes a crash costlier. */
-export const TRANSACTION_EVENTS_MAX = 2_000;
-/** The same for {@link feedToHead}: with fewer commits, a page that changes again and again is written out once. */
-const READING_TRANSACTION_EVENTS_MAX = 10_000;
-/** A projection with nothing to apply still saves its checkpoint after this many events of other types. */
-const CHECKPOINT_LAG_EVENTS_MAX = 20_000;
-/** Or after this time. */
-const CHECKPOINT_LAG_MS_MAX = 1_000;
 /** Greater than every position. */
 const NO_LIMIT = "\uffff" as Position;
 
@@ -206,12 +199,9 @@ export function commit(applier: Applier): void {
   }
 }
 
-/** Commits if rows changed or the saved checkpoint lags too far behind. */
+/** Commits if it is time to. */
 export function commitDue(applier: Applier): void {
-  const lags =
-    applier.eventsSinceCheckpoint >= CHECKPOINT_LAG_EVENTS_MAX ||
-    performance.now() - applier.checkpointAt >= CHECKPOINT_LAG_MS_MAX;
-  if (applier.isWriting || lags) commit(applier);
+  if (isCommitDue(applier)) commit(applier);
 }
 
 /**

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError, type ReadDatabases } from "../ports/readDatabase.ts";
-import { readMeta } from "./generations/checkpoint.ts";
 import {
   type GenerationEntry,
   type GenerationStatus,
@@ -10,6 +9,7 @@ import {
   openCatalog,
   type Verification,
 } from "./generations/generationCatalog.ts";
+import { readMeta } from "./generations/generationMeta.ts";
 import { missingFile } from "./generations/missingFile.ts";
 
 interface ListOptions {

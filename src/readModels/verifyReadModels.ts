@@ -5,7 +5,6 @@ import { LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { type Applier, createApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
-import { readMeta } from "./generations/checkpoint.ts";
 import {
   type Catalog,
   type GenerationEntry,
@@ -14,6 +13,7 @@ import {
   type Verification,
 } from "./generations/generationCatalog.ts";
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
+import { readMeta } from "./generations/generationMeta.ts";
 import { missingFile } from "./generations/missingFile.ts";
 import { openCurrentToRead } from "./generations/openCurrentToRead.ts";
 import { createTemporaryDatabase, temporaryPath } from "./generations/temporaryDatabase.ts";

@@ -13,8 +13,8 @@ import type { Position } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mail/mailTransport.ts";
 import { apiKeyLastUseWriter } from "../reactors/apiKey/apiKeyLastUseWriter.ts";
 import { attachmentWorkers } from "../reactors/attachment/attachmentWorkers.ts";
-import { contentRetention } from "../reactors/content/contentRetention.ts";
 import type { ContentStoreHealth } from "../reactors/content/contentStoreHealth.ts";
+import { emailContentRetention } from "../reactors/content/emailContentRetention.ts";
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
 import { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
@@ -287,7 +287,7 @@ function workOnErasures(
   const waitUntilCaughtUp = async (name: string) =>
     readers.waitForPosition(name, await deps.store.head(), config.storeTimeoutMs);
   return [
-    contentRetention({ ...shared, emails, onTrouble }),
+    emailContentRetention({ ...shared, emails, onTrouble }),
     erasedContentCleanup({
       ...shared,
       checkpoint: contentCleanupCheckpointFile(

@@ -5,7 +5,7 @@ import {
   lockDirectory,
 } from "../adapters/sqlite/directoryLock.ts";
 import { ConfigError } from "./config/configError.ts";
-import { directoryError } from "./startupErrors.ts";
+import { directoryError } from "./faults/startupErrors.ts";
 
 function withReason<Result>(dataDir: string, use: (directory: string) => Result): Result {
   try {

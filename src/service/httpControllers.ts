@@ -20,7 +20,7 @@ import { operations } from "../http/reference/allOperations.ts";
 import { openApiDocument } from "../http/reference/openApiDocument.ts";
 import { referenceController } from "../http/reference/referenceController.ts";
 import { senderPagesController, sendersController } from "../http/sender/sendersController.ts";
-import { createSenderVerification } from "../http/sender/senderVerification.ts";
+import { createSenderVerification } from "../http/sender/verifySender.ts";
 import type { ControllerOptions } from "../http/server/operationController.ts";
 import { suppressionsController } from "../http/suppression/suppressionsController.ts";
 import { templatesController } from "../http/template/templatesController.ts";

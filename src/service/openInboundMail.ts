@@ -12,8 +12,8 @@ import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { InboundReply } from "../ports/mail/inboundMail.ts";
 import { renewedTlsFiles } from "./adapters/renewedTlsFiles.ts";
 import type { Config } from "./config/config.ts";
+import { listenError } from "./faults/startupErrors.ts";
 import { smtpGreetingName } from "./smtpGreetingName.ts";
-import { listenError } from "./startupErrors.ts";
 
 /** The port that receives returned mail, once it answers. */
 export interface InboundMail {

@@ -21,7 +21,7 @@ import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { parseMasterKey } from "./config/masterKeyConfig.ts";
 import { readModelDirectory } from "./config/storeConfig.ts";
-import { contentError, fileError, lostContentError, storeError } from "./startupErrors.ts";
+import { contentError, fileError, lostContentError, storeError } from "./faults/startupErrors.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 import { LOG_CUT_SHORT } from "./threads/readModelLogLines.ts";
 

@@ -9,12 +9,12 @@ import { requestLog } from "../http/server/requestLog.ts";
 import { afterInBackground } from "../kernel/logRateLimit.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
+import { listenError } from "./faults/startupErrors.ts";
 import { basePathOf } from "./httpControllers.ts";
 import type { EventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { type MetricsListener, openMetricsListener } from "./metrics/metricsListener.ts";
 import { type InboundMail, openInboundMail } from "./openInboundMail.ts";
 import { openSubmission } from "./openSubmission.ts";
-import { listenError } from "./startupErrors.ts";
 
 /** What requests are answered with. */
 interface Answering extends Pick<ServerOptions, "controllers" | "requests" | "isClosed"> {

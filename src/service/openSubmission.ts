@@ -7,8 +7,8 @@ import { type SubmissionOptions, submissionSession } from "../smtp/submissionSes
 import { RECIPIENTS_MAX } from "../smtp/submitMail.ts";
 import { renewedTlsFiles } from "./adapters/renewedTlsFiles.ts";
 import type { Config } from "./config/config.ts";
+import { listenError } from "./faults/startupErrors.ts";
 import { smtpGreetingName } from "./smtpGreetingName.ts";
-import { listenError } from "./startupErrors.ts";
 
 /** The port that takes mail over SMTP, once it answers. */
 interface OpenSubmission {

@@ -3,7 +3,7 @@ import { readEmailState } from "../commands/email/readEmail.ts";
 import { emailId } from "../domain/email/idempotency.ts";
 import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
 import { sha256Of } from "../kernel/crypto/sha256.ts";
-import type { MailOwner } from "../kernel/mailOwner.ts";
+import type { MailOwner } from "../kernel/liveOrTestOwner.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { ParsedMail } from "../ports/submission/mailParser.ts";
 import { fieldOf } from "./sendRequestFromMail.ts";

@@ -5,7 +5,7 @@ import {
   type Principal,
   principalOfKey,
 } from "../commands/apiKey/authenticate.ts";
-import { createRequestTimeouts, type RequestTimeouts } from "../http/limits/requestTimeouts.ts";
+import { type AnswerTimeouts, createAnswerTimeouts } from "../http/limits/answerTimeouts.ts";
 import { LOG_FROZEN, Problem, unavailable } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
@@ -33,7 +33,7 @@ export interface SubmissionOptions
 
 /** What the sessions have in common besides the options. */
 interface Shared {
-  readonly timeouts: RequestTimeouts;
+  readonly timeouts: AnswerTimeouts;
   readonly unfinished: TempfailedMails;
 }
 
@@ -52,7 +52,7 @@ const TOO_LATE = unavailable("that took too long: send the mail again as it is")
 
 /** The handlers of SMTP submission sessions, with the same keys, limits and rules as a send over HTTP. */
 export function submissionSession(options: SubmissionOptions): SubmissionHandlers<Principal> {
-  const timeouts = createRequestTimeouts(options.requestTimeoutMs);
+  const timeouts = createAnswerTimeouts(options.requestTimeoutMs);
   const shared = { timeouts, unfinished: new TempfailedMails() };
   return {
     logIn: (password, client) => logIn(options, password, client),

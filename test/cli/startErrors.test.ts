@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { startupWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
-import { directoryError } from "../../src/service/startupErrors.ts";
+import { directoryError } from "../../src/service/faults/startupErrors.ts";
 import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
 import { runCalls, runCallsApart } from "../support/process/runCalls.ts";

@@ -3,8 +3,8 @@ import { InstanceMismatchError } from "../../src/commands/instance/instanceMisma
 import { FrozenLogError } from "../../src/commands/instance/openInstance.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
 import { ConfigError } from "../../src/service/config/configError.ts";
+import { MAKE_ROOM } from "../../src/service/faults/isDiskFull.ts";
 import { unreadableLog } from "../../src/service/status/checks/logChecks.ts";
-import { MAKE_ROOM } from "../../src/service/status/diskFull.ts";
 
 const CONFIG = { storeUrl: "file:/nowhere" };
 const OTHERWISE = "check STORE_URL";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { listenError } from "../../src/service/startupErrors.ts";
+import { listenError } from "../../src/service/faults/startupErrors.ts";
 import { smtpClient } from "../support/mail/smtpClient.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService } from "../support/tenants.ts";

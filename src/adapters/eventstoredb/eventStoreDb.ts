@@ -1,4 +1,4 @@
-import { InFlightSet } from "../../kernel/concurrency/inFlight.ts";
+import { InFlightSet } from "../../kernel/concurrency/inFlightCollections.ts";
 import type {
   AppendResult,
   CallOptions,

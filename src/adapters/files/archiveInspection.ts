@@ -3,7 +3,7 @@ import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import { isBlockedExtension } from "./blockedExtensions.ts";
 import { isArchive, isOleFile, isProgram } from "./executableSignatures.ts";
 import { extensionOf } from "./fileNameRules.ts";
-import { OfficeMarkup } from "./officeMacros.ts";
+import { OfficeActiveContent } from "./officeActiveContent.ts";
 import { readZipCentralDirectory, type ZipEntry } from "./zipCentralDirectory.ts";
 
 const ENTRIES_MAX = 2_000;
@@ -78,7 +78,7 @@ async function contentFault(
 ): Promise<string | null> {
   if (isBomb(entry.declaredBytes, entry.data.length)) return `holds a file over ${RATIO_MAX} times its size`;
   const extension = extensionOf(entry.name);
-  const unpacked = await unpack(entry, document ? new OfficeMarkup(extension) : null);
+  const unpacked = await unpack(entry, document ? new OfficeActiveContent(extension) : null);
   if (typeof unpacked === "string") return unpacked;
   const { content } = unpacked;
   // OOXML fonts begin with scrambled bytes (ECMA-376 part 4 §2.8.1), which may look like anything.
@@ -99,7 +99,7 @@ function isMacroPackage(name: string, content: Uint8Array): boolean {
 /** Unpacks all of a file and returns the start of its content, or a text that says what is wrong with it. */
 async function unpack(
   entry: ZipEntry,
-  markup: OfficeMarkup | null,
+  markup: OfficeActiveContent | null,
 ): Promise<{ readonly content: Uint8Array } | string> {
   const isLie = "holds a file that does not unpack to its size";
   if (entry.method === 0) {
@@ -125,7 +125,7 @@ async function unpack(
 }
 
 /** Reads what arrives at once; what is inflated arrives in pieces anyway. */
-async function readInTurns(data: Uint8Array, markup: OfficeMarkup): Promise<string | null> {
+async function readInTurns(data: Uint8Array, markup: OfficeActiveContent): Promise<string | null> {
   for (let at = 0; at < data.length; at += TURN_BYTES) {
     const fault = markup.read(data.subarray(at, at + TURN_BYTES), at + TURN_BYTES >= data.length);
     if (fault !== null) return fault;

@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { isLoopback } from "../../kernel/network/isLoopback.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
-import { RELAY_LIMIT_RANGES } from "./relayLimits.ts";
+import { RELAY_LIMIT_RANGES } from "./relayLimitsAndTimeouts.ts";
 import type { SmtpRelay } from "./smtpOptions.ts";
 
 /** The submission ports of RFC 6409 and RFC 8314. */

@@ -2,7 +2,7 @@ import SMTPConnection from "nodemailer/lib/smtp-connection";
 import { afterArrivedInput, startTimeout } from "../../kernel/concurrency/stallSafeTimeout.ts";
 import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
-import type { RelayLimits } from "./relayLimits.ts";
+import type { RelayLimits } from "./relayLimitsAndTimeouts.ts";
 import type { SmtpOptions } from "./smtpOptions.ts";
 
 /** Reasons go into events and logs: one line, not a page. */

@@ -1,5 +1,5 @@
 import type { MailSigner } from "../../ports/mail/mailSigner.ts";
-import type { RelayLimits } from "./relayLimits.ts";
+import type { RelayLimits } from "./relayLimitsAndTimeouts.ts";
 
 /** How a provider learns our id for a message. */
 export type RelayProvider =

@@ -19,7 +19,7 @@ import {
   type RelaySettings,
   resetRelayConnection,
 } from "./relayConnection.ts";
-import { RELAY_LIMITS_DEFAULT } from "./relayLimits.ts";
+import { RELAY_LIMITS_DEFAULT } from "./relayLimitsAndTimeouts.ts";
 import { createSemaphore, type Semaphore } from "./semaphore.ts";
 import type { RelayProvider, SmtpOptions } from "./smtpOptions.ts";
 import { type OutgoingMail, timerMs, transmit } from "./smtpTransaction.ts";

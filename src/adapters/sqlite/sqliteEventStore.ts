@@ -28,9 +28,9 @@ import { checkpointWriteAheadLog, emptyWriteAheadLog } from "./checkpointWriteAh
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
-import { OpenedLogFiles } from "./openedLogFiles.ts";
 import { damagedLog, damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
+import { ReplacedLogFiles } from "./replacedLogFiles.ts";
 import { isBusy } from "./resultCode.ts";
 
 export interface SqliteEventStoreOptions {
@@ -99,7 +99,7 @@ class SqliteEventStore implements EventStore {
   private closed = false;
   /** False if the file was opened although its tables are not ours; then nothing is read from them. */
   private readonly areTablesOurs;
-  private readonly files: OpenedLogFiles;
+  private readonly files: ReplacedLogFiles;
 
   private readonly writeAheadLog: WriteAheadLogFlush;
 
@@ -111,7 +111,7 @@ class SqliteEventStore implements EventStore {
     >,
   ) {
     this.writeAheadLog = new WriteAheadLogFlush(options.path);
-    this.files = new OpenedLogFiles(options.path);
+    this.files = new ReplacedLogFiles(options.path);
     this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
     const onCommit = () => {

@@ -1,5 +1,5 @@
 import { issueKey } from "../../commands/apiKey/issueApiKey.ts";
-import { notYetAddedSenders } from "../../commands/sender/notYetAddedSenders.ts";
+import { unknownKeySenders } from "../../commands/apiKey/unknownKeySenders.ts";
 import { isScope, isTestScope, SCOPES, type Scope, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
@@ -113,7 +113,7 @@ export const apiKeyCreate: Command = {
       const workspaceId = await workspaceOf(deps.store, invocation);
       return {
         workspaceId,
-        missing: await notYetAddedSenders(deps, workspaceId, issue.senders ?? []),
+        missing: await unknownKeySenders(deps, workspaceId, issue.senders ?? []),
         issued: await issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli")),
       };
     });

@@ -8,7 +8,7 @@ import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse, UsageError } from "../program/command.ts";
-import { loadAllAggregates } from "../program/loadAllAggregates.ts";
+import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { unknownKey } from "./unknownKey.ts";
 
@@ -16,7 +16,7 @@ import { unknownKey } from "./unknownKey.ts";
 async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
   const revoked: string[] = [];
   for (;;) {
-    const children = apiKeysBelow(await loadAllAggregates(deps.store, apiKeyAggregate), id);
+    const children = apiKeysBelow(await loadAllOfKind(deps.store, apiKeyAggregate), id);
     if (children.length === 0) return revoked;
     for (const child of children) await revokeKey(deps, child, systemCommandContext("cli"));
     revoked.push(...children);

@@ -6,7 +6,7 @@ import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { ConfigError } from "../../service/config/configError.ts";
-import { placeFault } from "../../service/startupErrors.ts";
+import { placeFault } from "../../service/faults/startupErrors.ts";
 import type { ContentFindings, FollowRound, LogFollower } from "./logFollower.ts";
 
 /** How often the whole copy is compared: an erasure reaches it within this time and the next round. */

@@ -5,7 +5,7 @@ import {
   requestPersonErasure,
 } from "../../commands/erasure/erasureRequests.ts";
 import { workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
-import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/erasureReference.ts";
+import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/referenceFault.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
 import { erasureJson } from "../../http/erasure/erasureResource.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";

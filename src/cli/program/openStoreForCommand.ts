@@ -13,12 +13,12 @@ import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { readModelDirectory } from "../../service/config/storeConfig.ts";
+import { storeError } from "../../service/faults/startupErrors.ts";
 import {
   type OpenLogOptions,
   openInstanceFromConfig,
   requireUnboundBeforeCreation,
 } from "../../service/openInstanceFromConfig.ts";
-import { storeError } from "../../service/startupErrors.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */

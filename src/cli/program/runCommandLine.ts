@@ -8,7 +8,7 @@ import { DamagedLogError, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { readConfig } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
-import { placeFault } from "../../service/startupErrors.ts";
+import { placeFault } from "../../service/faults/startupErrors.ts";
 import { DAMAGED_CATALOG_REMEDY } from "../../service/status/checks/readModelChecks.ts";
 import { DAMAGED_LOG_REMEDY } from "../../service/status/logDamage.ts";
 import { terminalText } from "../output/terminalText.ts";

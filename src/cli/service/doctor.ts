@@ -6,6 +6,7 @@ import { behindSince } from "../../readModels/behindSince.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import type { Config } from "../../service/config/config.ts";
+import { isDiskFull, MAKE_ROOM } from "../../service/faults/isDiskFull.ts";
 import { allChecks, type LogFindings } from "../../service/status/checks/allChecks.ts";
 import { bootstrapKeyChecks } from "../../service/status/checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "../../service/status/checks/check.ts";
@@ -15,7 +16,6 @@ import {
   readModelLag,
   stoppedReadModel,
 } from "../../service/status/checks/readModelChecks.ts";
-import { isDiskFull, MAKE_ROOM } from "../../service/status/diskFull.ts";
 import type { ColouredLine } from "../output/terminalText.ts";
 import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";

@@ -3,7 +3,7 @@ import { newWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
-import { loadAllAggregates } from "../program/loadAllAggregates.ts";
+import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 export const workspaceCreate: Command = {
@@ -31,7 +31,7 @@ export const workspaceList: Command = {
   examples: ["postledger workspace list"],
   async run(invocation) {
     const workspaces = await withLog(invocation.config, ({ deps }) =>
-      loadAllAggregates(deps.store, workspaceAggregate),
+      loadAllOfKind(deps.store, workspaceAggregate),
     );
     const rows = [...workspaces].map(([id, { name, paused }]) => ({ id, name, paused }));
     const lines = rows.map(({ id, name, paused }) => `${id}  ${paused ? "paused" : "active"}  ${name}`);

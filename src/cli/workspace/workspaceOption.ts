@@ -11,7 +11,7 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import type { OpenLogOptions } from "../../service/openInstanceFromConfig.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { CommandFailure, type Invocation, type Operand, type Option } from "../program/command.ts";
-import { loadAllAggregates } from "../program/loadAllAggregates.ts";
+import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 
 export const WORKSPACE_OPTION: Option = {
@@ -62,7 +62,7 @@ export async function loadOfWorkspace<
   kind: AggregateKind<State | null, Event>,
 ): Promise<readonly (readonly [id: string, state: State])[]> {
   const workspaceId = await workspaceOf(store, invocation);
-  return [...(await loadAllAggregates(store, kind))].filter(([, own]) => own.workspaceId === workspaceId);
+  return [...(await loadAllOfKind(store, kind))].filter(([, own]) => own.workspaceId === workspaceId);
 }
 
 /** How many workspaces of one name a hint lists. */
@@ -71,7 +71,7 @@ const CALLED_MAX = 10;
 /** Checks the workspace id given to a command. Throws {@link CommandFailure} if there is no such workspace. */
 export async function existingWorkspace(store: EventStore, id: string): Promise<string> {
   if (isUuid(id) && (await store.lastRevision(workspaceStream(id))) !== null) return id;
-  const called = [...(await loadAllAggregates(store, workspaceAggregate))]
+  const called = [...(await loadAllOfKind(store, workspaceAggregate))]
     .filter(([, { name }]) => name === id)
     .map(([calledId]) => calledId);
   const hint =

@@ -3,7 +3,7 @@ import { canLoseAttachments, expireAttachments } from "../../domain/email/conten
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import { mailOwnerId } from "../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../kernel/liveOrTestOwner.ts";
 import { attachmentAggregate, emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { type EmailHistory, readEmailHistory } from "../email/emailHistory.ts";

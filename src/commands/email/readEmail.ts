@@ -2,7 +2,7 @@ import { ACCEPTANCE_REVISION, type EmailContent } from "../../domain/email/event
 import { emailId } from "../../domain/email/idempotency.ts";
 import { type Email, type EmailState, emailDecider } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import type { MailOwner } from "../../kernel/mailOwner.ts";
+import type { MailOwner } from "../../kernel/liveOrTestOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { StreamReader } from "../../ports/eventStore.ts";

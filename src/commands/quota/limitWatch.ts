@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { isNearLimit } from "../../domain/quota/decisions.ts";
+import { isNearLimit } from "../../domain/quota/nearLimitRule.ts";
 import { type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 

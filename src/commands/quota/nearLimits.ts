@@ -1,6 +1,6 @@
-import { isNearLimit } from "../../domain/quota/decisions.ts";
+import { isNearLimit } from "../../domain/quota/nearLimitRule.ts";
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { requireStoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { LimitUse, WatchedLimit } from "./limitWatch.ts";

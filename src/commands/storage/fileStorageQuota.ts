@@ -5,7 +5,7 @@ import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";

@@ -1,6 +1,6 @@
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import { derivedId } from "../../kernel/ids.ts";
-import type { MailOwner } from "../../kernel/mailOwner.ts";
+import type { MailOwner } from "../../kernel/liveOrTestOwner.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { AcceptedAs } from "./events.ts";

@@ -7,14 +7,6 @@ export const BLOCK_MAX = 256;
 /** A block is this fraction of what is left: near the limit blocks get small, so instances can share the rest. */
 const BLOCKS_OF_REST = 16;
 
-/** From this share of a limit on, operators are warned. */
-const WARNING_SHARE = 0.8;
-
-/** Whether so much of a limit is used that operators are warned. */
-export function isNearLimit(used: number, limit: number): boolean {
-  return used > 0 && used >= limit * WARNING_SHARE;
-}
-
 interface BlockRequest {
   /** Messages that the workspace may send on this day. */
   readonly limit: number;

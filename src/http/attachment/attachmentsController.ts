@@ -28,7 +28,7 @@ import { routes } from "../server/routes.ts";
 import { pageOfUploads } from "./attachmentHandlers.ts";
 import { attachmentOperations } from "./attachmentOperations.ts";
 import { attachmentJson } from "./attachmentResource.ts";
-import { checkAtEnd } from "./checkAtEnd.ts";
+import { recheckKeyAfterUpload } from "./recheckKeyAfterUpload.ts";
 
 /** Uploading files for sends, looking them up, and deleting them. */
 export function attachmentsController(options: ControllerOptions) {
@@ -54,7 +54,7 @@ export function attachmentsController(options: ControllerOptions) {
       const { workspaceId } = principalOf(request);
       const file = isForm(request.headers) ? await openFilePart(request, bodyOf(request)) : fileOf(body);
       try {
-        const chunks = checkAtEnd(file.chunks, () => requireUsableKey(deps, request));
+        const chunks = recheckKeyAfterUpload(file.chunks, () => requireUsableKey(deps, request));
         const upload = { ...file, chunks, workspaceId, context: commandContextOf(request, deps) };
         const outcome = await uploadAttachment(deps, upload);
         if (outcome.kind === "refused") throw refusal(outcome, isForm(request.headers));

@@ -10,10 +10,10 @@ import { withTextFault } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
+import { didYouMean } from "./didYouMean.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader, idempotencyKeyOf } from "./idempotencyKey.ts";
-import { meantValue } from "./meantValue.ts";
 import { SendEmailBody } from "./sendEmailRequest.ts";
 
 const SendAgainBody = Closed(
@@ -53,7 +53,7 @@ const GetEmailQuery = Closed({
 function AnyOf(values: readonly string[], description: string) {
   const rule = `must be one of ${values.join(", ")}, or several of them with commas between`;
   const faultIn = (text: string) => {
-    const meant = meantValue(values, text.split(","));
+    const meant = didYouMean(values, text.split(","));
     if (meant === null) return { message: rule, summary: "is not known here: errors lists the values" };
     const hint = `is not known here: did you mean ${meant}?`;
     return { message: `${hint} It ${rule}`, summary: hint };

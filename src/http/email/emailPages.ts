@@ -8,7 +8,7 @@ import type { CreatedRange } from "../../../projections/keysetPagination.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { type EmailView, readEmail } from "../../commands/email/readEmail.ts";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
-import { type MailOwner, mailOwnerId, mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { type MailOwner, mailOwnerId, mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { findPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";

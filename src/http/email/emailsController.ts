@@ -14,7 +14,7 @@ import { AbandonedError } from "../../commands/template/templateScheduler.ts";
 import { PAST_DEADLINE, scheduleFault } from "../../domain/email/scheduledTime.ts";
 import { isTerminal } from "../../domain/email/state.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
-import type { MailOwner } from "../../kernel/mailOwner.ts";
+import type { MailOwner } from "../../kernel/liveOrTestOwner.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { addressIn } from "../body/commonFaults.ts";

@@ -1,7 +1,7 @@
 import { listErasures } from "../../../projections/erasures.ts";
 import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import { type ErasureView, readErasure } from "../../commands/erasure/erasureRequests.ts";
-import { referenceFault } from "../../domain/erasure/erasureReference.ts";
+import { referenceFault } from "../../domain/erasure/referenceFault.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { fault, NO_FAULTS } from "../body/commonFaults.ts";
 import { caughtUpPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { REFERENCE_CHARACTERS_MAX } from "../../domain/erasure/erasureReference.ts";
+import { REFERENCE_CHARACTERS_MAX } from "../../domain/erasure/referenceFault.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { addressFaults, memberRules } from "../body/commonFaults.ts";
 import { Closed, Nullable, SHOWN_NAME_RULE, Text } from "../body/commonSchemas.ts";

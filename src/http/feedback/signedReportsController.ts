@@ -1,11 +1,11 @@
 import { Elysia } from "elysia";
 import { recordEmailFeedback } from "../../commands/email/feedback/recordEmailFeedback.ts";
+import { signatureReplayGuard } from "../../commands/email/feedback/signatureReplayGuard.ts";
 import {
   type ProviderReports,
   suppressUnmatched,
   takeProviderReport,
 } from "../../commands/email/feedback/takeProviderReport.ts";
-import { usedTokens } from "../../commands/email/feedback/usedTokens.ts";
 import { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
 import { readMailgunEvent } from "../../domain/email/feedback/mailgunEvent.ts";
@@ -88,7 +88,7 @@ function resend(secrets: readonly Uint8Array[]): SignedProvider {
 function mailgun(keys: readonly string[]): SignedProvider {
   const setting = "MAILGUN_WEBHOOK_SIGNING_KEY";
   // Its room is taken only where Mailgun reports.
-  const tokens = lazy(usedTokens);
+  const tokens = lazy(signatureReplayGuard);
   return {
     source: "mailgun",
     name: "Mailgun",

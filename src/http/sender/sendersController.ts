@@ -19,8 +19,8 @@ import {
 } from "./senderHandlers.ts";
 import { senderOperations } from "./senderOperations.ts";
 import { senderJson } from "./senderResource.ts";
-import type { SenderVerification } from "./senderVerification.ts";
 import { verificationLinkPage } from "./verificationLinkPage.ts";
+import type { SenderVerification } from "./verifySender.ts";
 
 interface SendersOptions extends ControllerOptions {
   readonly verification: SenderVerification;

@@ -4,9 +4,9 @@ import {
   type Principal,
   principalOfKey,
 } from "../../commands/apiKey/authenticate.ts";
+import { keyCoversEmailSender } from "../../commands/apiKey/keyCoversEmailSender.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
-import { coversEmailSender } from "../../commands/sender/coversEmailSender.ts";
 import { permits, type Scope, scopesPermitting } from "../../domain/apiKey/scopes.ts";
 import { coversSender } from "../../domain/apiKey/state.ts";
 import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
@@ -167,7 +167,7 @@ export async function requireSenderOf(
   principal: Principal,
   view: EmailView,
 ): Promise<void> {
-  if (principal.senders === null || (await coversEmailSender(deps, principal, view))) return;
+  if (principal.senders === null || (await keyCoversEmailSender(deps, principal, view))) return;
   throw boundToOthers(principal.senders);
 }
 

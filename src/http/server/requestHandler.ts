@@ -4,9 +4,9 @@ import { reasonOf } from "../../kernel/text/errorReason.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { discardUnreadBody } from "../body/discardUnreadBody.ts";
 import { validationProblem } from "../body/validation.ts";
+import { createAnswerTimeouts } from "../limits/answerTimeouts.ts";
 import { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { RequestsInFlight } from "../limits/requestsInFlight.ts";
-import { createRequestTimeouts } from "../limits/requestTimeouts.ts";
 import { UnreadResponses } from "../limits/unreadResponses.ts";
 import { LOG_FROZEN, Problem, unavailable } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
@@ -116,7 +116,7 @@ export function requestHandler(
 ): (request: Request, connections: Connections) => Promise<Response> {
   const { basePath, log } = options;
   const handle = routerOf(options);
-  const timeouts = createRequestTimeouts(options.requestTimeoutMs);
+  const timeouts = createAnswerTimeouts(options.requestTimeoutMs);
   const unread = new UnreadResponses();
   const shared: ServerContext = { ...options, reads: new ReadsInFlight() };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {

@@ -1,7 +1,7 @@
 import { newestTagged } from "../../../projections/emails/queries.ts";
 import type { UsageCursor } from "../../../projections/usage/usageBuckets.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { type ListSource, scheduledRead } from "../lists/caughtUpReads.ts";
 
 /** The tag names of these rows by hash, as far as a message still holds them. */

@@ -2,7 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
 import type { UsagePage } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { mailOwnerId } from "../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../kernel/liveOrTestOwner.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type ListSource, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";

@@ -3,7 +3,7 @@ import { sourceBytesOf } from "../../../projections/templates.ts";
 import { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
 import { limitsOf } from "../../domain/workspace/workspaceLimits.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { mailOwnerId } from "../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../kernel/liveOrTestOwner.ts";
 import { catchUpIfInTime, type ListSource } from "../lists/caughtUpReads.ts";
 import { type WorkspaceUsage, workspaceJson } from "./workspaceResource.ts";
 

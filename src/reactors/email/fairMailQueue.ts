@@ -13,7 +13,7 @@ import {
   readyEmailsOf,
   type SenderQueue,
 } from "../../../projections/emails/mailQueue.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { ReadyItems } from "../worker/claimScheduler.ts";

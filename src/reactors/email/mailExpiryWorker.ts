@@ -10,7 +10,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";

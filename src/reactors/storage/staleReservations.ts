@@ -2,7 +2,7 @@ import { type OverdueReservation, overdueReservations } from "../../../projectio
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { partsOfOwner } from "../../commands/storage/storageReservationQueue.ts";
 import { ACCEPTANCE_REVISION, emailCodec } from "../../domain/email/events.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";

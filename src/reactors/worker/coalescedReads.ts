@@ -1,4 +1,4 @@
-import { InFlightMap } from "../../kernel/concurrency/inFlight.ts";
+import { InFlightMap } from "../../kernel/concurrency/inFlightCollections.ts";
 
 interface Slot<Value> {
   readonly startedAt: number;

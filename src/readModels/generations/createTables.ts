@@ -1,6 +1,6 @@
 import type { Projection } from "../../../projections/projection.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
-import { createMeta } from "./checkpoint.ts";
+import { createMeta } from "./generationMeta.ts";
 import { updateIndexes } from "./updateIndexes.ts";
 
 /** Creates the empty tables of a new generation, with a checkpoint before the log's first event. */

@@ -4,9 +4,9 @@ import type { Projection } from "../../../projections/projection.ts";
 import { DAY_MS } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile, type ReadDatabases } from "../../ports/readDatabase.ts";
-import { type GenerationMeta, readMeta } from "./checkpoint.ts";
 import { createTables } from "./createTables.ts";
 import { type Catalog, databaseFileOf, type GenerationEntry } from "./generationCatalog.ts";
+import { type GenerationMeta, readMeta } from "./generationMeta.ts";
 import { updateIndexes } from "./updateIndexes.ts";
 
 /** Where read models are stored, and which log they are computed from. */

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { Projection } from "../../../projections/projection.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { type EventReference, type GenerationMeta, readMeta } from "./checkpoint.ts";
 import {
   type Catalog,
   databaseFileOf,
@@ -12,6 +11,7 @@ import {
   openCatalog,
 } from "./generationCatalog.ts";
 import { discardBuilds, type ReadModelStorage } from "./generationFiles.ts";
+import { type EventReference, type GenerationMeta, readMeta } from "./generationMeta.ts";
 
 type Files = Pick<ReadModelStorage, "databases" | "directory">;
 

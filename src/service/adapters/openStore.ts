@@ -13,7 +13,12 @@ import { MINUTE_MS } from "../../kernel/time.ts";
 import { type EventStore, type Position, StoreError } from "../../ports/eventStore.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/configError.ts";
-import { connectionStringError, directoryError, requireEncodedUser, storeError } from "../startupErrors.ts";
+import {
+  connectionStringError,
+  directoryError,
+  requireEncodedUser,
+  storeError,
+} from "../faults/startupErrors.ts";
 
 /** Whether the log is a file on this machine rather than a server's. */
 export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {

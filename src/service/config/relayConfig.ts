@@ -1,5 +1,5 @@
 import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
-import { RELAY_LIMIT_RANGES } from "../../adapters/nodemailer/relayLimits.ts";
+import { RELAY_LIMIT_RANGES } from "../../adapters/nodemailer/relayLimitsAndTimeouts.ts";
 import type { SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { NearLimit } from "../../commands/quota/limitWatch.ts";
 import { LIMIT_WORDS } from "../../http/workspace/nearLimitText.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 
 /** Warns of a limit that is nearly used up, or is. */

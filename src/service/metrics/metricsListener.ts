@@ -1,6 +1,6 @@
 import { pathOf } from "../../http/server/requestTarget.ts";
 import type { MetricsConfig } from "../config/metricsConfig.ts";
-import { listenError } from "../startupErrors.ts";
+import { listenError } from "../faults/startupErrors.ts";
 import { PROMETHEUS_TYPE } from "./prometheusText.ts";
 
 /** The port that serves metrics, once it answers. */

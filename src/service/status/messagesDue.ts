@@ -8,7 +8,7 @@ import {
   nextWaitingOwner,
 } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { requireStoreError } from "../../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";

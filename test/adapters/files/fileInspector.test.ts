@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { constants, deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { fileInspector } from "../../../src/adapters/files/fileInspector.ts";
-import { OfficeMarkup } from "../../../src/adapters/files/officeMacros.ts";
+import { OfficeActiveContent } from "../../../src/adapters/files/officeActiveContent.ts";
 import { XmlReader } from "../../../src/adapters/files/xmlReader.ts";
 import type { InspectionResult } from "../../../src/ports/attachmentInspector.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
@@ -851,7 +851,7 @@ describe("XML that comes in pieces", () => {
     const instruction = `<instrText>PAGE ${"&lt;".repeat(1_000)}</instrText>`;
     const xml = `<a><fldChar fldCharType="begin"/>${instruction}${nested.repeat(1_000)}</a>`;
     const replaces = spyOn(String.prototype, "replace");
-    expect(new OfficeMarkup("xml").read(Buffer.from(xml), true)).toBeNull();
+    expect(new OfficeActiveContent("xml").read(Buffer.from(xml), true)).toBeNull();
     const calls = replaces.mock.calls.length;
     replaces.mockRestore();
     expect(calls).toBeLessThan(10);
@@ -868,9 +868,9 @@ describe("XML that comes in pieces", () => {
     };
     let next = setImmediate(count);
     const turnsOfReads = new Set<number>();
-    const { read } = OfficeMarkup.prototype;
-    const reads = spyOn(OfficeMarkup.prototype, "read").mockImplementation(function (
-      this: OfficeMarkup,
+    const { read } = OfficeActiveContent.prototype;
+    const reads = spyOn(OfficeActiveContent.prototype, "read").mockImplementation(function (
+      this: OfficeActiveContent,
       ...piece
     ) {
       turnsOfReads.add(turn);

@@ -5,7 +5,7 @@ import { emails } from "../../../projections/emails/emails.ts";
 import { projections } from "../../../projections/index.ts";
 import { createLogger } from "../../../src/adapters/pino/logger.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
-import { readMeta } from "../../../src/readModels/generations/checkpoint.ts";
+import { readMeta } from "../../../src/readModels/generations/generationMeta.ts";
 import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";

@@ -22,7 +22,7 @@ import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../../src/ports/eventStore.ts";
 import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
-import { contentRetention } from "../../../src/reactors/content/contentRetention.ts";
+import { emailContentRetention } from "../../../src/reactors/content/emailContentRetention.ts";
 import { ERASING_TYPES, erasedContentCleanup } from "../../../src/reactors/content/erasedContentCleanup.ts";
 import { personErasure } from "../../../src/reactors/erasure/personErasure.ts";
 import type { PollingWorker } from "../../../src/reactors/worker/pollingWorker.ts";
@@ -558,7 +558,7 @@ describe("what was erased", () => {
 
 describe("content retention", () => {
   const retaining = (world: World, deps: Dependencies = world.deps, failures: unknown[] = []) => {
-    const retention = contentRetention({
+    const retention = emailContentRetention({
       deps,
       emails: world.watchedEmails(),
       worker: "test",

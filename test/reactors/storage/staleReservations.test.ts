@@ -4,7 +4,7 @@ import { directFilesOwner } from "../../../src/commands/storage/storageReservati
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { storageStream } from "../../../src/domain/storage/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import { mailOwnerId } from "../../../src/kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../src/kernel/liveOrTestOwner.ts";
 import { MINUTE_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { staleReservations } from "../../../src/reactors/storage/staleReservations.ts";

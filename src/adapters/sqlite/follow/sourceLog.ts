@@ -5,13 +5,13 @@ import { messageOf } from "../../../kernel/text/errorReason.ts";
 import { APPEND_BYTES_MAX, StoreError, type StreamReader } from "../../../ports/eventStore.ts";
 import { WriteAheadLogFlush } from "../append/writeAheadLogFlush.ts";
 import { LogReader } from "../logReader.ts";
-import { OpenedLogFiles } from "../openedLogFiles.ts";
 import {
   damageOf,
   requireFileOfWriteAheadLog,
   requireFilesOfOpenLog,
   requireSound,
 } from "../openLogDatabase.ts";
+import { ReplacedLogFiles } from "../replacedLogFiles.ts";
 import {
   type EventMark,
   type EventRow,
@@ -44,13 +44,13 @@ const TRUNCATED = `SELECT id, name, truncate_before FROM streams
  * remove the write-ahead log.
  */
 export class SourceLog implements Disposable {
-  private readonly files: OpenedLogFiles;
+  private readonly files: ReplacedLogFiles;
 
   private constructor(
     private readonly path: string,
     private readonly db: DatabaseSync,
   ) {
-    this.files = new OpenedLogFiles(path);
+    this.files = new ReplacedLogFiles(path);
   }
 
   /** Throws `StoreError` if there is no log, its files are not in their places, or it is not as it was written. */
@@ -58,7 +58,7 @@ export class SourceLog implements Disposable {
     if (!existsSync(path)) throw new StoreError("unavailable", `there is no log ${path}`);
     requireFileOfWriteAheadLog(path);
     requireFilesOfOpenLog(path);
-    const before = new OpenedLogFiles(path);
+    const before = new ReplacedLogFiles(path);
     return reading(path, () => {
       const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS_MAX });
       try {

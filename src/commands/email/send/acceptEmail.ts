@@ -10,7 +10,7 @@ import {
 import { simulatedEnd } from "../../../domain/email/simulator.ts";
 import { emailDecider } from "../../../domain/email/state.ts";
 import { invariant, never } from "../../../kernel/assert.ts";
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";

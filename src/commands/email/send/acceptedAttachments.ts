@@ -1,8 +1,7 @@
 import type { Acceptance } from "../../../domain/email/events.ts";
 import type { CommandContext } from "../../../kernel/event/commandContext.ts";
-import { HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
+import { attachmentsUntil } from "../../attachment/attachmentRetention.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { readWorkspaceLimits } from "../../workspace/readWorkspaceLimits.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
 /** What an acceptance keeps about its files for good; nothing if there are none. */
@@ -22,20 +21,19 @@ export function directBytes(attachments: readonly ResolvedAttachment[]): number 
   return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
 }
 
-/** The retention is the workspace's at acceptance: a later setting applies to later messages. */
+/** Of the files of this send. */
 export async function acceptedAttachments(
   deps: Dependencies,
   send: FilesOfSend,
 ): Promise<AcceptedAttachments> {
   const { resolved, workspaceId, context } = send;
   if (resolved.length === 0) return {};
-  const { attachmentRetentionHours } = await readWorkspaceLimits(deps, workspaceId);
   const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
     // This is released once the files are gone.
     directBytes: directBytes(resolved),
-    attachmentsUntil: rfc3339(context.at + attachmentRetentionHours * HOUR_MS),
+    attachmentsUntil: await attachmentsUntil(deps, workspaceId, context.at),
     ...(uploads.size === 0 ? {} : { uploadIds: [...uploads] }),
   };
 }

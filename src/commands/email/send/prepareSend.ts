@@ -2,7 +2,7 @@ import { deadlineFault } from "../../../domain/email/delivery/deliveryDeadline.t
 import type { EmailContent } from "../../../domain/email/events.ts";
 import { scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import type { SenderFault } from "../../../domain/sender/state.ts";
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import { SECOND_MS } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { type AuthorizingSender, authorizingSender } from "../../sender/authorizingSender.ts";

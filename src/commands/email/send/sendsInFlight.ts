@@ -1,4 +1,4 @@
-import type { InFlightMap } from "../../../kernel/concurrency/inFlight.ts";
+import type { InFlightMap } from "../../../kernel/concurrency/inFlightCollections.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 
 /** A send in flight, and its coming outcome. */

@@ -1,7 +1,7 @@
 import type { EmailContent, UNTIL_FINAL_STATUS } from "../../../domain/email/events.ts";
 import { simulatedEndOf } from "../../../domain/email/simulator.ts";
 import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
-import type { MailOwner } from "../../../kernel/mailOwner.ts";
+import type { MailOwner } from "../../../kernel/liveOrTestOwner.ts";
 import type { Address } from "../../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../../kernel/text/json.ts";
 import type { EpochMs } from "../../../kernel/time.ts";

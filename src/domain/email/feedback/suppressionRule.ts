@@ -1,5 +1,4 @@
 import type { MailStage } from "../../../kernel/outcome/mailOutcome.ts";
-import { type Address, domainOf, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { RELAY_REPLY_READINGS, type RefusalReason } from "../delivery/smtpReplyRules.ts";
 import type { BounceKind } from "./bounceReason.ts";
 
@@ -12,24 +11,6 @@ type Report =
 export function reasonToSuppress(report: Report): "complaint" | "bounce" | null {
   if (report.kind === "complained") return "complaint";
   return report.kind === "bounced" && report.bounce.kind === "hard" ? "bounce" : null;
-}
-
-/**
- * Whether the recipient that a report names is another address than the one that was sent to. Servers rewrite that one
- * into an address at a host of its domain, or without what follows a `+`. No address (`unknown`, X.400) tells nothing.
- */
-export function isAnotherAddress(reported: string, sentTo: string): boolean {
-  const [one, other] = [parseAddress(reported), parseAddress(sentTo)];
-  if ("invalid" in one || "invalid" in other) return false;
-  return userOf(one) !== userOf(other) || !areRelated(domainOf(one.sent), domainOf(other.sent));
-}
-
-function userOf({ canonical }: Address): string {
-  return canonical.replace(/[+@].*$/, "");
-}
-
-function areRelated(one: string, other: string): boolean {
-  return one === other || one.endsWith(`.${other}`) || other.endsWith(`.${one}`);
 }
 
 /** Whether a relay's permanent refusal suppresses the recipient: only at RCPT is it certainly about the recipient. */

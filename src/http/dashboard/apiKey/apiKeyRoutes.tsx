@@ -29,7 +29,7 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { repeatedFormPage } from "../frame/repeatedFormPage.tsx";
+import { secretAlreadyShownPage } from "../frame/secretAlreadyShownPage.tsx";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
 import { newApiKeyPage } from "./newApiKeyPage.tsx";
 
@@ -97,7 +97,7 @@ async function shownNewKey(
 ): Promise<Page> {
   if (made === null) {
     const path = `${PATH}/${apiKeyIdOf(context.formId)}`;
-    return repeatedFormPage(context, { above: API_KEYS, path, label: "To the key" });
+    return secretAlreadyShownPage(context, { above: API_KEYS, path, label: "To the key" });
   }
   await catchUpIfInTime(options.readModel("api-keys"));
   return newKeyPage(context, await issuedKey(options, context.workspaceId, made));

@@ -8,7 +8,7 @@ import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
 import { pageOfUploads } from "../../attachment/attachmentHandlers.ts";
 import { attachmentJson } from "../../attachment/attachmentResource.ts";
-import { checkAtEnd } from "../../attachment/checkAtEnd.ts";
+import { recheckKeyAfterUpload } from "../../attachment/recheckKeyAfterUpload.ts";
 import { requireIdentity } from "../../body/bodyBytes.ts";
 import { openFilePart } from "../../body/multipartFile.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
@@ -62,7 +62,7 @@ async function upload({ deps, readModel }: Options, context: PageContext): Promi
   const file = await openFilePart(request, bodyOf(request));
   try {
     const { filename } = file;
-    const chunks = checkAtEnd(file.chunks, context.requireSession);
+    const chunks = recheckKeyAfterUpload(file.chunks, context.requireSession);
     const outcome = await uploadAttachment(deps, {
       ...{ workspaceId, filename, contentType: null, chunks },
       context: context.commandContext(),

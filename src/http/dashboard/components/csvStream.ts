@@ -1,7 +1,7 @@
 import type { PageQuery } from "../../../../projections/keysetPagination.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import { guardFormulas } from "../../../kernel/text/guardFormulas.ts";
 import { decodeCursor, type Page } from "../../lists/cursorPaging.ts";
 import { beginStream, requestContextOf } from "../../server/requestContext.ts";

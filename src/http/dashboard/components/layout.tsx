@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { Assets } from "../frame/assets.ts";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";

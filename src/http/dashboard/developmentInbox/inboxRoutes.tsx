@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import { catchUp, loadEmailRows } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";

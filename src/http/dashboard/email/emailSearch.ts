@@ -3,13 +3,13 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import type { MailOwner } from "../../../kernel/mailOwner.ts";
+import type { MailOwner } from "../../../kernel/liveOrTestOwner.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
+import { didYouMean } from "../../email/didYouMean.ts";
 import { emailQuery } from "../../email/emailPages.ts";
-import { meantValue } from "../../email/meantValue.ts";
 
 /** What can be searched for, in the order in which a search is written. */
 export const SEARCH_WORDS = [
@@ -110,7 +110,7 @@ function unknownWord(name: string): string {
 /** What is wrong with the values of a word, of which only these are known. */
 function listFaults(word: SearchWord, known: readonly string[], values: readonly string[] = []) {
   if (values.every((value) => known.includes(value))) return [];
-  const meant = meantValue(known, values);
+  const meant = didYouMean(known, values);
   const hint = meant === null ? "" : ` Did you mean ${word}:${meant}?`;
   return [`${word}: is one or several of ${known.join(", ")}.${hint}`];
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import { REFERENCE_CHARACTERS_MAX } from "../../../domain/erasure/erasureReference.ts";
+import { REFERENCE_CHARACTERS_MAX } from "../../../domain/erasure/referenceFault.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";

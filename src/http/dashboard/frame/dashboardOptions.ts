@@ -6,7 +6,7 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import type { MailMessage } from "../../../ports/mail/mailTransport.ts";
 import type { Checks } from "../../health/healthController.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
-import type { SenderVerification } from "../../sender/senderVerification.ts";
+import type { SenderVerification } from "../../sender/verifySender.ts";
 import type { WebhooksOptions } from "../../webhook/webhookEndpointsController.ts";
 import type { Maintenance, ReadModelState } from "../maintenance/maintenanceTasks.ts";
 

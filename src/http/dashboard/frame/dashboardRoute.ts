@@ -29,7 +29,7 @@ export interface PageContext {
   readonly formToken: string;
   /**
    * The id of the submitted form, however often it is submitted, as a uuid; empty with a GET. What a form creates has its
-   * id from it, so a repeat, on whatever instance, creates nothing: see `repeatedFormPage`.
+   * id from it, so a repeat, on whatever instance, creates nothing: see `secretAlreadyShownPage`.
    */
   readonly formId: string;
   readonly workspaceId: string;

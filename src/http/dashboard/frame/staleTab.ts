@@ -1,4 +1,4 @@
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import type { PageContext } from "./dashboardRoute.ts";
 
 /** The request header in which the scripts of a page say whose mail it shows: {@link mailOwnerId}. */

@@ -3,7 +3,7 @@ import { totalsOfHour } from "../../../../projections/usage/queries.ts";
 import { isOwnEmail, readEmailState } from "../../../commands/email/readEmail.ts";
 import { emailStream } from "../../../domain/email/events.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import { rfc3339, SECOND_MS } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { Problem, unavailable } from "../../server/problem.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { countScheduled, countWaiting, oldestWaiting } from "../../../../projections/emails/mailQueue.ts";
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { loadEmailRows, type MessageRow } from "../email/loadEmailRows.ts";

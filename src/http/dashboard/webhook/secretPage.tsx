@@ -3,7 +3,7 @@ import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable } from "../components/list.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
-import { repeatedFormPage } from "../frame/repeatedFormPage.tsx";
+import { secretAlreadyShownPage } from "../frame/secretAlreadyShownPage.tsx";
 import { WEBHOOKS } from "./endpointOfPath.ts";
 
 interface Shown {
@@ -44,5 +44,5 @@ export function secretPage({ to }: PageContext, { endpointId, url, secret, title
 /** Answers a form whose secret was shown before. */
 export function repeatedEndpointPage(context: PageContext, endpointId: string): Page {
   const path = `/webhooks/${endpointId}`;
-  return repeatedFormPage(context, { above: [WEBHOOKS], path, label: "To the endpoint" });
+  return secretAlreadyShownPage(context, { above: [WEBHOOKS], path, label: "To the endpoint" });
 }

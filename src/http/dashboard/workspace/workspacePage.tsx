@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
-import { isNearLimit } from "../../../domain/quota/decisions.ts";
+import { isNearLimit } from "../../../domain/quota/nearLimitRule.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";

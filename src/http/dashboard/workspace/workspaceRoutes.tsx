@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { listUsage } from "../../../../projections/usage/queries.ts";
 import { pauseWorkspace, resumeWorkspace } from "../../../commands/workspace/manageWorkspace.ts";
-import { mailOwnerId } from "../../../kernel/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import { DAY_MS, rfc3339 } from "../../../kernel/time.ts";
 import { readInSteps } from "../../lists/caughtUpReads.ts";
 import { readWorkspaceWithUsage, whenCounted } from "../../workspace/workspaceWithUsage.ts";

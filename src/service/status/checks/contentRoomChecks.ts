@@ -2,7 +2,7 @@ import { type ContentInUse, contentInUse } from "../../../../projections/emails/
 import { diskSpaceOf } from "../../../adapters/system/diskSpace.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
-import { mailOwnerOf } from "../../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../../kernel/liveOrTestOwner.ts";
 import { bytesText, counted, listedUpTo } from "../../../kernel/text/readableNumbers.ts";
 import { requireStoreError } from "../../../ports/eventStore.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../../ports/readDatabase.ts";

@@ -4,7 +4,7 @@ import { rfc3339, SECOND_MS } from "../../../kernel/time.ts";
 import type { BehindSince } from "../../../readModels/behindSince.ts";
 import type { Config } from "../../config/config.ts";
 import { readModelDirectory } from "../../config/storeConfig.ts";
-import { isOutOfRoom, MAKE_ROOM } from "../diskFull.ts";
+import { isOutOfRoom, MAKE_ROOM } from "../../faults/isDiskFull.ts";
 import { beingBuilt } from "../readModelBuildProgress.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { usedTokens } from "../../../src/commands/email/feedback/usedTokens.ts";
+import { signatureReplayGuard } from "../../../src/commands/email/feedback/signatureReplayGuard.ts";
 
 const call = { token: "token", body: "{}", workspaceId: crypto.randomUUID() };
 
 test("a repeat that comes while the first works is not taken for done, as the first may fail", async () => {
-  const use = usedTokens();
+  const use = signatureReplayGuard();
   const first = Promise.withResolvers<void>();
   let done = 0;
   const failing = use(call, () => first.promise);

@@ -3,7 +3,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { expireEmailContent } from "../../commands/erasure/eraseEmailContent.ts";
 import { readWorkspaceLimits } from "../../commands/workspace/readWorkspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/workspaceLimits.ts";
-import { mailOwnerOf } from "../../kernel/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { tryOne } from "../worker/forEachRow.ts";
@@ -32,7 +32,7 @@ const PAGE_SPACING_MS = 250;
  * Erases the content of messages that have ended and are past their workspace's retention, the oldest first. The
  * current limit applies to messages of any age. Several instances may handle the same message: the stream decides.
  */
-export function contentRetention(options: ContentRetentionOptions): PeriodicWorker {
+export function emailContentRetention(options: ContentRetentionOptions): PeriodicWorker {
   const { deps, emails, worker, random, intervalMs = INTERVAL_MS, onTrouble } = options;
   const { clock } = deps;
   const now = jumpProofTime(clock);

@@ -29,7 +29,7 @@ class OpenedFile {
  * inode, as SQLite recognises a moved database (`fileHasMoved` in its `os_unix.c`); so the log needs a file system that
  * keeps the inode of an open file, as every local disk does.
  */
-export class OpenedLogFiles {
+export class ReplacedLogFiles {
   private readonly files: readonly OpenedFile[];
   private missed: string | null = null;
   private lookedAt = Number.NEGATIVE_INFINITY;

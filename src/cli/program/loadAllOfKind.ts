@@ -3,7 +3,7 @@ import type { DomainEvent } from "../../kernel/event/decider.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 
 /** All aggregates of a kind by id, folded in one read of the log. Throws `StoreError`. */
-export async function loadAllAggregates<State, Event extends DomainEvent>(
+export async function loadAllOfKind<State, Event extends DomainEvent>(
   store: EventStore,
   { decider, codec, of }: AggregateKind<State, Event>,
 ): Promise<ReadonlyMap<string, NonNullable<State>>> {

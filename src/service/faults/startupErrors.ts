@@ -1,15 +1,15 @@
 import { isIP } from "node:net";
 import { basename, dirname } from "node:path";
-import { DiskFullError } from "../commands/storage/diskFullError.ts";
-import { CONTENT_STORE_FILES } from "../kernel/contentPath.ts";
-import { messageOf } from "../kernel/text/errorReason.ts";
-import { systemErrorCode, systemErrorText } from "../kernel/text/systemErrorText.ts";
-import { StoreError } from "../ports/eventStore.ts";
-import { accessFault } from "./accessFault.ts";
-import type { Config } from "./config/config.ts";
-import { ConfigError } from "./config/configError.ts";
-import type { ContentLocation } from "./config/contentStoreConfig.ts";
-import { isDiskFull, MAKE_ROOM } from "./status/diskFull.ts";
+import { DiskFullError } from "../../commands/storage/diskFullError.ts";
+import { CONTENT_STORE_FILES } from "../../kernel/contentPath.ts";
+import { messageOf } from "../../kernel/text/errorReason.ts";
+import { systemErrorCode, systemErrorText } from "../../kernel/text/systemErrorText.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import type { Config } from "../config/config.ts";
+import { ConfigError } from "../config/configError.ts";
+import type { ContentLocation } from "../config/contentStoreConfig.ts";
+import { filePermissionFault } from "./filePermissionFault.ts";
+import { isDiskFull, MAKE_ROOM } from "./isDiskFull.ts";
 
 /** The fault in a few words: what the operating system's code means, else what the error says. */
 function faultOf(error: unknown): string {
@@ -35,12 +35,14 @@ export function directoryError({ variable, value, files }: OwnDirectory, error: 
   const setting = `${variable} ${value}`;
   if (isDiskFull(error, directory)) return diskFullError(setting);
   const remedy = `${faultOf(error)}. Set ${variable} to a directory that this user can write to`;
-  return new ConfigError([`${setting} cannot be used: ${accessFault(error, directory, files) ?? remedy}`]);
+  return new ConfigError([
+    `${setting} cannot be used: ${filePermissionFault(error, directory, files) ?? remedy}`,
+  ]);
 }
 
 /** Why one of our files cannot be used; errors that are not about the file come back unchanged. */
 export function fileError(path: string, error: unknown): unknown {
-  const fault = accessFault(error, dirname(path), [basename(path)]) ?? systemErrorText(error);
+  const fault = filePermissionFault(error, dirname(path), [basename(path)]) ?? systemErrorText(error);
   return fault === null ? error : new ConfigError([`${path} cannot be used: ${fault}`]);
 }
 

@@ -104,7 +104,7 @@ function encodingOf(head: Buffer): "utf-8" | "utf-16le" | "utf-16be" | null {
 }
 
 /** Checks one file of an office document while it is unpacked. Accepts anything that is not XML. */
-export class OfficeMarkup {
+export class OfficeActiveContent {
   private readonly visitor = new OfficeVisitor();
   private readonly reader: XmlReader;
   /** Undefined before the first bytes, null if they are not XML. */

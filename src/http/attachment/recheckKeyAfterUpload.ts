@@ -1,7 +1,7 @@
 import type { UploadAttachment } from "../../commands/attachment/uploadAttachment.ts";
 
-/** The bytes of a file; its end counts only once `check` has passed. */
-export async function* checkAtEnd(
+/** The bytes of an uploaded file; its end counts only once `check` finds the key or session still usable. */
+export async function* recheckKeyAfterUpload(
   chunks: UploadAttachment["chunks"],
   check: () => Promise<void>,
 ): AsyncGenerator<Uint8Array, void, void> {

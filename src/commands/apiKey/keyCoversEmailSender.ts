@@ -7,7 +7,7 @@ import type { EmailView } from "../email/readEmail.ts";
  * Whether a key may send from the address that a message was sent from. Once the content is erased, only the ids of the
  * senders tell: the address's own, and that of the sender that authorized it. Throws `StoreError`.
  */
-export async function coversEmailSender(
+export async function keyCoversEmailSender(
   { keys, senders }: Pick<Dependencies, "keys" | "senders">,
   key: Pick<ApiKey, "senders">,
   { email: { workspaceId, senderId, authorityId }, content }: Pick<EmailView, "email" | "content">,

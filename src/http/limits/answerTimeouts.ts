@@ -1,4 +1,4 @@
-import { InFlightSet } from "../../kernel/concurrency/inFlight.ts";
+import { InFlightSet } from "../../kernel/concurrency/inFlightCollections.ts";
 
 /** How often to look for overdue answers: one timer for all costs less than one per request. */
 const SWEEP_MS = 100;
@@ -14,12 +14,12 @@ interface Waiting {
 type WaitedMs = (now: number) => number;
 
 /** Gives the work for every answer the same time limit. */
-export interface RequestTimeouts {
+export interface AnswerTimeouts {
   /** `answer`, or the result of `late` if the time runs out first; `waitedMs` of it do not count. */
   within<Answer>(answer: Promise<Answer>, late: () => Answer, waitedMs?: WaitedMs): Promise<Answer>;
 }
 
-export function createRequestTimeouts(timeoutMs: number): RequestTimeouts {
+export function createAnswerTimeouts(timeoutMs: number): AnswerTimeouts {
   const waiting = new InFlightSet<Waiting>();
   const timer = setInterval(() => {
     const now = performance.now();

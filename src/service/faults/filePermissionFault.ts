@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { resultCodeOf } from "../adapters/sqlite/resultCode.ts";
-import { systemErrorCode } from "../kernel/text/systemErrorText.ts";
+import { resultCodeOf } from "../../adapters/sqlite/resultCode.ts";
+import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 
 const SQLITE_READONLY = 8;
 const SQLITE_CANTOPEN = 14;
@@ -57,7 +57,11 @@ function isEmpty(directory: string): boolean {
  * Which file of a data directory this user may not use, and what to do. Never to name another directory: that would
  * begin an empty log there. Null for an error that the rights do not explain, and for a directory without files.
  */
-export function accessFault(error: unknown, directory: string, names: readonly string[]): string | null {
+export function filePermissionFault(
+  error: unknown,
+  directory: string,
+  names: readonly string[],
+): string | null {
   if (!isAboutAccess(error) || isEmpty(directory)) return null;
   const closed = [directory, ...names.map((name) => join(directory, name))].find(isClosed);
   if (closed === undefined) return null;

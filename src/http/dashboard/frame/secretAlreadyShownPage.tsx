@@ -14,7 +14,7 @@ interface RepeatedForm {
 }
 
 /** Answers a form that has shown a secret before, for instance when somebody reloads the page with the secret. */
-export function repeatedFormPage(
+export function secretAlreadyShownPage(
   { to }: Pick<PageContext, "to">,
   { above, path, label }: RepeatedForm,
 ): Page {

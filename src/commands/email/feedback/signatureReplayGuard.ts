@@ -16,7 +16,7 @@ interface TokenCall {
 export type TokenUse = "taken" | "repeated" | "reused";
 
 /** Remembers the tokens of signatures that do not cover the body, so that none of them signs a second body. */
-export function usedTokens() {
+export function signatureReplayGuard() {
   const digests = new LRUCache<string, string>({ max: TOKENS_MAX });
   const taken = new LRUCache<string, true>({ max: TOKENS_MAX });
   /**
