@@ -4,8 +4,8 @@ import { CURSOR_COLUMNS, newestRows, type PageQuery } from "./keysetPagination.t
 import { idOf, type Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO templates
-  (id, workspace_id, name, status, current_version_id, created_at, updated_at, source_bytes)
-  VALUES (?, ?, ?, 'draft', NULL, ?, ?, 0)`;
+  (id, workspace_id, name, alias, status, current_version_id, created_at, updated_at, source_bytes)
+  VALUES (?, ?, ?, ?, 'draft', NULL, ?, ?, 0)`;
 const RENAME = "UPDATE templates SET name = ?, updated_at = ? WHERE id = ?";
 const DRAFT = "UPDATE templates SET source_bytes = source_bytes + ? WHERE id = ?";
 const PUBLISH =
@@ -19,7 +19,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = templateCodec.decode(event);
   switch (type) {
     case "TemplateCreated":
-      db.run(INSERT, id, data.workspaceId, data.name, data.at, data.at);
+      db.run(INSERT, id, data.workspaceId, data.name, data.alias ?? null, data.at, data.at);
       break;
     case "TemplateRenamed":
       db.run(RENAME, data.name, data.at, id);
@@ -42,13 +42,13 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The templates of each workspace, without their versions. */
 export const templates: Projection = {
   name: "templates",
-  version: 4,
+  version: 5,
   events: templateCodec.types,
   tables: [
     {
       name: "templates",
-      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL,
-        current_version_id TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, name TEXT NOT NULL, alias TEXT,
+        status TEXT NOT NULL, current_version_id TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
         source_bytes INTEGER NOT NULL`,
       key: ["id"],
       indexes: ["CREATE INDEX templates_by_time ON templates (workspace_id, created_at)"],
@@ -70,13 +70,14 @@ export function sourceBytesOf(db: ReadDatabase, workspaceId: string): number {
 export interface TemplateRow {
   readonly id: string;
   readonly name: string;
+  readonly alias: string | null;
   readonly status: "draft" | "published" | "archived";
   readonly currentVersionId: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
 
-const COLUMNS = `${CURSOR_COLUMNS}, name, status, current_version_id AS currentVersionId, updated_at AS updatedAt`;
+const COLUMNS = `${CURSOR_COLUMNS}, name, alias, status, current_version_id AS currentVersionId, updated_at AS updatedAt`;
 
 /** Templates of one workspace, newest first. */
 export function listTemplates(db: ReadDatabase, owner: string, page: PageQuery): readonly TemplateRow[] {

@@ -48,7 +48,7 @@ export function replyOf(problem: Problem): SmtpReply {
     .replace(/^\/content_retention/, "X-Postledger-Content-Retention")
     .replace(/^\//, "")
     .replace(/^The Idempotency-Key /, "The X-Idempotency-Key or Message-ID ")
-    .replace(" without template_id", "");
+    .replace(" without template_id or template_alias", "");
   const text = `${message} (${problem.code})`;
   return reply(code, enhanced, text);
 }

@@ -7,17 +7,20 @@ import {
   deleteTemplate,
   draftVersion,
   publishVersion,
+  pushTemplate,
   renameTemplate,
 } from "../../src/domain/template/decisions.ts";
 import type { TemplateEvent } from "../../src/domain/template/events.ts";
 import {
   findVersion,
   type Template,
+  templateIn,
   templateStatus,
   versionForSend,
 } from "../../src/domain/template/state.ts";
 import {
   TEMPLATE_BYTES_MAX,
+  TEMPLATES_MAX,
   VERSION_BYTES_MAX,
   VERSIONS_MAX,
 } from "../../src/domain/template/templateLimits.ts";
@@ -26,6 +29,8 @@ import {
   type VariableDefinition,
   type VariableType,
 } from "../../src/domain/template/variables.ts";
+import { versionIdOfContent } from "../../src/domain/template/versionContent.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const given = givenWhenThen(templateAggregate);
@@ -37,6 +42,7 @@ const draft = (versionId: string, bytes = 10) => {
   return { versionId, subject: "s", html: null, text: "t", variables: [], bytes, at: AT };
 };
 const created: TemplateEvent = { type: "TemplateCreated", data: ATTRIBUTES };
+const aliased = { type: "TemplateCreated" as const, data: { ...ATTRIBUTES, alias: "welcome" } };
 const drafted = (number: number, bytes?: number): TemplateEvent => {
   return { type: "TemplateVersionDrafted", data: { ...draft(`v${number}`, bytes), number } };
 };
@@ -49,22 +55,65 @@ const deletion = {
   type: "TemplateDeleted" as const,
   data: { workspaceId: "w", at: LATER, erased: [{ revision: 0, leaf: "leaf" }] },
 };
+/** What is left of a template that had so many events. */
+const deletionAfter = (events: number): TemplateEvent => ({
+  ...deletion,
+  data: {
+    ...deletion.data,
+    erased: Array.from({ length: events }, (_, revision) => ({ revision, leaf: "leaf" })),
+  },
+});
 const CHANGES_MAX = 4_000;
 const many = (count: number, bytes?: number) =>
   Array.from({ length: count }, (_, index) => drafted(index + 1, bytes));
 
 function stateOf(...events: readonly TemplateEvent[]): Template {
   const state = foldOf(templateAggregate, events);
-  if (state === null) throw new Error("the template was not created");
-  return state;
+  const template = templateIn(state, "w");
+  if (template === null) throw new Error("the template was not created");
+  return template;
 }
 
 describe("a template", () => {
   test("is created once", () => {
     given()
-      .when((state) => createTemplate(state, ATTRIBUTES))
+      .when((state) => createTemplate(state, ATTRIBUTES, 0))
       .then("created", created)
-      .again("alreadyExists");
+      .again("alreadyCreated");
+  });
+
+  test("is not created where there are as many as there can be, unless it is there already", () => {
+    given()
+      .when((state) => createTemplate(state, ATTRIBUTES, TEMPLATES_MAX))
+      .then("limitReached");
+    given(created)
+      .when((state) => createTemplate(state, ATTRIBUTES, TEMPLATES_MAX))
+      .then("alreadyCreated");
+  });
+
+  test("keeps its alias: under another name, or once it is archived, it is another one's", () => {
+    given(aliased)
+      .when((state) => createTemplate(state, { ...aliased.data, name: "Another" }, 1))
+      .then("aliasTaken");
+    given(aliased, archived)
+      .when((state) => createTemplate(state, aliased.data, 1))
+      .then("aliasTaken");
+  });
+
+  test("leaves its alias to another one when it is deleted, whose versions are where the log has them", () => {
+    given(deletionAfter(3))
+      .when((state) => createTemplate(state, aliased.data, 0))
+      .then("created", aliased);
+    // Revisions 3 and 4 are the deletion and the creation.
+    const template = stateOf(deletionAfter(3), aliased, drafted(1));
+    expect(template).toMatchObject({
+      alias: "welcome",
+      versions: [{ number: 1, revision: 5 }],
+      revisions: 6,
+    });
+    given(deletionAfter(CHANGES_MAX))
+      .when((state) => createTemplate(state, aliased.data, 0))
+      .then("limitReached");
   });
 
   test("is a draft, then published, then archived for good", () => {
@@ -231,7 +280,7 @@ describe("a version", () => {
   });
 
   test("is at its revision, whatever happened around it (property)", () => {
-    const verb = fc.constantFrom<keyof typeof verbs>("draft", "publish", "rename", "archive");
+    const verb = fc.constantFrom<keyof typeof verbs>("draft", "publish", "rename", "archive", "createAgain");
     const steps = fc.array(fc.tuple(verb, fc.nat({ max: 8 })), { maxLength: 30 });
     fc.assert(
       fc.property(steps, (history) => {
@@ -241,8 +290,12 @@ describe("a version", () => {
           expect(version.number).toBe(index + 1);
           expect(events[version.revision]).toMatchObject({ data: { versionId: version.id } });
         });
-        const endedAt = events.findIndex(({ type }) => type === "TemplateArchived");
-        expect([-1, events.length - 1]).toContain(endedAt);
+        const life = events.slice(events.findLastIndex(({ type }) => type === "TemplateCreated"));
+        const endedAt = life.findIndex(({ type }) => type === "TemplateArchived");
+        expect([-1, life.length - 1]).toContain(endedAt);
+        // What is left in the log once everything before a deletion is cut off.
+        const deletedAt = events.findLastIndex(({ type }) => type === "TemplateDeleted");
+        expect(stateOf(...events.slice(Math.max(0, deletedAt)))).toEqual(state);
       }),
     );
   });
@@ -254,6 +307,7 @@ const verbs = {
     publishVersion(state, "w", { versionId: `id-${index}`, at: AT }),
   rename: (state: Template, index: number) => renameTemplate(state, "w", { name: `name ${index}`, at: AT }),
   archive: (state: Template) => archiveTemplate(state, "w", AT),
+  createAgain: ({ revisions }: Template) => ({ events: [deletionAfter(revisions), aliased] }),
 };
 
 /** What comes of these steps in turn, each with its number of a version. */
@@ -262,6 +316,84 @@ function play(steps: readonly (readonly [keyof typeof verbs, number])[]) {
   for (const [verb, index] of steps) events.push(...verbs[verb](stateOf(...events), index).events);
   return { events, state: stateOf(...events) };
 }
+
+describe("a push", () => {
+  const toPush = (versionId: string, parts: { name?: string; isPublished?: boolean } = {}) => {
+    const { at, ...content } = draft(versionId);
+    return {
+      workspaceId: "w",
+      alias: "welcome",
+      name: "Welcome",
+      draft: content,
+      isPublished: true,
+      at,
+      ...parts,
+    };
+  };
+  const pushed = (number: number, ...events: readonly TemplateEvent[]) =>
+    ({ kind: "pushed", changes: events.map(({ type }) => type), number }) as const;
+  const current = [aliased, drafted(1), published(1)];
+
+  test("of a new alias creates, drafts and publishes, and nothing when it is made again", () => {
+    given()
+      .when((state) => pushTemplate(state, toPush("v1"), 0))
+      .then(pushed(1, ...current), ...current)
+      .again(pushed(1));
+    given(deletionAfter(3))
+      .when((state) => pushTemplate(state, toPush("v1"), 0))
+      .then(pushed(1, ...current), ...current);
+  });
+
+  test("of other content adds a version, and that of earlier content publishes it again", () => {
+    given(...current)
+      .when((state) => pushTemplate(state, toPush("v2"), 1))
+      .then(pushed(2, drafted(2), published(2)), drafted(2), published(2));
+    given(...current, drafted(2), published(2))
+      .when((state) => pushTemplate(state, toPush("v1"), 1))
+      .then(pushed(1, published(1)), published(1));
+  });
+
+  test("of another name renames, and leaves the version as it is", () => {
+    const name = renamed.data.name;
+    const { at } = draft("");
+    const event: TemplateEvent = { type: "TemplateRenamed", data: { name, at } };
+    given(...current)
+      .when((state) => pushTemplate(state, toPush("v1", { name }), 1))
+      .then(pushed(1, event), event)
+      .again(pushed(1));
+  });
+
+  test("without publication leaves a draft, which is there when it is made again, and is published later", () => {
+    given(...current)
+      .when((state) => pushTemplate(state, toPush("v2", { isPublished: false }), 1))
+      .then(pushed(2, drafted(2)), drafted(2))
+      .again(pushed(2));
+    given(...current, drafted(2))
+      .when((state) => pushTemplate(state, toPush("v2"), 1))
+      .then(pushed(2, published(2)), published(2));
+  });
+
+  test("to an archived template, or beyond a limit, does nothing at all", () => {
+    given(...current, archived)
+      .when((state) => pushTemplate(state, toPush("v2", { name: "Hello" }), 1))
+      .then("archived");
+    given()
+      .when((state) => pushTemplate(state, toPush("v1"), TEMPLATES_MAX))
+      .then("limitReached");
+    given(aliased, ...many(VERSIONS_MAX))
+      .when((state) => pushTemplate(state, toPush("another", { name: "Hello" }), 1))
+      .then("limitReached");
+  });
+
+  test("finds the version of its content, whatever an editor does to line ends and a byte order mark", () => {
+    const content = { subject: "s", html: "<p>\n</p>", text: null, variables: [] };
+    const [one, other] = [newId(), newId()];
+    const id = versionIdOfContent(one, content);
+    expect(versionIdOfContent(one, { ...content, html: "\uFEFF<p>\r\n</p>" })).toBe(id);
+    expect(versionIdOfContent(one, { ...content, html: "<p></p>" })).not.toBe(id);
+    expect(versionIdOfContent(other, content)).not.toBe(id);
+  });
+});
 
 describe("variables", () => {
   const define = (type: VariableType, parts: Partial<VariableDefinition> = {}) => [

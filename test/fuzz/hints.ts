@@ -116,8 +116,9 @@ function sendBody(context: HintContext): Json {
   };
   const published = (workspace.known.get("template") ?? []).filter(({ status }) => status === "published");
   if (published.length > 0 && random.chance(0.3)) {
-    const template_id = random.pick(published).id;
-    return { ...envelope, template_id, variables: { name: workspace.canary(), count: 2 } };
+    const { id, alias } = random.pick(published);
+    const named = typeof alias === "string" ? { template_alias: alias } : { template_id: id };
+    return { ...envelope, ...named, variables: { name: workspace.canary(), count: 2 } };
   }
   const content = random.pick([{ text: workspace.canary() }, { html: `<p>${workspace.canary()}</p>` }]);
   return { ...envelope, subject: `About ${workspace.canary()}`, ...content };
@@ -298,7 +299,12 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
       ...(context.random.chance(0.3) ? { domain: "example.com" } : {}),
     }),
   },
-  createTemplate: { body: ({ workspace }) => ({ name: workspace.canary() }) },
+  createTemplate: {
+    body: ({ random, workspace }) => ({
+      name: workspace.canary(),
+      ...(random.chance(0.5) ? { alias: `alias-${random.integer(1, 1_000)}` } : {}),
+    }),
+  },
   getTemplate: template,
   renameTemplate: { ...template, body: ({ workspace }) => ({ name: workspace.canary() }) },
   deleteTemplate: { ...template, after: forgetAfterDelete("template") },

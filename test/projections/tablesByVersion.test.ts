@@ -16,7 +16,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   senders: { since: 5, digest: "73edb925995278bb" },
   "storage-reservations": { since: 1, digest: "ee554babc3dafcd1" },
   suppressions: { since: 4, digest: "abbbcba9b20a03bb" },
-  templates: { since: 3, digest: "24cb4d84c14bdf53" },
+  templates: { since: 5, digest: "902fca7b52314917" },
   "webhook-deliveries": { since: 6, digest: "22e78ea1fda99ff1" },
   "webhook-endpoints": { since: 4, digest: "6ced688a68255ced" },
 };

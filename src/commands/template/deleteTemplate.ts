@@ -1,5 +1,5 @@
 import { deleteTemplate as decideDeletion } from "../../domain/template/decisions.ts";
-import { templateCodec, templateStream } from "../../domain/template/events.ts";
+import { type TemplateEvent, templateCodec, templateStream } from "../../domain/template/events.ts";
 import { type TemplateState, templateDecider } from "../../domain/template/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type ErasedEvents, toErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
@@ -10,6 +10,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { queueStreamWrite } from "../streamWriteQueue.ts";
 import { streamPages, toNewEvents } from "../transact.ts";
 
+const DELETED = "TemplateDeleted" satisfies TemplateEvent["type"];
 /** Events that one read returns: one event may be a quarter of a megabyte long. */
 const PAGE_EVENTS = 50;
 
@@ -50,10 +51,12 @@ export function deleteTemplate(
 async function readWhole(store: EventStore, stream: string) {
   let state: TemplateState = templateDecider.initialState;
   let revision = -1;
-  const leaves: ErasedEvents = [];
+  let leaves: ErasedEvents = [];
   for await (const page of streamPages(store, stream, 0, PAGE_EVENTS)) {
     for (const event of page) state = templateDecider.evolve(state, templateCodec.decode(event));
-    leaves.push(...toErasedEvents(page));
+    // An earlier deletion under the same alias names all events before it, truncated or not.
+    const from = page.findLastIndex(({ type }) => type === DELETED);
+    leaves = [...(from < 0 ? leaves : []), ...toErasedEvents(page.slice(Math.max(0, from)))];
     revision = page.at(-1)?.revision ?? revision;
   }
   return { state, revision, leaves };

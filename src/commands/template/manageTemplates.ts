@@ -6,10 +6,11 @@ import {
   renameTemplate,
   type TemplateRefusal,
 } from "../../domain/template/decisions.ts";
-import { TEMPLATES_MAX } from "../../domain/template/templateLimits.ts";
-import type { VariableDefinition } from "../../domain/template/variables.ts";
+import { templateIdOfAlias } from "../../domain/template/templateAlias.ts";
+import type { VersionContent } from "../../domain/template/versionContent.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { queueStreamWrite } from "../streamWriteQueue.ts";
@@ -18,24 +19,27 @@ import type { TemplateLocation } from "./readTemplate.ts";
 
 type State = Parameters<typeof createTemplate>[0];
 
-/**
- * Creates a template without versions and returns its id; null if the workspace already has as many as it may. `count`
- * returns how many it has now.
- */
+/** A template to create. Without an alias it is named by its id alone. */
+export interface NewTemplate {
+  readonly name: string;
+  readonly alias?: string | undefined;
+}
+
+/** Creates a template without versions. `count` returns how many the workspace has now. */
 export function newTemplate(
   deps: Dependencies,
-  name: string,
+  { name, alias }: NewTemplate,
   count: () => Promise<number>,
   context: WorkspaceCommandContext,
-): Promise<string | null> {
+) {
   const { workspaceId } = context;
   // One after the other, so each is counted before the next one is created.
   return queueStreamWrite(deps.store, `templates of ${workspaceId}`, async () => {
-    if ((await count()) >= TEMPLATES_MAX) return null;
-    const id = newId();
-    const data = { workspaceId, name, at: rfc3339(context.at) };
-    await deps.templates.transact(id, (state) => createTemplate(state, data), context);
-    return id;
+    const templateId = alias === undefined ? newId() : templateIdOfAlias(workspaceId, alias);
+    const data = { workspaceId, name, ...omitUndefined({ alias }), at: rfc3339(context.at) };
+    const others = await count();
+    const decide = (state: State) => createTemplate(state, data, others);
+    return { templateId, outcome: await deps.templates.transact(templateId, decide, context) };
   });
 }
 
@@ -50,12 +54,8 @@ export function renameExistingTemplate(
   return deps.templates.transact(templateId, (state) => renameTemplate(state, workspaceId, data), context);
 }
 
-/** The parts of a version as its author gave them, after they were checked and compiled without a fault. */
-export interface NewVersion {
-  readonly subject: string;
-  readonly html: string | null;
-  readonly text: string | null;
-  readonly variables: readonly VariableDefinition[];
+/** A version as its author gave it, after it was checked and compiled without a fault. */
+export interface NewVersion extends VersionContent {
   /** The size of all four as JSON. */
   readonly bytes: number;
 }

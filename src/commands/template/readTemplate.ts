@@ -1,4 +1,4 @@
-import { findVersion, type Template, type TemplateVersion } from "../../domain/template/state.ts";
+import { findVersion, type Template, type TemplateVersion, templateIn } from "../../domain/template/state.ts";
 import { templateAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
@@ -23,7 +23,7 @@ export async function readTemplate(
 ): Promise<Template | null> {
   const since = await deps.templates.loaded(templateId);
   const { state } = await load(deps.store, templateAggregate.of(templateId), since);
-  return state?.workspaceId === workspaceId ? state : null;
+  return templateIn(state, workspaceId);
 }
 
 /** One version of a template with its source; null if there is none. */

@@ -4,6 +4,7 @@ import {
   TEXT_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
 import { type TemplateFault, templateFault, versionForSend } from "../../domain/template/state.ts";
+import { templateIdOfAlias } from "../../domain/template/templateAlias.ts";
 import { fillVariables } from "../../domain/template/variables.ts";
 import { isHeaderSafe } from "../../kernel/text/isHeaderSafe.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
@@ -12,12 +13,16 @@ import type { Dependencies } from "../dependencies.ts";
 import type { CompiledVersion } from "./compiledTemplateCache.ts";
 import type { StepOwner } from "./templateScheduler.ts";
 
+/** A template by its id or by its alias. */
+export type RequestedTemplate = ({ readonly id: string } | { readonly alias: string }) & {
+  /** Null: the version published last. */
+  readonly versionId: string | null;
+};
+
 /** The template that a send names, and its variables. */
 interface TemplateRequest {
   readonly owner: StepOwner;
-  readonly templateId: string;
-  /** Null: the current published version. */
-  readonly versionId: string | null;
+  readonly template: RequestedTemplate;
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
@@ -41,42 +46,42 @@ type VersionOutput =
   | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
 
 type RenderOutcome =
-  | (Rendered & { readonly versionId: string })
+  | (Rendered & { readonly template: { readonly id: string; readonly versionId: string } })
   | { readonly kind: "unavailable"; readonly fault: TemplateDataFault }
   | Exclude<VersionOutput, Rendered>;
 
 /** What is wrong with a template, and what to do about it. Templates of other workspaces count as unknown. */
-const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {
-  unknown: { pointer: "/template_id", message: "is not a template of this workspace" },
-  archived: { pointer: "/template_id", message: "is archived, for good: send with another template" },
-  unpublished: {
-    pointer: "/template_id",
-    message:
-      "has no published version: publish one (POST /api/v1/templates/{id}/versions/{version_id}/publish)",
-  },
-  unknownVersion: { pointer: "/template_version_id", message: "is not a version of this template" },
-  draftVersion: {
-    pointer: "/template_version_id",
-    message: "is a draft: publish it (POST /api/v1/templates/{id}/versions/{version_id}/publish)",
-  },
+const FAULTS: Readonly<Record<TemplateFault, string>> = {
+  unknown: "is not a template of this workspace",
+  archived: "is archived, for good: send with another template",
+  unpublished:
+    "has no published version: publish one (POST /api/v1/templates/{id}/versions/{version_id}/publish)",
+  unknownVersion: "is not a version of this template",
+  draftVersion: "is a draft: publish it (POST /api/v1/templates/{id}/versions/{version_id}/publish)",
 };
+
+function unavailable(template: RequestedTemplate, fault: TemplateFault): RenderOutcome {
+  const ofTemplate = "alias" in template ? "/template_alias" : "/template_id";
+  const isOfVersion = fault === "unknownVersion" || fault === "draftVersion";
+  const pointer = isOfVersion ? "/template_version_id" : ofTemplate;
+  return { kind: "unavailable", fault: { pointer, message: FAULTS[fault] } };
+}
 
 /**
  * Renders a send's template at acceptance, so an accepted message can always be built. Throws `StoreError`, and as
  * `TemplateScheduler` does.
  */
 export async function renderForSend(deps: Dependencies, request: TemplateRequest): Promise<RenderOutcome> {
-  const { owner, templateId, versionId, variables } = request;
+  const { owner, template, variables } = request;
   const { workspaceId } = owner;
-  const template = await deps.templates.get(templateId);
-  const version = versionForSend(template, workspaceId, versionId);
-  if (version === null) {
-    return { kind: "unavailable", fault: FAULTS[templateFault(template, workspaceId, versionId)] };
-  }
-  const compiled = await deps.compiled.get(templateId, version, owner);
-  if (compiled === null) return { kind: "unavailable", fault: FAULTS.unknown };
+  const id = "alias" in template ? templateIdOfAlias(workspaceId, template.alias) : template.id;
+  const state = await deps.templates.get(id);
+  const version = versionForSend(state, workspaceId, template.versionId);
+  if (version === null) return unavailable(template, templateFault(state, workspaceId, template.versionId));
+  const compiled = await deps.compiled.get(id, version, owner);
+  if (compiled === null) return unavailable(template, "unknown");
   const output = await renderVersion(deps, compiled, variables, owner);
-  return output.kind === "rendered" ? { ...output, versionId: version.id } : output;
+  return output.kind === "rendered" ? { ...output, template: { id, versionId: version.id } } : output;
 }
 
 /** Checks the variables, renders each part when it is its turn, and checks the output. Throws as `TemplateScheduler`. */

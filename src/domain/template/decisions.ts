@@ -1,24 +1,38 @@
+import { invariant } from "../../kernel/assert.ts";
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { TemplateEvent } from "./events.ts";
-import { findVersion, type Template, type TemplateState } from "./state.ts";
-import { CHANGES_MAX, TEMPLATE_BYTES_MAX, VERSIONS_MAX } from "./templateLimits.ts";
+import { findVersion, type Template, type TemplateState, templateDecider, templateIn } from "./state.ts";
+import { CHANGES_MAX, TEMPLATE_BYTES_MAX, TEMPLATES_MAX, VERSIONS_MAX } from "./templateLimits.ts";
 
+type Created = Extract<TemplateEvent, { type: "TemplateCreated" }>["data"];
 type Drafted = Extract<TemplateEvent, { type: "TemplateVersionDrafted" }>["data"];
 
 /** Why a workspace cannot change a template: it is not its own, or it is archived for good. */
 export type TemplateRefusal = "notFound" | "archived";
 
+/**
+ * Creates a template. `count` is how many the workspace has. The same request again gives no events as long as the template
+ * has this name and is not archived. An alias can be taken again once its template is deleted.
+ */
 export function createTemplate(
   state: TemplateState,
-  data: { readonly workspaceId: string; readonly name: string; readonly at: string },
-): Decision<"created" | "alreadyExists", TemplateEvent> {
-  if (state !== null) return decided("alreadyExists");
+  data: Created,
+  count: number,
+): Decision<"created" | "alreadyCreated" | "aliasTaken" | "limitReached", TemplateEvent> {
+  const template = templateIn(state, data.workspaceId);
+  if (template !== null) {
+    const isSame = template.name === data.name && !template.isArchived;
+    return decided(isSame ? "alreadyCreated" : "aliasTaken");
+  }
+  if (count >= TEMPLATES_MAX || (state?.revisions ?? 0) > CHANGES_MAX) return decided("limitReached");
   return decided("created", { type: "TemplateCreated", data });
 }
 
-function refusal(state: TemplateState, workspaceId: string): TemplateRefusal | null {
-  if (state === null || state.workspaceId !== workspaceId) return "notFound";
-  return state.isArchived ? "archived" : null;
+/** The template that a workspace is to change, or why it cannot. */
+function templateToChange(state: TemplateState, workspaceId: string): Template | TemplateRefusal {
+  const template = templateIn(state, workspaceId);
+  if (template === null) return "notFound";
+  return template.isArchived ? "archived" : template;
 }
 
 /** Adds a version, which never changes again. A repeat with the same version id gives no events. */
@@ -27,11 +41,11 @@ export function draftVersion(
   workspaceId: string,
   draft: Omit<Drafted, "number">,
 ): Decision<"drafted" | "limitReached" | TemplateRefusal, TemplateEvent> {
-  const refused = refusal(state, workspaceId);
-  if (state === null || refused !== null) return decided(refused ?? "notFound");
-  if (findVersion(state, draft.versionId) !== null) return decided("drafted");
-  if (!hasRoom(state, draft.bytes)) return decided("limitReached");
-  const number = state.versions.length + 1;
+  const template = templateToChange(state, workspaceId);
+  if (typeof template === "string") return decided(template);
+  if (findVersion(template, draft.versionId) !== null) return decided("drafted");
+  if (!hasRoom(template, draft.bytes)) return decided("limitReached");
+  const number = template.versions.length + 1;
   return decided("drafted", { type: "TemplateVersionDrafted", data: { ...draft, number } });
 }
 
@@ -41,10 +55,10 @@ export function renameTemplate(
   workspaceId: string,
   data: { readonly name: string; readonly at: string },
 ): Decision<"renamed" | "limitReached" | TemplateRefusal, TemplateEvent> {
-  const refused = refusal(state, workspaceId);
-  if (state === null || refused !== null) return decided(refused ?? "notFound");
-  if (state.name === data.name) return decided("renamed");
-  if (state.revisions > CHANGES_MAX) return decided("limitReached");
+  const template = templateToChange(state, workspaceId);
+  if (typeof template === "string") return decided(template);
+  if (template.name === data.name) return decided("renamed");
+  if (template.revisions > CHANGES_MAX) return decided("limitReached");
   return decided("renamed", { type: "TemplateRenamed", data });
 }
 
@@ -59,12 +73,73 @@ export function publishVersion(
   workspaceId: string,
   data: { readonly versionId: string; readonly at: string },
 ): Decision<"published" | "limitReached" | TemplateRefusal, TemplateEvent> {
-  const refused = refusal(state, workspaceId);
-  if (state === null || refused !== null) return decided(refused ?? "notFound");
-  if (findVersion(state, data.versionId) === null) return decided("notFound");
-  if (state.currentVersionId === data.versionId) return decided("published");
-  if (state.revisions > CHANGES_MAX) return decided("limitReached");
+  const template = templateToChange(state, workspaceId);
+  if (typeof template === "string") return decided(template);
+  if (findVersion(template, data.versionId) === null) return decided("notFound");
+  if (template.currentVersionId === data.versionId) return decided("published");
+  if (template.revisions > CHANGES_MAX) return decided("limitReached");
   return decided("published", { type: "TemplateVersionPublished", data });
+}
+
+/** A template as it is kept outside of the log. */
+interface PushedTemplate {
+  readonly workspaceId: string;
+  readonly alias: string;
+  readonly name: string;
+  /** Its id is that of the version with this content, if there is one. */
+  readonly draft: Omit<Drafted, "number" | "at">;
+  readonly isPublished: boolean;
+  readonly at: string;
+}
+
+/** What a push did: none of it if the template was as pushed. `number` is that of the version with its content. */
+interface Pushed {
+  readonly kind: "pushed";
+  readonly changes: readonly TemplateEvent["type"][];
+  readonly number: number;
+}
+
+/**
+ * Makes a template what it is outside: created, named, with a version of this content, published if that is wanted.
+ * Everything or nothing. `count` is as for {@link createTemplate}.
+ */
+export function pushTemplate(
+  state: TemplateState,
+  { workspaceId, alias, name, draft, isPublished, at }: PushedTemplate,
+  count: number,
+): Decision<Pushed | "archived" | "limitReached", TemplateEvent> {
+  const { versionId } = draft;
+  const steps = [
+    (now: TemplateState) => createIfMissing(now, { workspaceId, name, alias, at }, count),
+    (now: TemplateState) => renameTemplate(now, workspaceId, { name, at }),
+    (now: TemplateState) => draftVersion(now, workspaceId, { ...draft, at }),
+    ...(isPublished ? [(now: TemplateState) => publishVersion(now, workspaceId, { versionId, at })] : []),
+  ];
+  const events: TemplateEvent[] = [];
+  let now = state;
+  for (const step of steps) {
+    const { outcome, events: more } = step(now);
+    if (outcome === "archived" || outcome === "limitReached") return decided(outcome);
+    events.push(...more);
+    now = more.reduce(templateDecider.evolve, now);
+  }
+  const template = templateIn(now, workspaceId);
+  const version = template && findVersion(template, versionId);
+  invariant(version, "the steps have drafted it");
+  return decided(
+    { kind: "pushed", changes: events.map(({ type }) => type), number: version.number },
+    ...events,
+  );
+}
+
+function createIfMissing(
+  state: TemplateState,
+  data: Created,
+  count: number,
+): ReturnType<typeof createTemplate> {
+  return templateIn(state, data.workspaceId) === null
+    ? createTemplate(state, data, count)
+    : decided("alreadyCreated");
 }
 
 /** Archives a template: nothing is sent, drafted or published with it again. A repeat gives no events. */
@@ -73,8 +148,8 @@ export function archiveTemplate(
   workspaceId: string,
   at: string,
 ): Decision<"archived" | "notFound", TemplateEvent> {
-  const refused = refusal(state, workspaceId);
-  if (refused !== null) return decided(refused);
+  const template = templateToChange(state, workspaceId);
+  if (typeof template === "string") return decided(template);
   return decided("archived", { type: "TemplateArchived", data: { at } });
 }
 
@@ -83,6 +158,6 @@ export function deleteTemplate(
   state: TemplateState,
   data: Extract<TemplateEvent, { type: "TemplateDeleted" }>["data"],
 ): Decision<"deleted" | "notFound", TemplateEvent> {
-  if (state === null || state.workspaceId !== data.workspaceId) return decided("notFound");
+  if (templateIn(state, data.workspaceId) === null) return decided("notFound");
   return decided("deleted", { type: "TemplateDeleted", data });
 }

@@ -4,7 +4,13 @@ import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec
 import { VariableDefinition } from "./variables.ts";
 
 const schemas = {
-  TemplateCreated: Type.Object({ workspaceId: Type.String(), name: Type.String(), at: Type.String() }),
+  TemplateCreated: Type.Object({
+    workspaceId: Type.String(),
+    name: Type.String(),
+    /** What callers name it by, for its life. Absent: they name it by its id alone. */
+    alias: Type.Optional(Type.String()),
+    at: Type.String(),
+  }),
   TemplateRenamed: Type.Object({ name: Type.String(), at: Type.String() }),
   /** Holds a whole version, which never changes after this. */
   TemplateVersionDrafted: Type.Object({
@@ -22,7 +28,10 @@ const schemas = {
   /** The version is the current one from here on. */
   TemplateVersionPublished: Type.Object({ versionId: Type.String(), at: Type.String() }),
   TemplateArchived: Type.Object({ at: Type.String() }),
-  /** Nothing else is left of the template: all earlier events are truncated. `erased` has their hashes. */
+  /**
+   * Nothing else is left of the template: all earlier events are truncated. `erased` has their hashes. If it had an alias,
+   * another one may be created after this.
+   */
   TemplateDeleted: Type.Object({ workspaceId: Type.String(), at: Type.String(), erased: ErasedEvents }),
 };
 

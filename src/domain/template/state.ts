@@ -17,6 +17,8 @@ export interface TemplateVersion {
 export interface Template {
   readonly workspaceId: string;
   readonly name: string;
+  /** Null if it is named by its id alone. */
+  readonly alias: string | null;
   readonly isArchived: boolean;
   /** In the order of their numbers. */
   readonly versions: readonly TemplateVersion[];
@@ -25,29 +27,42 @@ export interface Template {
   readonly createdAt: string;
   /** When anything except its drafts last changed. */
   readonly updatedAt: string;
-  /** The number of events, and so the next revision: only the stream of a deleted template is ever truncated. */
+  /** The next revision of its stream, and so the number of all changes under its id. */
   readonly revisions: number;
 }
 
-/** `null` before the template was created, and after it was deleted. */
-export type TemplateState = Template | null;
+/** What is left of a deleted template, whose alias may be taken again: another template then continues the stream. */
+interface DeletedTemplate {
+  readonly workspaceId: null;
+  readonly revisions: number;
+}
+
+/** `null` if no template was ever created. */
+export type TemplateState = Template | DeletedTemplate | null;
 
 function evolve(state: TemplateState, event: TemplateEvent): TemplateState {
   if (event.type === "TemplateCreated") {
-    const { workspaceId, name, at } = event.data;
-    const times = { createdAt: at, updatedAt: at };
+    const { workspaceId, name, alias = null, at } = event.data;
     return {
       workspaceId,
       name,
+      alias,
       isArchived: false,
       versions: [],
       currentVersionId: null,
-      ...times,
-      revisions: 1,
+      createdAt: at,
+      updatedAt: at,
+      revisions: (state?.revisions ?? 0) + 1,
     };
   }
-  if (state === null || event.type === "TemplateDeleted") return null;
+  if (event.type === "TemplateDeleted") return { workspaceId: null, revisions: revisionsWith(event.data) };
+  if (state === null || state.workspaceId === null) return state;
   return { ...evolveExisting(state, event), revisions: state.revisions + 1 };
+}
+
+/** The next revision after a deletion. It names all events before it, in their order, and is what is left to read. */
+function revisionsWith({ erased }: Extract<TemplateEvent, { type: "TemplateDeleted" }>["data"]): number {
+  return (erased.at(-1)?.revision ?? -1) + 2;
 }
 
 function evolveExisting(
@@ -78,6 +93,11 @@ function evolveExisting(
 
 export const templateDecider: Decider<TemplateState, TemplateEvent> = { initialState: null, evolve };
 
+/** The template, if there is one and it is this workspace's. */
+export function templateIn(state: TemplateState, workspaceId: string): Template | null {
+  return state?.workspaceId === workspaceId ? state : null;
+}
+
 /** A template is published as soon as one version is, and archived for good. */
 export function templateStatus(template: Template): "draft" | "published" | "archived" {
   if (template.isArchived) return "archived";
@@ -97,10 +117,11 @@ export function templateFault(
   workspaceId: string,
   versionId: string | null,
 ): TemplateFault {
-  if (state === null || state.workspaceId !== workspaceId) return "unknown";
-  if (state.isArchived) return "archived";
+  const template = templateIn(state, workspaceId);
+  if (template === null) return "unknown";
+  if (template.isArchived) return "archived";
   if (versionId === null) return "unpublished";
-  return findVersion(state, versionId) === null ? "unknownVersion" : "draftVersion";
+  return findVersion(template, versionId) === null ? "unknownVersion" : "draftVersion";
 }
 
 /** The version that a send of this workspace uses; null if the template is not available to it. */
@@ -109,8 +130,9 @@ export function versionForSend(
   workspaceId: string,
   versionId: string | null,
 ): TemplateVersion | null {
-  if (state === null || state.workspaceId !== workspaceId || state.isArchived) return null;
-  const wanted = versionId ?? state.currentVersionId;
-  const version = wanted === null ? null : findVersion(state, wanted);
+  const template = templateIn(state, workspaceId);
+  if (template === null || template.isArchived) return null;
+  const wanted = versionId ?? template.currentVersionId;
+  const version = wanted === null ? null : findVersion(template, wanted);
   return version === null || version.publishedAt === null ? null : version;
 }

@@ -15,6 +15,7 @@ import { PAST_DEADLINE, scheduleFault } from "../../domain/email/scheduledTime.t
 import { isTerminal } from "../../domain/email/state.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import type { MailOwner } from "../../kernel/liveOrTestOwner.ts";
+import { isObject } from "../../kernel/text/json.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { addressIn } from "../body/commonFaults.ts";
@@ -124,7 +125,7 @@ async function accept(
 const REST_ABOVE_BYTES = 1_000_000;
 
 function hasTemplate(email: unknown): boolean {
-  return typeof email === "object" && email !== null && "template_id" in email;
+  return isObject(email) && ("template_id" in email || "template_alias" in email);
 }
 
 function acceptedEmails(options: EmailsOptions) {

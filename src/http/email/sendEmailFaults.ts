@@ -59,22 +59,29 @@ function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
   }));
 }
 
-function subjectFaults({ subject, template_id: templateId }: UncheckedMembers): readonly ProblemDetail[] {
-  const isMissing = subject === undefined && templateId === undefined;
-  return isMissing
-    ? fault("/subject", "is required without template_id")
-    : headerTextFaults("/subject", subject);
+const WITHOUT_TEMPLATE = "is required without template_id or template_alias";
+
+function hasTemplate({ template_id: id, template_alias: alias }: UncheckedMembers): boolean {
+  return id !== undefined || alias !== undefined;
+}
+
+function subjectFaults(body: UncheckedMembers): readonly ProblemDetail[] {
+  const isMissing = body.subject === undefined && !hasTemplate(body);
+  return isMissing ? fault("/subject", WITHOUT_TEMPLATE) : headerTextFaults("/subject", body.subject);
 }
 
 /** Without a template the content is required; with one it is only checked by the schema, and not used. */
 function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
-  const isOwn = body.template_id === undefined;
+  const isOwn = !hasTemplate(body);
   const faults: ProblemDetail[] = [...subjectFaults(body)];
+  if (body.template_id !== undefined && body.template_alias !== undefined) {
+    faults.push({ pointer: "/template_alias", message: "cannot be given together with template_id" });
+  }
   if (isOwn && body.template_version_id !== undefined) {
-    faults.push({ pointer: "/template_version_id", message: "requires template_id" });
+    faults.push({ pointer: "/template_version_id", message: "requires template_id or template_alias" });
   }
   if (isOwn && !body.html && !body.text) {
-    faults.push({ pointer: "/html", message: "is required without template_id, unless text is given" });
+    faults.push({ pointer: "/html", message: `${WITHOUT_TEMPLATE}, unless text is given` });
   }
   return faults;
 }

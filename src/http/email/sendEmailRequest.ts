@@ -30,6 +30,7 @@ import { memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { refusedFor } from "../server/problem.ts";
+import { Alias } from "../template/templateResource.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";
 import { memberFaults, ONE_RECIPIENT, sendFaults } from "./sendEmailFaults.ts";
 
@@ -78,19 +79,19 @@ const sendFields = {
     Text({
       minLength: 1,
       maxLength: SUBJECT_CHARACTERS_MAX,
-      description: "Required without `template_id`; not used with it.",
+      description: "Required without a template; not used with one.",
     }),
   ),
   html: Type.Optional(
     Text({
       maxLength: HTML_CHARACTERS_MAX,
-      description: "Without `template_id`, this or `text` is required; not used with it.",
+      description: "Without a template, this or `text` is required; not used with one.",
     }),
   ),
   text: Type.Optional(
     Text({
       maxLength: TEXT_CHARACTERS_MAX,
-      description: "Without `template_id`, this or `html` is required; not used with it.",
+      description: "Without a template, this or `html` is required; not used with one.",
     }),
   ),
   scheduled_at: Type.Optional(
@@ -127,6 +128,7 @@ const sendFields = {
     }),
   ),
   template_id: Type.Optional(Id("A published template of the workspace: the content.")),
+  template_alias: Type.Optional(Alias("The template by its alias, instead of `template_id`.")),
   template_version_id: Type.Optional(Id("Pins a published version; without it the current one is used.")),
   variables: Type.Optional(
     Type.Record(AnyName, Type.Unknown(), {
@@ -163,7 +165,7 @@ const ADVICE = {
   message: "did you mean text or html?",
   HtmlBody: "did you mean html?",
   TextBody: "did you mean text?",
-  TemplateAlias: "did you mean template_id? There are no aliases",
+  TemplateAlias: "did you mean template_alias?",
   TemplateModel: "did you mean variables?",
   template_model: "did you mean variables?",
   template_data: "did you mean variables?",
@@ -243,15 +245,16 @@ export function sendRequest(
       contentRetention: body.content_retention,
     }),
     autoText: body.auto_text ?? false,
-    template:
-      body.template_id === undefined
-        ? null
-        : {
-            id: body.template_id.toLowerCase(),
-            versionId: body.template_version_id?.toLowerCase() ?? null,
-          },
+    template: templateOf(body),
     attachments: (body.attachments ?? []).map(requestedAttachment),
   };
+}
+
+function templateOf(body: SendEmailBody): ValidatedSend["template"] {
+  const { template_id: id, template_alias: alias, template_version_id: version } = body;
+  const versionId = version?.toLowerCase() ?? null;
+  if (alias !== undefined) return { alias, versionId };
+  return id === undefined ? null : { id: id.toLowerCase(), versionId };
 }
 
 function timeOf(text: string | undefined): EpochMs | undefined {

@@ -88,6 +88,7 @@ export const EXAMPLE_MEMBERS: Readonly<Record<string, Json>> = {
   Attachment: { filename: "note.txt" },
   Suppression: { address: EXAMPLE_ADDRESS, reason: "manual", note: "Asked for it by phone." },
   Sender: { address: "billing@example.com", display_name: "Example billing" },
+  Template: { alias: "order-confirmation" },
   TemplateVersion: { text: "It is on its way.", variables: [] },
   TemplatePreview: { text: "It is on its way." },
   Workspace: { limits: WORKSPACE_LIMITS },

@@ -61,7 +61,7 @@ export const TAGS = {
   Emails: "Send messages, read what happened to them, cancel or reschedule them.",
   Usage: "Counts of messages by hour or day, and of bounces by the recipient's domain.",
   Templates:
-    "Messages with variables, in Liquid: draft a version, preview it, publish it, and send by `template_id`.",
+    "Messages with variables, in Liquid: draft a version, preview it, publish it, and send by `template_id` or `template_alias`.",
   Attachments: "Files that are uploaded once and sent in any number of messages.",
   Suppressions: "Addresses that get no mail from this workspace.",
   Feedback: "Reports about messages that the relay has taken: deliveries, bounces and complaints.",

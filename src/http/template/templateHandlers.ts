@@ -2,7 +2,11 @@ import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import { countTemplates, listTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../commands/storage/contentQuota.ts";
-import { draftTemplateVersion, newTemplate } from "../../commands/template/manageTemplates.ts";
+import {
+  draftTemplateVersion,
+  type NewTemplate,
+  newTemplate,
+} from "../../commands/template/manageTemplates.ts";
 import {
   readTemplate,
   readTemplateVersion,
@@ -10,12 +14,12 @@ import {
   type VersionView,
 } from "../../commands/template/readTemplate.ts";
 import type { Template, TemplateVersion } from "../../domain/template/state.ts";
-import { TEMPLATES_MAX } from "../../domain/template/templateLimits.ts";
+import { CHANGES_MAX, TEMPLATES_MAX } from "../../domain/template/templateLimits.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { caughtUpPage, caughtUpRowsIfInTime, type ListSource } from "../lists/caughtUpReads.ts";
 import { notACursor, type Page, pageOf } from "../lists/cursorPaging.ts";
-import { found, idOfPath, Problem } from "../server/problem.ts";
+import { found, idOfPath, Problem, refusedFor } from "../server/problem.ts";
 import { type DraftVersionBody, draftRequest } from "./draftVersionRequest.ts";
 
 const REFUSALS = {
@@ -51,17 +55,25 @@ export function pageOfVersions({ versions }: Template, page: PageQuery): Page<Te
   });
 }
 
-/** Creates a template and returns its id. Throws `TEMPLATE_LIMIT_REACHED`. */
+/**
+ * Creates a template, unless the same request has created it before. Throws `TEMPLATE_ALREADY_EXISTS` and
+ * `TEMPLATE_LIMIT_REACHED`.
+ */
 export async function createOrRefuse(
   { deps, readModel }: ListSource,
-  name: string,
+  template: NewTemplate,
   context: WorkspaceCommandContext,
-): Promise<string> {
+): Promise<{ readonly id: string; readonly isNew: boolean }> {
   const count = async () =>
     countTemplates(await caughtUpRowsIfInTime(readModel("templates")), context.workspaceId);
-  const id = await newTemplate(deps, name, count, context);
-  if (id !== null) return id;
-  const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
+  const { templateId: id, outcome } = await newTemplate(deps, template, count, context);
+  if (outcome === "aliasTaken") {
+    const message = `is taken by the template ${id}, which has another name or is archived`;
+    throw refusedFor("TEMPLATE_ALREADY_EXISTS", [{ pointer: "/alias", message }]);
+  }
+  if (outcome !== "limitReached") return { id, isNew: outcome === "created" };
+  const ofAlias = template.alias === undefined ? "" : `, or the alias has had ${CHANGES_MAX} changes`;
+  const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used${ofAlias}`;
   throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
 }
 

@@ -6,15 +6,38 @@ import { variablesFaults } from "../email/sendEmailFaults.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersCreated, answersNoContent, answersOk, operationsOf } from "../server/operation.ts";
 import { DraftVersionBody } from "./draftVersionRequest.ts";
-import { Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
+import { Alias, Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
 const IN_VERSION = "it is part of a version: POST /api/v1/templates/{id}/versions";
 /** Members of other services' templates, which have no versions. */
 const TEMPLATE_ADVICE = { subject: IN_VERSION, html: IN_VERSION, text: IN_VERSION, variables: IN_VERSION };
 
-const TemplateNameBody = withRules(
-  withAdvice(TEMPLATE_ADVICE, Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] })),
-  memberRules(({ name }) => displayNameFaults("/name", name)),
+const nameRules = memberRules(({ name }) => displayNameFaults("/name", name));
+
+export const CreateTemplateBody = withRules(
+  withAdvice(
+    TEMPLATE_ADVICE,
+    Closed(
+      {
+        name: ShownName(),
+        alias: Type.Optional(
+          Alias("A name for sends, for its life: `template_alias` says it instead of `template_id`."),
+        ),
+      },
+      { examples: [{ name: "Order confirmation", alias: "order-confirmation" }] },
+    ),
+  ),
+  nameRules,
+);
+
+const RENAMING_ADVICE = {
+  ...TEMPLATE_ADVICE,
+  alias: "a template keeps its alias, or has none, for its life",
+};
+
+const RenameTemplateBody = withRules(
+  withAdvice(RENAMING_ADVICE, Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] })),
+  nameRules,
 );
 
 export const PreviewBody = withRules(
@@ -28,13 +51,21 @@ export const PreviewBody = withRules(
 export const templateOperations = operationsOf("Templates", {
   createTemplate: {
     summary: "Create a template",
-    description: "It has no version yet: draft one, then publish it.",
-    body: TemplateNameBody,
-    ...answersCreated(Template, "TEMPLATE_LIMIT_REACHED"),
+    description:
+      "It has no version yet: draft one, then publish it. An alias names one template of the workspace, until that is deleted.",
+    body: CreateTemplateBody,
+    ...answersCreated(Template, "TEMPLATE_ALREADY_EXISTS", "TEMPLATE_LIMIT_REACHED"),
+    also: [
+      {
+        status: 200,
+        schema: Template,
+        description: "The template with this alias and name was created before: as it is now.",
+      },
+    ],
   },
   listTemplates: {
     summary: "List templates, newest first",
-    ...answersPage(Template, {}),
+    ...answersPage(Template, { alias: Type.Optional(Alias("The one template with this alias, or none.")) }),
   },
   getTemplate: {
     summary: "Read a template",
@@ -42,8 +73,8 @@ export const templateOperations = operationsOf("Templates", {
   },
   renameTemplate: {
     summary: "Rename a template",
-    description: "The name is for people: sends name the template by its id, and no message shows it.",
-    body: TemplateNameBody,
+    description: "The name is for people: sends name the template by id or alias, and no message shows it.",
+    body: RenameTemplateBody,
     ...answersOk(Template, "NOT_FOUND", "TEMPLATE_ARCHIVED", "TEMPLATE_LIMIT_REACHED"),
   },
   deleteTemplate: {

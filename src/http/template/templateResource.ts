@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { TemplateLocation, VersionView } from "../../commands/template/readTemplate.ts";
+import { ALIAS_PATTERN, ALIAS_RULE } from "../../domain/template/templateAlias.ts";
 import { VARIABLE_TYPES } from "../../domain/template/variables.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { AnyName, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
@@ -27,11 +28,17 @@ export const variableFields = {
 };
 export const fallback = Type.Optional(Type.Unsafe<unknown>(Given));
 
+/** A template's alias. */
+export function Alias(description: string) {
+  return withErrorText(ALIAS_RULE, Type.String({ pattern: ALIAS_PATTERN, description }));
+}
+
 export const Template = Closed(
   {
     id: Uuid,
     object: Type.Literal("template"),
     name: Type.String(),
+    alias: Nullable(Alias("What sends may name it by instead of its id; null if it has none.")),
     status: OneOf(["draft", "published", "archived"]),
     current_version_id: Nullable(Uuid),
     created_at: DateTime,

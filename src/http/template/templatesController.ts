@@ -5,9 +5,10 @@ import {
   publishTemplateVersion,
   renameExistingTemplate,
 } from "../../commands/template/manageTemplates.ts";
-import { type TemplateLocation, viewVersion } from "../../commands/template/readTemplate.ts";
+import { readTemplate, type TemplateLocation, viewVersion } from "../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../commands/template/renderForSend.ts";
-import { templateStatus } from "../../domain/template/state.ts";
+import { type Template, templateStatus } from "../../domain/template/state.ts";
+import { templateIdOfAlias } from "../../domain/template/templateAlias.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, refusedFor } from "../server/problem.ts";
@@ -28,12 +29,16 @@ export function templatesController(options: ControllerOptions) {
   const { deps, basePath } = options;
   return operationController(deps, templateOperations, {
     createTemplate: async ({ body, caller, set }) => {
-      const id = await createOrRefuse(options, body.name, caller.commandContext());
+      const { id, isNew } = await createOrRefuse(options, body, caller.commandContext());
+      if (!isNew) set.status = 200;
       set.headers.location = `${basePath}/api/v1/templates/${id}`;
       return shownTemplate(deps, { workspaceId: caller.workspaceId, templateId: id });
     },
-    listTemplates: async ({ query, caller }) =>
-      pageJson(await pageOfTemplates(options, caller.workspaceId, pageRequest(query)), templateJson),
+    listTemplates: async ({ query, caller: { workspaceId } }) => {
+      const page = pageRequest(query);
+      if (query.alias !== undefined) return withAlias(deps, workspaceId, query.alias);
+      return pageJson(await pageOfTemplates(options, workspaceId, page), templateJson);
+    },
     getTemplate: async ({ params, caller }) => shownTemplate(deps, templateLocationOf(caller, params.id)),
     renameTemplate: async ({ body, params, caller }) => {
       const location = templateLocationOf(caller, params.id);
@@ -96,6 +101,16 @@ function templateLocationOf({ workspaceId }: Caller, id: string): TemplateLocati
 }
 
 async function shownTemplate(deps: Dependencies, location: TemplateLocation) {
-  const template = await existingTemplate(deps, location);
-  return templateJson({ ...template, id: location.templateId, status: templateStatus(template) });
+  return jsonOf(location, await existingTemplate(deps, location));
+}
+
+function jsonOf({ templateId }: TemplateLocation, template: Template) {
+  return templateJson({ ...template, id: templateId, status: templateStatus(template) });
+}
+
+/** The page of the one template with an alias. */
+async function withAlias(deps: Dependencies, workspaceId: string, alias: string) {
+  const location = { workspaceId, templateId: templateIdOfAlias(workspaceId, alias) };
+  const template = await readTemplate(deps, location);
+  return { data: template === null ? [] : [jsonOf(location, template)], next_cursor: null };
 }

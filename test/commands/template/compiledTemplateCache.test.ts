@@ -30,7 +30,7 @@ beforeEach(async () => {
   deps = createDependencies({ ...world.deps, templateEngine });
   const { workspaceId } = world;
   const context = { at: world.clock.now(), correlationId: "t", actor: "t", workspaceId };
-  templateId = (await newTemplate(deps, "welcome", async () => 0, context)) ?? "";
+  ({ templateId } = await newTemplate(deps, { name: "welcome" }, async () => 0, context));
   const draft = { subject: "Hello", html: "<p>{{ name }}</p>", text: null, variables: [], bytes: 1 };
   const location = { workspaceId, templateId };
   const { versionId } = await draftTemplateVersion(deps, location, draft, context);
@@ -40,7 +40,7 @@ afterEach(() => world.close());
 
 function render(isAbandoned?: StepOwner["isAbandoned"]) {
   const owner = { workspaceId: world.workspaceId, ...(isAbandoned && { isAbandoned }) };
-  return renderForSend(deps, { owner, templateId, versionId: null, variables: {} });
+  return renderForSend(deps, { owner, template: { id: templateId, versionId: null }, variables: {} });
 }
 
 /** The template has two parts. */

@@ -26,7 +26,15 @@ const ENVELOPE = ["from", "from_name", "to", "to_name", "reply_to", "reply_to_na
 const FILE = { filename: "note.txt", content_type: "text/plain" };
 /** Fields that say how the message is made, or when it goes: another message with its content has none of them. */
 const INSTRUCTIONS = [
-  ...["scheduled_at", "deliver_before", "auto_text", "template_id", "template_version_id", "variables"],
+  ...[
+    "scheduled_at",
+    "deliver_before",
+    "auto_text",
+    "template_id",
+    "template_alias",
+    "template_version_id",
+    "variables",
+  ],
 ];
 
 let service: TestService;

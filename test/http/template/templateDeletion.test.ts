@@ -134,10 +134,19 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     const { store: log, clock } = service.log;
     const [before, after] = [await published(), await published()];
     await remove(before.id);
+    const createWithAlias = async (): Promise<string> =>
+      (await tenant.call("POST", PATH, { body: { name: "Order", alias: "order" } })).json.id;
+    const again = await createWithAlias();
+    await draft(again);
+    await remove(again);
+    await createWithAlias();
+    await draft(again);
     const sealer = new AuditSealer({ store: log, clock, signingKey: null, actor: "worker:test" });
     do await sealer.readOn(async () => {});
     while (!(await sealer.seal()));
     await remove(after.id);
+    await remove(again);
+    await createWithAlias();
     const directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
     const { signal } = new AbortController();
     const temporaryPath = join(directory, "scratch.db");
@@ -159,12 +168,12 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     const ids: string[] = [];
     while (ids.length < TEMPLATES_MAX - 2) {
       const some = Array.from({ length: Math.min(100, TEMPLATES_MAX - 2 - ids.length) }, () =>
-        newTemplate(service.log, "One of many", async () => 0, {
+        newTemplate(service.log, { name: "One of many" }, async () => 0, {
           ...systemCommandContext("test"),
           workspaceId,
         }),
       );
-      ids.push(...(await Promise.all(some)).filter((id) => id !== null));
+      ids.push(...(await Promise.all(some)).map(({ templateId }) => templateId));
     }
     const tryCreate = () => full.call("POST", PATH, { body: { name: "One more" } });
     const answers = await Promise.all(Array.from({ length: 6 }, tryCreate));

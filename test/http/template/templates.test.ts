@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { load, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";
-import type { TemplateState } from "../../../src/domain/template/state.ts";
+import { type TemplateState, templateIn } from "../../../src/domain/template/state.ts";
 import {
   CHANGES_MAX,
   TEMPLATE_BYTES_MAX,
@@ -89,6 +89,7 @@ describe.each(await testStores())("templates on $name", (store) => {
         id: expect.stringMatching(/^[0-9a-f-]{36}$/),
         object: "template",
         name: "Welcome",
+        alias: null,
         status: "draft",
         current_version_id: null,
         created_at: json.created_at,
@@ -388,7 +389,7 @@ describe.each(await testStores())("templates on $name", (store) => {
 
     const addVersions = (id: string, count: number, bytes: number) =>
       addEvents(id, count, (index, state): TemplateEvent => {
-        const number = (state?.versions.length ?? 0) + 1 + index;
+        const number = (templateIn(state, tenant.workspaceId)?.versions.length ?? 0) + 1 + index;
         const data = {
           ...WELCOME,
           variables: [],
@@ -411,7 +412,7 @@ describe.each(await testStores())("templates on $name", (store) => {
       const { id } = await create();
       await draft(id);
       const { state } = await load(service.log.store, templateAggregate.of(id));
-      const { bytes = 0 } = state?.versions[0] ?? {};
+      const { bytes = 0 } = templateIn(state, tenant.workspaceId)?.versions[0] ?? {};
       await addVersions(id, 1, TEMPLATE_BYTES_MAX - 2 * bytes);
       expectProblem(await tryDraft(id, { subject: `${WELCOME.subject}!` }), 409, "TEMPLATE_LIMIT_REACHED");
       expect((await draft(id)).number).toBe(3);

@@ -72,8 +72,7 @@ async function append(
     ...send.files,
     ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
     ...tagHashesOf(deps, send),
-    ...(send.template === null ? {} : { templateId: send.template.id }),
-    ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
+    ...(send.template && { templateId: send.template.id, templateVersionId: send.template.versionId }),
     ...(send.deliverBefore === undefined ? {} : { deliverBefore: rfc3339(send.deliverBefore) }),
     ...(send.contentRetention === undefined ? {} : { contentRetention: send.contentRetention }),
   };

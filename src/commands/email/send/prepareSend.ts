@@ -7,7 +7,7 @@ import { SECOND_MS } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { type AuthorizingSender, authorizingSender } from "../../sender/authorizingSender.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../storage/contentQuota.ts";
-import { renderForSend } from "../../template/renderForSend.ts";
+import { type RequestedTemplate, renderForSend } from "../../template/renderForSend.ts";
 import { TemplateRateError } from "../../template/templateAllowances.ts";
 import { NO_AUTO_TEXT, withAutoText } from "../content/autoText.ts";
 import { type AttachmentsOutcome, resolveAttachments } from "./resolveAttachments.ts";
@@ -64,7 +64,7 @@ async function checkedInOrder(deps: Dependencies, send: ValidatedSend): Promise<
   if (workspace?.paused) return refused("SENDING_PAUSED");
   const rendered =
     send.template === null
-      ? { kind: "rendered" as const, content: send.content, versionId: null }
+      ? { kind: "rendered" as const, content: send.content, template: null }
       : await renderedContent(deps, send, send.template);
   if (rendered.kind === "refused") return rendered;
   const read = send.autoText ? await withAutoText(deps, rendered.content, send.context) : rendered;
@@ -82,7 +82,7 @@ async function checkedInOrder(deps: Dependencies, send: ValidatedSend): Promise<
     kind: "prepared",
     sender,
     content: namedContent(sender, content),
-    templateVersionId: rendered.versionId,
+    template: rendered.template,
     resolved: files.attachments,
   };
 }
@@ -103,24 +103,19 @@ export function namedContent({ displayName }: AuthorizingSender, content: EmailC
 interface Rendered {
   readonly kind: "rendered";
   readonly content: EmailContent;
-  readonly versionId: string | null;
+  readonly template: Prepared["template"];
 }
 
 async function renderedContent(
   deps: Dependencies,
   { content, context }: ValidatedSend,
-  template: NonNullable<ValidatedSend["template"]>,
+  template: RequestedTemplate,
 ): Promise<Rendered | SendRefusal> {
   const { variables = {} } = content;
-  const outcome = await renderForSend(deps, {
-    owner: context,
-    templateId: template.id,
-    versionId: template.versionId,
-    variables,
-  });
+  const outcome = await renderForSend(deps, { owner: context, template, variables });
   if (outcome.kind === "unavailable") return refused("TEMPLATE_UNAVAILABLE", [outcome.fault]);
   if (outcome.kind === "invalidData") return refused("INVALID_TEMPLATE_DATA", outcome.faults);
   const { html: _html, text: _text, ...rest } = content;
-  const { kind: _kind, versionId, ...output } = outcome;
-  return { kind: "rendered", content: { ...rest, ...output }, versionId };
+  const { kind: _kind, template: used, ...output } = outcome;
+  return { kind: "rendered", content: { ...rest, ...output }, template: used };
 }

@@ -6,6 +6,7 @@ import type { Address } from "../../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../../kernel/text/json.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { AuthorizingSender } from "../../sender/authorizingSender.ts";
+import type { RequestedTemplate } from "../../template/renderForSend.ts";
 import type { RequestedAttachment, ResolvedAttachment } from "./resolveAttachments.ts";
 import type { SendRefusal, SendRefusalCode } from "./sendOutcome.ts";
 
@@ -27,7 +28,7 @@ export interface ValidatedSend {
   readonly contentRetention?: typeof UNTIL_FINAL_STATUS;
   /** Whether to make a text of html that comes without one. */
   readonly autoText?: boolean;
-  readonly template: { readonly id: string; readonly versionId: string | null } | null;
+  readonly template: RequestedTemplate | null;
   readonly attachments: readonly RequestedAttachment[];
   readonly context: WorkspaceCommandContext;
 }
@@ -45,12 +46,13 @@ export interface Prepared {
   readonly kind: "prepared";
   readonly sender: AuthorizingSender;
   readonly content: EmailContent;
-  readonly templateVersionId: string | null;
+  /** Null without a template. */
+  readonly template: { readonly id: string; readonly versionId: string } | null;
   readonly resolved: readonly ResolvedAttachment[];
 }
 
 /** A send with its ids, and with everything that its preparation found. */
-export type PreparedSend = Omit<ValidatedSend, "content"> & SendIdentity & Prepared;
+export type PreparedSend = Omit<ValidatedSend, "content" | "template"> & SendIdentity & Prepared;
 
 /** Whose mail it is: the workspace's, or its test keys'. */
 export function ownerOf({ workspaceId, context }: Pick<ValidatedSend, "workspaceId" | "context">): MailOwner {
