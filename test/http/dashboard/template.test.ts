@@ -6,7 +6,7 @@ import { logIn } from "../../support/dashboard.ts";
 import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { setLimits } from "../../support/limits.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
-import { SENDER } from "../../support/tenants.ts";
+import { newKey, SENDER } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 setDefaultTimeout(60_000);
@@ -69,6 +69,29 @@ describe("templates in the dashboard", () => {
       const refused = await fixture.visitor.post("/templates/new", { name });
       expect(refused.status).toBe(422);
       expect(refused.html).toContain(`A name ${fault}.`);
+    }
+  });
+
+  test("are created with an alias, which lists and the pages of the template and of its messages show", async () => {
+    const form = { name: "Aliased", alias: " order.shipped " };
+    const { location = "" } = await fixture.visitor.post("/templates/new", form);
+    const id = location?.split("/").at(-1) ?? "";
+    expect(await read(id)).toMatchObject({ alias: "order.shipped" });
+    const version = await draft(id);
+    await fixture.tenant.call("POST", `${PATH}/${id}/versions/${version}/publish`);
+    const body = { from: SENDER, to: "ana@example.com", template_alias: "order.shipped" };
+    const { json } = await fixture.tenant.send(newKey(), body);
+    for (const path of ["/templates", `/templates/${id}`, `/messages/${json.id}`])
+      expect((await fixture.visitor.get(path)).html).toContain("order.shipped");
+    expect((await fixture.visitor.post("/templates/new", form)).location).toBe(location);
+    for (const [alias, status, fault] of [
+      ["Order", 400, "It must be 1 to 64 characters"],
+      ["order.shipped", 409, "It is taken by the template"],
+    ] as const) {
+      const refused = await fixture.visitor.post("/templates/new", { name: "Another", alias });
+      expect(refused.status).toBe(status);
+      expect(refused.html).toContain(fault);
+      expect(refused.html).toContain(`value="${alias}"`);
     }
   });
 

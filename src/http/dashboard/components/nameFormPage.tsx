@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 
+import type { Child } from "hono/jsx";
 import { displayNameFault, SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { fieldOf, formFields } from "../frame/formBody.ts";
@@ -15,18 +16,20 @@ export function enteredName(form: URLSearchParams) {
 
 interface NameForm
   extends Required<Pick<Page, "title" | "above">>,
-    Pick<EntryFormProps, "action" | "verb" | "cancelTo"> {
+    Pick<EntryFormProps, "action" | "verb" | "cancelTo" | "refusal"> {
   /** By default the title. */
   readonly heading?: string;
   readonly hint: string;
   /** The name so far. */
   readonly name?: string;
   readonly fault: string | undefined;
+  /** The fields after it. */
+  readonly others?: Child;
 }
 
 /** A form for the name of something new, or for another name of what is there. */
 export function nameFormPage(context: PageContext, page: NameForm): Page {
-  const { title, above, heading = title, hint, name, fault, ...form } = page;
+  const { title, above, heading = title, hint, name, fault, others, ...form } = page;
   return {
     title,
     above,
@@ -43,6 +46,7 @@ export function nameFormPage(context: PageContext, page: NameForm): Page {
             maxLength={SHOWN_NAME_CHARACTERS_MAX}
             isRequired
           />
+          {others}
         </EntryForm>
       </>
     ),

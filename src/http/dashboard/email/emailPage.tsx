@@ -38,6 +38,8 @@ interface EmailPageProps {
   readonly waiting: Waiting | null;
   /** Since when mail to its recipient is suppressed; null if it is not, or that does not matter here. */
   readonly suppressedSince: string | null;
+  /** Null if it has no template with an alias. */
+  readonly templateAlias: string | null;
   readonly now: EpochMs;
   readonly part: Part;
   /** The content of the part. */
@@ -278,13 +280,13 @@ const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
   );
 };
 
-/** An address with its display name. */
-function named(name: string | undefined, address: Child): Child {
+/** An address, or an id, with its name. */
+function named(name: string | undefined, link: Child): Child {
   return name === undefined ? (
-    address
+    link
   ) : (
     <>
-      {name} · {address}
+      {name} · {link}
     </>
   );
 }
@@ -312,7 +314,7 @@ function contentText({ contentErased, erasedFor }: ShownEmail["email"]): string 
   return erasedFor?.reason === AT_END ? "Erased when the message had ended, as its send asked" : "Erased";
 }
 
-function factsOf({ context, view }: EmailPageProps): readonly Fact[] {
+function factsOf({ context, view, templateAlias }: EmailPageProps): readonly Fact[] {
   const { id, email, content } = view;
   const search = (name: "to" | "from" | "template" | "tag", value: string) => (
     <a href={listAddress(context, searchText({ [name]: value }))}>{value}</a>
@@ -327,7 +329,12 @@ function factsOf({ context, view }: EmailPageProps): readonly Fact[] {
     ["Deliver before", email.deliverBefore === null ? null : <Time at={email.deliverBefore} />],
     ["Content", email.isErasedAtEnd ? contentText(email) : null],
     ["Attempts", String(email.attempts)],
-    ["Template", email.templateId === null ? null : search("template", email.templateId)],
+    [
+      "Template",
+      email.templateId === null
+        ? null
+        : named(templateAlias ?? undefined, search("template", email.templateId)),
+    ],
     ["Tags", content?.tags === undefined ? null : content.tags.map((tag) => <>{search("tag", tag)} </>)],
     ["Id", <Copyable text={id} label="the id" />],
   ];

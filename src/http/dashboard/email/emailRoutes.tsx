@@ -1,8 +1,10 @@
 /** @jsxImportSource hono/jsx */
 
+import type { Dependencies } from "../../../commands/dependencies.ts";
 import { openAttachments } from "../../../commands/email/content/storedContent.ts";
 import { mailMessage } from "../../../commands/email/mailMessage.ts";
 import { type EmailView, folderOf, readEmail } from "../../../commands/email/readEmail.ts";
+import { templateIn } from "../../../domain/template/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { fileBytesOf } from "../../email/sendAgain.ts";
@@ -69,6 +71,12 @@ export function aboveMessage({ principal }: PageContext, view: EmailView) {
   return [MESSAGES, { path: `/messages/${id}`, title: content?.subject || "Message" }];
 }
 
+/** The alias of the template that the message was made from; null if it has none, or is deleted. */
+async function templateAliasOf({ templates }: Dependencies, { email }: EmailView): Promise<string | null> {
+  const template = email.templateId === null ? null : await templates.get(email.templateId);
+  return templateIn(template, email.workspaceId)?.alias ?? null;
+}
+
 async function showMessage(options: Options, context: PageContext): Promise<Page> {
   const view = await messageOf(options, context);
   const shown = shownEmail(view, context.principal);
@@ -85,6 +93,7 @@ async function showMessage(options: Options, context: PageContext): Promise<Page
         view={shown}
         waiting={waiting}
         suppressedSince={suppression?.createdAt ?? null}
+        templateAlias={await templateAliasOf(options.deps, view)}
         now={options.deps.clock.now()}
         part={part}
       >

@@ -41,6 +41,10 @@ export const TemplateList: FC<TemplateListProps> = ({ context, page }) => (
       columns={[
         { title: "Name", cell: ({ name }) => <span class="clip">{name}</span> },
         { title: "Status", cell: ({ status }) => <Status status={status} /> },
+        {
+          title: "Alias",
+          cell: ({ alias }) => (alias === null ? "" : <span class="clip short">{alias}</span>),
+        },
         { title: "Changed", cell: ({ updatedAt }) => <Time at={updatedAt} />, isMinor: true },
         { title: "Created", cell: ({ createdAt }) => <Time at={createdAt} />, isMinor: true },
       ]}
@@ -79,6 +83,10 @@ export const TemplateDetail: FC<TemplateDetailProps> = (props) => {
       </Heading>
       <Facts
         facts={[
+          [
+            "template_alias",
+            template.alias === null ? null : <Copyable text={template.alias} label="the template's alias" />,
+          ],
           ["template_id", <Copyable text={id} label="the template's id" />],
           [
             "Sends use",

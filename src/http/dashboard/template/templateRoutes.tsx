@@ -7,6 +7,9 @@ import {
   renameExistingTemplate,
 } from "../../../commands/template/manageTemplates.ts";
 import type { TemplateLocation } from "../../../commands/template/readTemplate.ts";
+import { ALIAS_CHARACTERS_MAX } from "../../../domain/template/templateAlias.ts";
+import { omitUndefined } from "../../../kernel/omitUndefined.ts";
+import { checkBy } from "../../body/validation.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { found, idOfPath } from "../../server/problem.ts";
 import {
@@ -16,15 +19,21 @@ import {
   pageOfVersions,
   requireChanged,
 } from "../../template/templateHandlers.ts";
+import { CreateTemplateBody } from "../../template/templateOperations.ts";
 import { asksFirst, type Confirmation } from "../components/confirmationPage.tsx";
+import { Field } from "../components/form.tsx";
 import { enteredName, nameFormPage } from "../components/nameFormPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
+import { fieldOf, formFields } from "../frame/formBody.ts";
+import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { TemplateDetail, TemplateList } from "./templatePage.tsx";
 
 const scope = "template:manage";
 const TEMPLATES = { path: "/templates", title: "Templates" };
+
+const checkTemplate = checkBy(CreateTemplateBody);
 
 const NAME_HINT = "What your colleagues call it: Order confirmation. Recipients never see it.";
 
@@ -56,23 +65,44 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     get("/templates/new", scope, async (context) => newTemplatePage(context)),
     post("/templates/new", scope, async (context) => {
       const { name, fault } = enteredName(context.form);
-      if (fault !== undefined) return newTemplatePage(context, fault);
-      const id = await createOrRefuse(options, name, context.commandContext());
-      return context.seeOther(`/templates/${id}`, "The template was created: now draft its first version.");
+      if (fault !== undefined)
+        return newTemplatePage(context, { status: 422, fields: { name: fault }, whole: null });
+      const alias = fieldOf(context.form, "alias") || undefined;
+      const template = omitUndefined({ name, alias });
+      try {
+        checkTemplate(template);
+        const { id, isNew } = await createOrRefuse(options, template, context.commandContext());
+        const done = isNew
+          ? "The template was created: now draft its first version."
+          : "It is there already.";
+        return context.seeOther(`/templates/${id}`, done);
+      } catch (error) {
+        return newTemplatePage(context, formFaults(error));
+      }
     }),
   ];
 }
 
-function newTemplatePage(context: PageContext, fault?: string): Page {
-  return nameFormPage(context, {
+function newTemplatePage(context: PageContext, faults: FormFaults | null = null): Page {
+  const page = nameFormPage(context, {
     title: "New template",
     above: [TEMPLATES],
     hint: NAME_HINT,
     action: "/templates/new",
     verb: "Create the template",
     cancelTo: TEMPLATES.path,
-    fault,
+    fault: faults?.fields.name,
+    refusal: faults?.whole,
+    others: (
+      <Field
+        {...formFields(context.form, faults?.fields)("alias")}
+        label="Alias"
+        hint="Optional: order-confirmation. Sends can name the template by it (template_alias), and it can be the same in every workspace. It cannot be changed."
+        maxLength={ALIAS_CHARACTERS_MAX}
+      />
+    ),
   });
+  return { ...page, status: faults?.status };
 }
 
 function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
