@@ -33,6 +33,8 @@ import { serveCommand } from "../service/serveCommand.ts";
 import { versionCommand } from "../service/versionCommand.ts";
 import { suppressionAdd, suppressionList, suppressionRemove } from "../suppression/suppressionCommands.ts";
 import { suppressionImport } from "../suppression/suppressionImport.ts";
+import { templatePull } from "../template/templatePull.ts";
+import { templatePush } from "../template/templatePush.ts";
 import { workspaceCreate, workspaceList } from "../workspace/workspaceCreateAndList.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { workspacePause, workspaceResume } from "../workspace/workspacePauseAndResume.ts";
@@ -84,6 +86,12 @@ export const commandGroups: readonly CommandGroup[] = [
     heading: USE,
     summary: "Addresses that get no mail",
     commands: [suppressionAdd, suppressionRemove, suppressionList, suppressionImport],
+  },
+  {
+    noun: "template",
+    heading: USE,
+    summary: "Templates that are kept as files, in version control",
+    commands: [templatePush, templatePull],
   },
   {
     noun: "email",

@@ -117,6 +117,8 @@ function shownOperand({ name, count }: Operand): string {
 function givenOption(parser: Parser, name: string): string | undefined {
   const found = parser.options.find((one) => one.name() === name);
   const value: unknown = found && parser.getOptionValue(found.attributeName());
+  // Commander sets the opposite of a `--no-…`: it is true until that is given.
+  if (found?.negate) return value === false ? "" : undefined;
   return value === undefined ? undefined : String(value);
 }
 

@@ -19,6 +19,6 @@ export function openInputFile(file: string): InputFile {
 }
 
 /** Ends a command whose input cannot be read. */
-export function refuseUnreadable({ name }: InputFile, { code }: NodeJS.ErrnoException): never {
+export function refuseUnreadable({ name }: Pick<InputFile, "name">, { code }: NodeJS.ErrnoException): never {
   return refuse(`${name} cannot be read (${code})`);
 }

@@ -45,7 +45,11 @@ function parsed(text: string): Json {
 
 /** Reads the JSON body of a request, within every limit, refusing values that would be stored differently than sent. */
 export async function readJsonBody(request: Request, body: IncomingBody, bytesMax: number): Promise<Json> {
-  const bytes = await readBytes(request, body, bytesMax);
+  return jsonIn(await readBytes(request, body, bytesMax));
+}
+
+/** The JSON in these bytes. Throws a problem as {@link readJsonBody} does. */
+export async function jsonIn(bytes: Uint8Array): Promise<Json> {
   if (bytes.length === 0) throw invalid("", "is empty");
   if (beginsWithMark(bytes)) throw invalid("", "begins with a byte order mark, which JSON does not have");
   const isLarge = bytes.length > YIELD_ABOVE_BYTES;

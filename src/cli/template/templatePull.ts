@@ -1,0 +1,88 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { templateAggregate } from "../../commands/aggregateDefinitions.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { readVersionSource } from "../../commands/template/compiledTemplateCache.ts";
+import { readTemplate } from "../../commands/template/readTemplate.ts";
+import { findVersion, type Template, type TemplateVersion, templateIn } from "../../domain/template/state.ts";
+import { isAlias, templateIdOfAlias } from "../../domain/template/templateAlias.ts";
+import { requireNewPath } from "../output/requireNewPath.ts";
+import { type Command, notFound } from "../program/command.ts";
+import { loadAllAggregates } from "../program/loadAllAggregates.ts";
+import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { templateFiles } from "./templateFiles.ts";
+
+/** A template to write: its alias is the name of its folder. */
+interface Found {
+  readonly alias: string;
+  readonly templateId: string;
+  readonly template: Template;
+  readonly version: TemplateVersion;
+}
+
+export const templatePull: Command = {
+  name: "template pull",
+  operands: [
+    { name: "folder", help: "gets a folder for each template; made if it is not there" },
+    { name: "alias", help: "of the templates to write (default: all)", count: "many" },
+  ],
+  summary: "Write published templates into files, as `template push` takes them",
+  description:
+    "Writes the published version of each template that has an alias and is not archived. A folder that is there already " +
+    "is not touched: then nothing is written. Without aliases it reads the log from its start.",
+  options: [WORKSPACE_OPTION],
+  examples: ["postledger template pull templates", "postledger template pull templates order-shipped"],
+  async run(invocation) {
+    const [folder = "", ...aliases] = invocation.args;
+    const pulled = await inWorkspace(
+      invocation,
+      async (deps, { workspaceId }) => {
+        const found =
+          aliases.length > 0
+            ? await templatesNamed(deps, workspaceId, aliases)
+            : await templatesWithAlias(deps, workspaceId);
+        for (const { alias } of found) requireNewPath(join(folder, alias));
+        for (const one of found) await write(deps, folder, one);
+        return found;
+      },
+      { readOnly: true },
+    );
+    const rows = pulled.map(({ alias, version }) => ({ alias, version: version.number }));
+    invocation.print(
+      { templates: rows },
+      rows.map(({ alias, version }) => `${alias}: version ${version}`),
+    );
+  },
+};
+
+async function templatesWithAlias({ store }: Dependencies, workspaceId: string): Promise<readonly Found[]> {
+  const all = [...(await loadAllAggregates(store, templateAggregate))];
+  return all.flatMap(([templateId, state]) => foundIn(templateId, templateIn(state, workspaceId)) ?? []);
+}
+
+function templatesNamed(deps: Dependencies, workspaceId: string, aliases: readonly string[]) {
+  const each = [...new Set(aliases)].map(async (alias) => {
+    const templateId = templateIdOfAlias(workspaceId, alias);
+    const found = foundIn(templateId, await readTemplate(deps, { workspaceId, templateId }));
+    return found ?? notFound(`there is no published template ${alias}`);
+  });
+  return Promise.all(each);
+}
+
+/** Null if there is nothing to write. An alias that is none would lead out of the folder. */
+function foundIn(templateId: string, template: Template | null): Found | null {
+  const { alias = null, currentVersionId = null, isArchived = true } = template ?? {};
+  const version = template && currentVersionId && findVersion(template, currentVersionId);
+  if (!template || !version || alias === null || isArchived || !isAlias(alias)) return null;
+  return { alias, templateId, template, version };
+}
+
+/** Nothing if the template was deleted since. */
+async function write(deps: Dependencies, folder: string, { alias, templateId, template, version }: Found) {
+  const source = await readVersionSource(deps.store, templateId, version);
+  if (source === null) return;
+  const at = join(folder, alias);
+  await mkdir(at, { recursive: true });
+  for (const [name, text] of templateFiles(template.name, source))
+    await writeFile(join(at, name), text, { flag: "wx" });
+}

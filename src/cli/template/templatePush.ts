@@ -1,0 +1,138 @@
+import { templateAggregate } from "../../commands/aggregateDefinitions.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { type PushOutcome, pushTemplate, type TemplateToPush } from "../../commands/template/pushTemplate.ts";
+import { templateIn } from "../../domain/template/state.ts";
+import {
+  CHANGES_MAX,
+  TEMPLATE_BYTES_MAX,
+  TEMPLATES_MAX,
+  VERSIONS_MAX,
+} from "../../domain/template/templateLimits.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
+import { lazy } from "../../kernel/lazy.ts";
+import { bytesText, firstOf, grouped } from "../../kernel/text/readableNumbers.ts";
+import { type Command, CommandFailure, type Option } from "../program/command.ts";
+import { loadAllAggregates } from "../program/loadAllAggregates.ts";
+import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { checkTemplateFolder } from "./checkTemplateFolder.ts";
+import { readTemplateFolders } from "./readTemplateFolders.ts";
+
+/** Faults that one push shows. */
+const FAULTS_SHOWN_MAX = 50;
+
+const DRY_RUN: Option = {
+  name: "dry-run",
+  value: null,
+  help: "check everything and say what a push would do, without doing it (default: do it)",
+};
+
+const NO_PUBLISH: Option = {
+  name: "no-publish",
+  value: null,
+  help: "draft the versions without publishing them (default: publish)",
+};
+
+type Pushed = Exclude<PushOutcome, string>;
+type PushedTemplate = Pick<Pushed, "changes" | "number"> & { readonly alias: string };
+
+export const templatePush: Command = {
+  name: "template push",
+  operands: [{ name: "folder", help: "holds a folder for each template, named by its alias" }],
+  summary: "Create and publish templates as files say",
+  description:
+    "A template's folder has template.json (name, subject, variables) and html.liquid, text.liquid or both. A template " +
+    "with a new alias is created; a version is drafted and published if its content is not the published one's. Beside " +
+    "these folders and files others are ignored. All of them are checked first: with one fault nothing is pushed. " +
+    "Templates without a folder stay as they are.",
+  options: [WORKSPACE_OPTION, DRY_RUN, NO_PUBLISH],
+  examples: [
+    "postledger template push templates --dry-run",
+    "postledger template push templates --workspace <id>",
+  ],
+  async run(invocation) {
+    const folders = await readTemplateFolders(invocation.operand("folder"));
+    const isDryRun = invocation.option(DRY_RUN.name) !== undefined;
+    const isPublished = invocation.option(NO_PUBLISH.name) === undefined;
+    const pushed = await inWorkspace(
+      invocation,
+      async (deps, context) => {
+        const checked = await Promise.all(folders.map((one) => checkTemplateFolder(deps, one, context)));
+        requireNone(checked.flatMap((one) => (Array.isArray(one) ? one : [])));
+        const templates = checked.filter((one) => "version" in one);
+        const planned = await pushAll(deps, templates, { isPublished, isDryRun: true }, context);
+        return isDryRun ? planned : pushAll(deps, templates, { isPublished, isDryRun }, context);
+      },
+      { readOnly: isDryRun },
+    );
+    invocation.print({ ...(isDryRun ? { dry_run: true } : {}), templates: pushed.map(pushedJson) }, [
+      ...(isDryRun ? ["nothing was pushed; without --dry-run:"] : []),
+      ...pushed.map(pushedLine),
+    ]);
+  },
+};
+
+type PushOptions = Omit<Parameters<typeof pushTemplate>[2], "count">;
+
+/** Pushes one template after the other, and goes on after a refusal. Ends the command if there was one. */
+async function pushAll(
+  deps: Dependencies,
+  templates: readonly TemplateToPush[],
+  options: PushOptions,
+  context: WorkspaceCommandContext,
+): Promise<readonly PushedTemplate[]> {
+  const existing = lazy(() => countTemplates(deps, context.workspaceId));
+  const pushed: PushedTemplate[] = [];
+  const refused: string[] = [];
+  let created = 0;
+  const count = async () => (await existing()) + created;
+  for (const template of templates) {
+    const { alias } = template;
+    const outcome = await pushTemplate(deps, template, { ...options, count }, context);
+    if (typeof outcome === "string") refused.push(`${alias}: ${REFUSALS[outcome]}`);
+    else pushed.push({ alias, ...outcome });
+    if (typeof outcome !== "string" && outcome.changes.includes("TemplateCreated")) created += 1;
+  }
+  const isAny = !options.isDryRun && pushed.length > 0;
+  requireNone(refused, isAny ? "the others were pushed, but not these:" : undefined);
+  return pushed;
+}
+
+/** Reads the log from its start, so it is asked only if a template is created. */
+async function countTemplates({ store }: Dependencies, workspaceId: string): Promise<number> {
+  const all = await loadAllAggregates(store, templateAggregate);
+  return all.values().reduce((count, one) => count + (templateIn(one, workspaceId) === null ? 0 : 1), 0);
+}
+
+const REFUSALS: Readonly<Record<Extract<PushOutcome, string>, string>> = {
+  archived: "is archived for good: delete it, or choose another alias",
+  limitReached: `a limit is reached: ${grouped(TEMPLATES_MAX)} templates of a workspace; ${grouped(VERSIONS_MAX)} versions, ${bytesText(TEMPLATE_BYTES_MAX)} of sources, ${grouped(CHANGES_MAX)} changes of a template`,
+};
+
+/** Ends the command if there are faults. */
+function requireNone(faults: readonly string[], heading = "nothing was pushed:"): void {
+  if (faults.length === 0) return;
+  const { shown, others } = firstOf(FAULTS_SHOWN_MAX, faults);
+  const lines = [...shown, ...(others === null ? [] : [others])].map((line) => `  ${line}`);
+  throw new CommandFailure("refused", [heading, ...lines].join("\n"));
+}
+
+function pushedJson({ alias, changes, number }: PushedTemplate) {
+  return {
+    alias,
+    version: number,
+    created: changes.includes("TemplateCreated"),
+    renamed: changes.includes("TemplateRenamed"),
+    drafted: changes.includes("TemplateVersionDrafted"),
+    published: changes.includes("TemplateVersionPublished"),
+  };
+}
+
+function pushedLine(template: PushedTemplate): string {
+  const { alias, version, created, renamed, drafted, published } = pushedJson(template);
+  const done = [
+    ...(created ? ["created"] : []),
+    ...(renamed ? ["renamed"] : []),
+    ...(published ? [`published version ${version}`] : drafted ? [`drafted version ${version}`] : []),
+  ];
+  return `${alias}: ${done.join(", ") || "unchanged"}`;
+}

@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { partOf, templateFiles } from "../../src/cli/template/templateFiles.ts";
+import { comparableContent } from "../../src/domain/template/versionContent.ts";
+import { runCalls } from "../support/process/runCalls.ts";
+
+const TEST_MS_MAX = 60_000;
+
+test("what a pull writes is what it read, for the push after it (property)", () => {
+  const part = fc.option(fc.string({ unit: fc.constantFrom("\r", "\n", "\uFEFF", "a", "é"), minLength: 1 }));
+  fc.assert(
+    fc.property(part, part, (html, text) => {
+      const content = { subject: "s", html, text, variables: [] };
+      const files = templateFiles("n", content);
+      const [htmlFile, textFile] = ["html.liquid", "text.liquid"].map((name) => files.get(name));
+      const read = {
+        ...content,
+        html: htmlFile === undefined ? null : partOf(htmlFile),
+        text: textFile === undefined ? null : partOf(textFile),
+      };
+      expect(comparableContent(read)).toBe(comparableContent(content));
+    }),
+  );
+});
+
+describe("templates kept as files", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "postledger-templates-"));
+    await call("workspace", "create", "Acme");
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  async function call(...words: readonly string[]) {
+    const env = { DATA_DIR: join(folder, "data"), DISK_FREE_BYTES_MIN: "0" };
+    const [result] = await runCalls([{ words, cwd: folder, env }]);
+    if (result === undefined) throw new Error("no result");
+    return result;
+  }
+  const write = (files: Readonly<Record<string, string | object>>) =>
+    Promise.all(
+      Object.entries(files).map(([path, text]) =>
+        Bun.write(join(folder, path), typeof text === "string" ? text : JSON.stringify(text)),
+      ),
+    );
+  const push = (...words: readonly string[]) => call("template", "push", ...words);
+
+  test(
+    "are created, then only what changes is published, and a revert publishes the earlier version",
+    async () => {
+      await write({
+        "mail/README.md": "notes",
+        "mail/.git/HEAD": "ref",
+        "mail/order.shipped/template.json": {
+          name: "Order shipped",
+          subject: "Order {{ order }}",
+          variables: [{ name: "order", type: "number", required: true }],
+        },
+        "mail/order.shipped/html.liquid": "<p>{{ order }}</p>\n",
+        "mail/order.shipped/text.liquid": "{{ order }}\n",
+        "mail/order.shipped/notes.txt": "notes",
+        "mail/welcome/template.json": { name: "Welcome", subject: "Welcome" },
+        "mail/welcome/text.liquid": "Hello.\n",
+      });
+      const created = "order.shipped: created, published version 1\nwelcome: created, published version 1\n";
+      expect(await push("mail", "--dry-run")).toEqual({
+        status: 0,
+        out: `nothing was pushed; without --dry-run:\n${created}`,
+        err: "",
+      });
+      expect(await push("mail")).toEqual({ status: 0, out: created, err: "" });
+      expect((await push("mail")).out).toBe("order.shipped: unchanged\nwelcome: unchanged\n");
+      await write({ "mail/order.shipped/text.liquid": "Order {{ order }}\r\n" });
+      expect((await push("mail")).out).toBe("order.shipped: published version 2\nwelcome: unchanged\n");
+      await write({ "mail/order.shipped/text.liquid": "Order {{ order }}\n" });
+      expect((await push("mail")).out).toBe("order.shipped: unchanged\nwelcome: unchanged\n");
+      await write({ "mail/order.shipped/text.liquid": "{{ order }}\n" });
+      expect((await push("mail")).out).toStartWith("order.shipped: published version 1\n");
+    },
+    TEST_MS_MAX,
+  );
+
+  test("stay drafts if that is wanted, and are renamed", async () => {
+    await write({
+      "drafts/drafted/template.json": { name: "Draft", subject: "s" },
+      "drafts/drafted/html.liquid": "<p>1</p>",
+    });
+    expect((await push("drafts", "--no-publish")).out).toBe("drafted: created, drafted version 1\n");
+    expect((await push("drafts", "--no-publish")).out).toBe("drafted: unchanged\n");
+    await write({ "drafts/drafted/template.json": { name: "Renamed", subject: "s" } });
+    expect(JSON.parse((await push("drafts", "--json")).out)).toEqual({
+      templates: [
+        { alias: "drafted", version: 1, created: false, renamed: true, drafted: false, published: true },
+      ],
+    });
+  });
+
+  test("are refused together, with file and place, and nothing is pushed", async () => {
+    await write({
+      "wrong/good/template.json": { name: "Good", subject: "s" },
+      "wrong/good/text.liquid": "text",
+      "wrong/Bad/template.json": {},
+      "wrong/empty/notes.txt": "",
+      "wrong/json/template.json": '{\n"name": }',
+      "wrong/liquid/template.json": { name: "n", subject: "{{ a }}", text: "t", varables: [] },
+      "wrong/long/template.json": { name: "n", subject: "s" },
+      "wrong/long/html.liquid": "x".repeat(600_000),
+      "wrong/name/template.json": { name: "\u0007", subject: "s" },
+      "wrong/name/text.liquid": "text",
+      "wrong/parts/template.json": { name: "n", subject: "{{ a }}", text: "t" },
+      "wrong/spelt/template.json": { name: "n", subject: "s" },
+      "wrong/spelt/htm.liquid": "text",
+      "wrong/unclosed/template.json": { name: "n", subject: "{{ a }}" },
+      "wrong/unclosed/text.liquid": "one\n{% if b %}",
+    });
+    await mkdir(join(folder, "wrong/utf8"));
+    await write({ "wrong/utf8/template.json": { name: "n", subject: "s" } });
+    await Bun.write(join(folder, "wrong/utf8/text.liquid"), new Uint8Array([0xff]));
+    await symlink("/etc/hostname", join(folder, "wrong/good/html.liquid"));
+    await symlink("good", join(folder, "wrong/linked"));
+    const { status, out, err } = await push("wrong");
+    expect({ status, out }).toEqual({ status: 1, out: "" });
+    const lines = err
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.replace(/^postledger: +/, ""));
+    expect(lines).toEqual([
+      "nothing was pushed:",
+      expect.stringContaining("Bad: its name, which is the alias of the template, must be 1 to 64"),
+      "empty/template.json: is missing",
+      "good/html.liquid: is not a regular file, and links are not followed",
+      expect.stringContaining("json/template.json: is not JSON: line 2, column 9"),
+      "linked: is not a folder, and links are not followed",
+      "liquid/text.liquid: cannot be in template.json too",
+      "long/html.liquid: has more than 524 kB",
+      expect.stringContaining("name/template.json: /name must have visible characters"),
+      "parts/text.liquid: cannot be in template.json too",
+      "spelt/htm.liquid: is not one of template.json, html.liquid, text.liquid",
+      expect.stringContaining("unclosed/template.json: /subject uses a in line 1"),
+      expect.stringContaining("unclosed/text.liquid: tag {% if b %} not closed, line:2"),
+      "utf8/text.liquid: is not UTF-8",
+    ]);
+    expect((await call("template", "pull", "none", "good")).status).toBe(1);
+  });
+
+  test("are refused where there are none or too many", async () => {
+    await mkdir(join(folder, "none-here"));
+    expect((await push("none-here")).err).toContain("holds no template");
+    expect((await push("nowhere")).err).toContain("nowhere cannot be read (ENOENT)");
+    const many = Array.from({ length: 1_001 }, (_, index) => join(folder, "many", `t${index}`));
+    await Promise.all(many.map((path) => mkdir(path, { recursive: true })));
+    expect((await push("many")).err).toContain("holds more than 1,000 folders");
+  });
+
+  test("are written by a pull, which touches no folder that is there", async () => {
+    const pulled = await call("template", "pull", "pulled", "welcome", "order.shipped");
+    expect(pulled.out).toBe("welcome: version 1\norder.shipped: version 1\n");
+    expect((await readdir(join(folder, "pulled"), { recursive: true })).toSorted()).toEqual([
+      "order.shipped",
+      "order.shipped/html.liquid",
+      "order.shipped/template.json",
+      "order.shipped/text.liquid",
+      "welcome",
+      "welcome/template.json",
+      "welcome/text.liquid",
+    ]);
+    expect((await push("pulled")).out).toBe("order.shipped: unchanged\nwelcome: unchanged\n");
+    const again = await call("template", "pull", "pulled");
+    expect(again).toMatchObject({ status: 1, out: "" });
+    expect(again.err).toContain("pulled/order.shipped already exists");
+    expect((await readdir(join(folder, "pulled"))).length).toBe(2);
+    const all = JSON.parse((await call("template", "pull", "all", "--json")).out);
+    expect(all.templates.map(({ alias }: { alias: string }) => alias)).toEqual([
+      "order.shipped",
+      "welcome",
+      "drafted",
+    ]);
+    expect((await call("template", "pull", "all-2", "unknown")).err).toContain(
+      "there is no published template unknown",
+    );
+  });
+});

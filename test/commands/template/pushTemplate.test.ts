@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { pushTemplate } from "../../../src/commands/template/pushTemplate.ts";
+import { templateStream } from "../../../src/domain/template/events.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { sharedService } from "../../support/sharedService.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { newKey, SENDER, type Tenant, type TestService } from "../../support/tenants.ts";
+
+const PATH = "/api/v1/templates";
+
+describe.each(await testStores())("a push beside the running service on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await sharedService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  const push = (alias: string, text: string, { isDryRun = false } = {}) => {
+    const version = { subject: "Hi", html: null, text, variables: [], bytes: text.length };
+    const options = { isPublished: true, isDryRun, count: async () => 0 };
+    const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
+    return pushTemplate(service.log, { alias, name: "Welcome", version }, options, context);
+  };
+  const named = async (alias: string) => (await tenant.call("GET", `${PATH}?alias=${alias}`)).json.data[0];
+  const versionsOf = async (id: string) => (await tenant.call("GET", `${PATH}/${id}/versions`)).json.data;
+
+  test("is what the service sends next", async () => {
+    await push("sent", "first");
+    const body = { from: SENDER, to: "ana@example.com", template_alias: "sent" };
+    const { json } = await tenant.send(newKey(), body);
+    expect((await tenant.call("GET", `/api/v1/emails/${json.id}`)).json.text).toBe("first");
+  });
+
+  test("writes nothing in a dry run, and says the same", async () => {
+    const planned = await push("dry", "text", { isDryRun: true });
+    expect(await named("dry")).toBeUndefined();
+    expect(await push("dry", "text")).toEqual(planned);
+    expect(planned).toMatchObject({ kind: "pushed", number: 1, changes: { length: 3 } });
+  });
+
+  test("leaves a version with this content that the API has published", async () => {
+    const { id } = (await tenant.call("POST", PATH, { body: { name: "Welcome", alias: "by-api" } })).json;
+    const body = { subject: "Hi", text: "one\r\ntwo" };
+    const { json } = await tenant.call("POST", `${PATH}/${id}/versions`, { body });
+    await tenant.call("POST", `${PATH}/${id}/versions/${json.id}/publish`);
+    expect(await push("by-api", "one\ntwo")).toEqual({ kind: "pushed", changes: [], number: 1 });
+    expect(await push("by-api", "one\ntwo\n")).toMatchObject({ number: 2 });
+  });
+
+  test("is made once if it is made several times at once, whoever creates the template", async () => {
+    for (const alias of ["raced-1", "raced-2", "raced-3"]) {
+      await Promise.all([
+        push(alias, "text"),
+        tenant.call("POST", PATH, { body: { name: "Welcome", alias } }),
+        push(alias, "text"),
+      ]);
+      const { id } = await named(alias);
+      expect(await versionsOf(id)).toMatchObject([{ number: 1, text: "text", status: "published" }]);
+      const events = await service.log.store.read(templateStream(id), 0, 10);
+      expect(events.map(({ type }) => type)).toEqual([
+        "TemplateCreated",
+        "TemplateVersionDrafted",
+        "TemplateVersionPublished",
+      ]);
+    }
+  });
+});
