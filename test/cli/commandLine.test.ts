@@ -160,6 +160,8 @@ describe("with --json", () => {
         return ends.map(({ out }) => JSON.parse(out));
       };
       await Bun.write(join(cwd, "list.txt"), "bob@example.com\n");
+      await Bun.write(join(cwd, "mail/welcome/template.json"), '{"name":"Welcome","subject":"Welcome"}');
+      await Bun.write(join(cwd, "mail/welcome/text.liquid"), "Hello.\n");
       const first = await run(
         {},
         ...["workspace create Acme", "api-key create", "erasure request ana@example.com"],
@@ -174,6 +176,7 @@ describe("with --json", () => {
         ...["sender rename acme.example --name Acme", "sender list"],
         ...[`api-key rename ${id} shop`, `api-key rotate ${id}`, `api-key revoke ${id}`, "api-key list"],
         ...["suppression list", "suppression remove ana@example.com"],
+        ...["template push mail", "template pull pulled"],
         ...["erasure list", `erasure show ${erasureId}`, `audit log --workspace ${workspaceId}`],
       );
       const ofAll = await run(
