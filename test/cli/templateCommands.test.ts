@@ -65,20 +65,27 @@ describe("templates kept as files", () => {
         "mail/welcome/template.json": { name: "Welcome", subject: "Welcome" },
         "mail/welcome/text.liquid": "Hello.\n",
       });
-      const created = "order.shipped: created, published version 1\nwelcome: created, published version 1\n";
+      const created =
+        "order.shipped: created, drafted, published (version 1)\nwelcome: created, drafted, published (version 1)\n";
       expect(await push("mail", "--dry-run")).toEqual({
         status: 0,
         out: `nothing was pushed; without --dry-run:\n${created}`,
         err: "",
       });
       expect(await push("mail")).toEqual({ status: 0, out: created, err: "" });
-      expect((await push("mail")).out).toBe("order.shipped: unchanged\nwelcome: unchanged\n");
+      expect((await push("mail")).out).toBe(
+        "order.shipped: unchanged (version 1)\nwelcome: unchanged (version 1)\n",
+      );
       await write({ "mail/order.shipped/text.liquid": "Order {{ order }}\r\n" });
-      expect((await push("mail")).out).toBe("order.shipped: published version 2\nwelcome: unchanged\n");
+      expect((await push("mail")).out).toBe(
+        "order.shipped: drafted, published (version 2)\nwelcome: unchanged (version 1)\n",
+      );
       await write({ "mail/order.shipped/text.liquid": "Order {{ order }}\n" });
-      expect((await push("mail")).out).toBe("order.shipped: unchanged\nwelcome: unchanged\n");
+      expect((await push("mail")).out).toBe(
+        "order.shipped: unchanged (version 2)\nwelcome: unchanged (version 1)\n",
+      );
       await write({ "mail/order.shipped/text.liquid": "{{ order }}\n" });
-      expect((await push("mail")).out).toStartWith("order.shipped: published version 1\n");
+      expect((await push("mail")).out).toStartWith("order.shipped: published (version 1)\n");
     },
     TEST_MS_MAX,
   );
@@ -88,13 +95,11 @@ describe("templates kept as files", () => {
       "drafts/drafted/template.json": { name: "Draft", subject: "s" },
       "drafts/drafted/html.liquid": "<p>1</p>",
     });
-    expect((await push("drafts", "--no-publish")).out).toBe("drafted: created, drafted version 1\n");
-    expect((await push("drafts", "--no-publish")).out).toBe("drafted: unchanged\n");
+    expect((await push("drafts", "--no-publish")).out).toBe("drafted: created, drafted (version 1)\n");
+    expect((await push("drafts", "--no-publish")).out).toBe("drafted: unchanged (version 1)\n");
     await write({ "drafts/drafted/template.json": { name: "Renamed", subject: "s" } });
     expect(JSON.parse((await push("drafts", "--json")).out)).toEqual({
-      templates: [
-        { alias: "drafted", version: 1, created: false, renamed: true, drafted: false, published: true },
-      ],
+      templates: [{ alias: "drafted", version: 1, changes: ["renamed", "published"] }],
     });
   });
 
@@ -157,7 +162,7 @@ describe("templates kept as files", () => {
 
   test("are written by a pull, which touches no folder that is there", async () => {
     const pulled = await call("template", "pull", "pulled", "welcome", "order.shipped");
-    expect(pulled.out).toBe("welcome: version 1\norder.shipped: version 1\n");
+    expect(pulled.out).toBe("order.shipped: version 1\nwelcome: version 1\n");
     expect((await readdir(join(folder, "pulled"), { recursive: true })).toSorted()).toEqual([
       "order.shipped",
       "order.shipped/html.liquid",
@@ -167,7 +172,9 @@ describe("templates kept as files", () => {
       "welcome/template.json",
       "welcome/text.liquid",
     ]);
-    expect((await push("pulled")).out).toBe("order.shipped: unchanged\nwelcome: unchanged\n");
+    expect((await push("pulled")).out).toBe(
+      "order.shipped: unchanged (version 1)\nwelcome: unchanged (version 1)\n",
+    );
     const again = await call("template", "pull", "pulled");
     expect(again).toMatchObject({ status: 1, out: "" });
     expect(again.err).toContain("pulled/order.shipped already exists");

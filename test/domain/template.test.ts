@@ -331,7 +331,7 @@ describe("a push", () => {
     };
   };
   const pushed = (number: number, ...events: readonly TemplateEvent[]) =>
-    ({ kind: "pushed", changes: events.map(({ type }) => type), number }) as const;
+    ({ changes: events.map(({ type }) => type), number }) as const;
   const current = [aliased, drafted(1), published(1)];
 
   test("of a new alias creates, drafts and publishes, and nothing when it is made again", () => {

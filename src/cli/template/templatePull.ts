@@ -3,9 +3,8 @@ import { join } from "node:path";
 import { templateAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readVersionSource } from "../../commands/template/compiledTemplateCache.ts";
-import { readTemplate } from "../../commands/template/readTemplate.ts";
 import { findVersion, type Template, type TemplateVersion, templateIn } from "../../domain/template/state.ts";
-import { isAlias, templateIdOfAlias } from "../../domain/template/templateAlias.ts";
+import { isAlias } from "../../domain/template/templateAlias.ts";
 import { requireNewPath } from "../output/requireNewPath.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
@@ -29,7 +28,7 @@ export const templatePull: Command = {
   summary: "Write published templates into files, as `template push` takes them",
   description:
     "Writes the published version of each template that has an alias and is not archived. A folder that is there already " +
-    "is not touched: then nothing is written. Without aliases it reads the log from its start.",
+    "is not touched: then nothing is written. Reads the log from its start.",
   options: [WORKSPACE_OPTION],
   examples: ["postledger template pull templates", "postledger template pull templates order-shipped"],
   async run(invocation) {
@@ -37,10 +36,11 @@ export const templatePull: Command = {
     const pulled = await inWorkspace(
       invocation,
       async (deps, { workspaceId }) => {
-        const found =
-          aliases.length > 0
-            ? await templatesNamed(deps, workspaceId, aliases)
-            : await templatesWithAlias(deps, workspaceId);
+        const all = [...(await loadAllAggregates(deps.store, templateAggregate))];
+        const published = all.flatMap(([id, state]) => foundIn(id, templateIn(state, workspaceId)) ?? []);
+        const missing = aliases.find((alias) => !published.some((one) => one.alias === alias));
+        if (missing !== undefined) notFound(`there is no published template ${missing}`);
+        const found = published.filter(({ alias }) => aliases.length === 0 || aliases.includes(alias));
         for (const { alias } of found) requireNewPath(join(folder, alias));
         for (const one of found) await write(deps, folder, one);
         return found;
@@ -48,26 +48,10 @@ export const templatePull: Command = {
       { readOnly: true },
     );
     const rows = pulled.map(({ alias, version }) => ({ alias, version: version.number }));
-    invocation.print(
-      { templates: rows },
-      rows.map(({ alias, version }) => `${alias}: version ${version}`),
-    );
+    const lines = rows.map(({ alias, version }) => `${alias}: version ${version}`);
+    invocation.print({ templates: rows }, lines.length > 0 ? lines : ["no published template has an alias"]);
   },
 };
-
-async function templatesWithAlias({ store }: Dependencies, workspaceId: string): Promise<readonly Found[]> {
-  const all = [...(await loadAllAggregates(store, templateAggregate))];
-  return all.flatMap(([templateId, state]) => foundIn(templateId, templateIn(state, workspaceId)) ?? []);
-}
-
-function templatesNamed(deps: Dependencies, workspaceId: string, aliases: readonly string[]) {
-  const each = [...new Set(aliases)].map(async (alias) => {
-    const templateId = templateIdOfAlias(workspaceId, alias);
-    const found = foundIn(templateId, await readTemplate(deps, { workspaceId, templateId }));
-    return found ?? notFound(`there is no published template ${alias}`);
-  });
-  return Promise.all(each);
-}
 
 /** Null if there is nothing to write. An alias that is none would lead out of the folder. */
 function foundIn(templateId: string, template: Template | null): Found | null {

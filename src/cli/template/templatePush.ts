@@ -33,7 +33,7 @@ const NO_PUBLISH: Option = {
 };
 
 type Pushed = Exclude<PushOutcome, string>;
-type PushedTemplate = Pick<Pushed, "changes" | "number"> & { readonly alias: string };
+type PushedTemplate = Pushed & { readonly alias: string };
 
 export const templatePush: Command = {
   name: "template push",
@@ -41,9 +41,9 @@ export const templatePush: Command = {
   summary: "Create and publish templates as files say",
   description:
     "A template's folder has template.json (name, subject, variables) and html.liquid, text.liquid or both. A template " +
-    "with a new alias is created; a version is drafted and published if its content is not the published one's. Beside " +
-    "these folders and files others are ignored. All of them are checked first: with one fault nothing is pushed. " +
-    "Templates without a folder stay as they are.",
+    "with a new alias is created; a version is drafted and published if its content is not the published one's. Other " +
+    "files are ignored. All folders are checked first: with one fault nothing is pushed. Templates without a folder " +
+    "stay as they are.",
   options: [WORKSPACE_OPTION, DRY_RUN, NO_PUBLISH],
   examples: [
     "postledger template push templates --dry-run",
@@ -92,8 +92,8 @@ async function pushAll(
     else pushed.push({ alias, ...outcome });
     if (typeof outcome !== "string" && outcome.changes.includes("TemplateCreated")) created += 1;
   }
-  const isAny = !options.isDryRun && pushed.length > 0;
-  requireNone(refused, isAny ? "the others were pushed, but not these:" : undefined);
+  const isPartly = !options.isDryRun && pushed.length > 0;
+  requireNone(refused, isPartly ? "the others were pushed, but not these:" : undefined);
   return pushed;
 }
 
@@ -116,23 +116,18 @@ function requireNone(faults: readonly string[], heading = "nothing was pushed:")
   throw new CommandFailure("refused", [heading, ...lines].join("\n"));
 }
 
+const WORDS: Readonly<Partial<Record<Pushed["changes"][number], string>>> = {
+  TemplateCreated: "created",
+  TemplateRenamed: "renamed",
+  TemplateVersionDrafted: "drafted",
+  TemplateVersionPublished: "published",
+};
+
 function pushedJson({ alias, changes, number }: PushedTemplate) {
-  return {
-    alias,
-    version: number,
-    created: changes.includes("TemplateCreated"),
-    renamed: changes.includes("TemplateRenamed"),
-    drafted: changes.includes("TemplateVersionDrafted"),
-    published: changes.includes("TemplateVersionPublished"),
-  };
+  return { alias, version: number, changes: changes.map((type) => WORDS[type]) };
 }
 
 function pushedLine(template: PushedTemplate): string {
-  const { alias, version, created, renamed, drafted, published } = pushedJson(template);
-  const done = [
-    ...(created ? ["created"] : []),
-    ...(renamed ? ["renamed"] : []),
-    ...(published ? [`published version ${version}`] : drafted ? [`drafted version ${version}`] : []),
-  ];
-  return `${alias}: ${done.join(", ") || "unchanged"}`;
+  const { alias, version, changes } = pushedJson(template);
+  return `${alias}: ${changes.join(", ") || "unchanged"} (version ${version})`;
 }

@@ -92,12 +92,15 @@ interface PushedTemplate {
   readonly at: string;
 }
 
-/** What a push did: none of it if the template was as pushed. `number` is that of the version with its content. */
+/** What a push did: nothing if the template was as pushed. `number` is that of the version with its content. */
 interface Pushed {
-  readonly kind: "pushed";
   readonly changes: readonly TemplateEvent["type"][];
   readonly number: number;
 }
+
+type PushStep = (
+  now: TemplateState,
+) => ReturnType<typeof createTemplate | typeof renameTemplate | typeof draftVersion | typeof publishVersion>;
 
 /**
  * Makes a template what it is outside: created, named, with a version of this content, published if that is wanted.
@@ -109,11 +112,13 @@ export function pushTemplate(
   count: number,
 ): Decision<Pushed | "archived" | "limitReached", TemplateEvent> {
   const { versionId } = draft;
-  const steps = [
-    (now: TemplateState) => createIfMissing(now, { workspaceId, name, alias, at }, count),
-    (now: TemplateState) => renameTemplate(now, workspaceId, { name, at }),
-    (now: TemplateState) => draftVersion(now, workspaceId, { ...draft, at }),
-    ...(isPublished ? [(now: TemplateState) => publishVersion(now, workspaceId, { versionId, at })] : []),
+  const create: PushStep = (now) => createTemplate(now, { workspaceId, name, alias, at }, count);
+  const publish: PushStep = (now) => publishVersion(now, workspaceId, { versionId, at });
+  const steps: readonly PushStep[] = [
+    ...(templateIn(state, workspaceId) === null ? [create] : []),
+    (now) => renameTemplate(now, workspaceId, { name, at }),
+    (now) => draftVersion(now, workspaceId, { ...draft, at }),
+    ...(isPublished ? [publish] : []),
   ];
   const events: TemplateEvent[] = [];
   let now = state;
@@ -126,20 +131,7 @@ export function pushTemplate(
   const template = templateIn(now, workspaceId);
   const version = template && findVersion(template, versionId);
   invariant(version, "the steps have drafted it");
-  return decided(
-    { kind: "pushed", changes: events.map(({ type }) => type), number: version.number },
-    ...events,
-  );
-}
-
-function createIfMissing(
-  state: TemplateState,
-  data: Created,
-  count: number,
-): ReturnType<typeof createTemplate> {
-  return templateIn(state, data.workspaceId) === null
-    ? createTemplate(state, data, count)
-    : decided("alreadyCreated");
+  return decided({ changes: events.map(({ type }) => type), number: version.number }, ...events);
 }
 
 /** Archives a template: nothing is sent, drafted or published with it again. A repeat gives no events. */

@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type TProperties, Type } from "@sinclair/typebox";
 import { displayNameFaults, memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, ShownName } from "../body/commonSchemas.ts";
 import { withAdvice, withRules } from "../body/validation.ts";
@@ -9,35 +9,27 @@ import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { Alias, Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
 const IN_VERSION = "it is part of a version: POST /api/v1/templates/{id}/versions";
-/** Members of other services' templates, which have no versions. */
-const TEMPLATE_ADVICE = { subject: IN_VERSION, html: IN_VERSION, text: IN_VERSION, variables: IN_VERSION };
-
-const nameRules = memberRules(({ name }) => displayNameFaults("/name", name));
-
-export const CreateTemplateBody = withRules(
-  withAdvice(
-    TEMPLATE_ADVICE,
-    Closed(
-      {
-        name: ShownName(),
-        alias: Type.Optional(
-          Alias("A name for sends, for its life: `template_alias` says it instead of `template_id`."),
-        ),
-      },
-      { examples: [{ name: "Order confirmation", alias: "order-confirmation" }] },
-    ),
-  ),
-  nameRules,
-);
-
-const RENAMING_ADVICE = {
-  ...TEMPLATE_ADVICE,
+/** Members of other services' templates, which have no versions, and one that never changes. */
+const TEMPLATE_ADVICE = {
+  ...{ subject: IN_VERSION, html: IN_VERSION, text: IN_VERSION, variables: IN_VERSION },
   alias: "a template keeps its alias, or has none, for its life",
 };
 
-const RenameTemplateBody = withRules(
-  withAdvice(RENAMING_ADVICE, Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] })),
-  nameRules,
+/** The body of what names a template. */
+function namingBody<More extends TProperties>(more: More, examples: readonly object[]) {
+  return withRules(
+    withAdvice(TEMPLATE_ADVICE, Closed({ name: ShownName(), ...more }, { examples: [...examples] })),
+    memberRules(({ name }) => displayNameFaults("/name", name)),
+  );
+}
+
+export const CreateTemplateBody = namingBody(
+  {
+    alias: Type.Optional(
+      Alias("What sends may say as `template_alias` instead of `template_id`. It cannot be changed."),
+    ),
+  },
+  [{ name: "Order confirmation", alias: "order-confirmation" }],
 );
 
 export const PreviewBody = withRules(
@@ -74,7 +66,7 @@ export const templateOperations = operationsOf("Templates", {
   renameTemplate: {
     summary: "Rename a template",
     description: "The name is for people: sends name the template by id or alias, and no message shows it.",
-    body: RenameTemplateBody,
+    body: namingBody({}, [{ name: "Order confirmation" }]),
     ...answersOk(Template, "NOT_FOUND", "TEMPLATE_ARCHIVED", "TEMPLATE_LIMIT_REACHED"),
   },
   deleteTemplate: {
