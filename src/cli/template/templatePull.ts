@@ -7,7 +7,7 @@ import { findVersion, type Template, type TemplateVersion, templateIn } from "..
 import { isAlias } from "../../domain/template/templateAlias.ts";
 import { requireNewPath } from "../output/requireNewPath.ts";
 import { type Command, notFound } from "../program/command.ts";
-import { loadAllAggregates } from "../program/loadAllAggregates.ts";
+import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { templateFiles } from "./templateFiles.ts";
 
@@ -36,7 +36,7 @@ export const templatePull: Command = {
     const pulled = await inWorkspace(
       invocation,
       async (deps, { workspaceId }) => {
-        const all = [...(await loadAllAggregates(deps.store, templateAggregate))];
+        const all = [...(await loadAllOfKind(deps.store, templateAggregate))];
         const published = all.flatMap(([id, state]) => foundIn(id, templateIn(state, workspaceId)) ?? []);
         const missing = aliases.find((alias) => !published.some((one) => one.alias === alias));
         if (missing !== undefined) notFound(`there is no published template ${missing}`);

@@ -12,7 +12,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import { lazy } from "../../kernel/lazy.ts";
 import { bytesText, firstOf, grouped } from "../../kernel/text/readableNumbers.ts";
 import { type Command, CommandFailure, type Option } from "../program/command.ts";
-import { loadAllAggregates } from "../program/loadAllAggregates.ts";
+import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { checkTemplateFolder } from "./checkTemplateFolder.ts";
 import { readTemplateFolders } from "./readTemplateFolders.ts";
@@ -99,7 +99,7 @@ async function pushAll(
 
 /** Reads the log from its start, so it is asked only if a template is created. */
 async function countTemplates({ store }: Dependencies, workspaceId: string): Promise<number> {
-  const all = await loadAllAggregates(store, templateAggregate);
+  const all = await loadAllOfKind(store, templateAggregate);
   return all.values().reduce((count, one) => count + (templateIn(one, workspaceId) === null ? 0 : 1), 0);
 }
 
