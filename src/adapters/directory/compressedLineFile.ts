@@ -8,12 +8,12 @@ import { FILE_MODE } from "../../kernel/fileModes.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { systemErrorText } from "../../kernel/text/systemErrorText.ts";
 import { StoreError } from "../../ports/eventStore.ts";
+import { boundedLines } from "./boundedLines.ts";
 import { isMissing, syncFolder } from "./durableFile.ts";
 import { nameWhenComplete } from "./partialPath.ts";
 
 /** Far longer than any event can be. */
 const LINE_BYTES_MAX = 32 * 1_024 * 1_024;
-const LINE_FEED = 10;
 /** The first bytes of a zstd frame (RFC 8878 §3.1.1). */
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
@@ -85,23 +85,11 @@ async function isCompressed(path: string): Promise<boolean> {
 /** Leaves out a last line without a line feed, because the file was cut off there. */
 async function* linesOf(chunks: AsyncIterable<Buffer>, path: string): AsyncGenerator<readonly string[]> {
   let lines = 0;
-  let rest: Buffer[] = [];
-  let restBytes = 0;
-  for await (const chunk of chunks) {
-    const end = chunk.lastIndexOf(LINE_FEED);
-    if (end < 0) {
-      rest.push(chunk);
-      restBytes += chunk.length;
-      if (restBytes > LINE_BYTES_MAX)
-        throw new LineFileError(`line ${lines + 1} of ${path} has more than ${LINE_BYTES_MAX} bytes`);
-      continue;
-    }
-    const page = Buffer.concat([...rest, chunk.subarray(0, end)])
-      .toString("utf8")
-      .split("\n");
+  for await (const page of boundedLines(chunks, LINE_BYTES_MAX, false)) {
+    const tooLong = page.indexOf(null);
+    if (tooLong >= 0)
+      throw new LineFileError(`line ${lines + tooLong + 1} of ${path} has more than ${LINE_BYTES_MAX} bytes`);
     lines += page.length;
-    yield page;
-    rest = [chunk.subarray(end + 1)];
-    restBytes = chunk.length - end - 1;
+    yield page as readonly string[];
   }
 }

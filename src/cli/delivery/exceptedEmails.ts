@@ -1,4 +1,5 @@
 import { type HeldEmails, heldAs, heldEmails } from "../../../projections/emails/holdAfterRestore.ts";
+import { boundedLines } from "../../adapters/directory/boundedLines.ts";
 import { readEmailState } from "../../commands/email/readEmail.ts";
 import { recordSentByOperator } from "../../commands/email/recordSentByOperator.ts";
 import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
@@ -15,7 +16,6 @@ import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { CommandFailure, refuse } from "../program/command.ts";
 import { type InputFile, openInputFile, refuseUnreadable } from "../program/inputFile.ts";
 import type { OpenForCommand } from "../program/openStoreForCommand.ts";
-import { boundedLines } from "./boundedLines.ts";
 
 /** Longer than any Message-ID (RFC 5322 §2.1.1). */
 const LINE_BYTES_MAX = 1_000;
@@ -107,7 +107,7 @@ async function readNamed(input: InputFile, db: ReadDatabaseFile, faults: LineFau
   db.run("CREATE TABLE named (line INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)");
   db.begin();
   let line = 0;
-  for await (const text of boundedLines(input.stream, LINE_BYTES_MAX)) {
+  const take = (text: string | null) => {
     line += 1;
     if (line > LINES_MAX)
       refuse(`${input.name} has more than ${grouped(LINES_MAX)} lines: leave out what names no held message`);
@@ -118,7 +118,8 @@ async function readNamed(input: InputFile, db: ReadDatabaseFile, faults: LineFau
       if (id === null) faults.add(line, "is neither the id of a message nor a Message-ID of this service");
       else db.run("INSERT INTO named VALUES (?, ?) ON CONFLICT DO NOTHING", line, id);
     }
-  }
+  };
+  for await (const page of boundedLines(input.stream, LINE_BYTES_MAX, true)) page.forEach(take);
   db.commit();
 }
 
