@@ -1,52 +1,51 @@
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { messageOf } from "../../../kernel/text/errorReason.ts";
-import { type LogView, StoreError } from "../../../ports/eventStore.ts";
+import type { LogView } from "../../../ports/eventStore.ts";
 import { fullIntegrityCheck } from "../fullIntegrityCheck.ts";
 import { positionText } from "../logPosition.ts";
 import { LogReader } from "../logReader.ts";
 import { quickIntegrityCheck } from "../quickIntegrityCheck.ts";
-import { isBusy } from "../resultCode.ts";
-import { existing } from "./logCopy.ts";
+import { existing, onCopy } from "./logCopy.ts";
+import { LogRows } from "./logRows.ts";
 
 /** How long a follower may take for a commit, on a slow network volume. */
 const BUSY_MS_MAX = 10_000;
+const IN_USE = "is being written by `backup follow`: try again in a moment";
 
 /**
- * A copy that is kept up to date, open for reading. As long as it is open nobody can change the copy: a follower waits.
+ * A copy that is kept up to date, open for reading. As long as it is open, and not released, nobody can change the copy:
+ * a follower waits.
  */
-export class CopyReader implements Disposable {
-  private constructor(
-    private readonly path: string,
-    private readonly db: DatabaseSync,
-  ) {}
-
+export class CopyReader extends LogRows {
   /** Completes what a killed follower has left. Throws `StoreError` if the copy cannot be read. */
   static open(path: string): CopyReader {
-    existing(path);
-    return reading(path, () => {
-      completeLastCommit(path);
-      const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS_MAX });
-      try {
-        db.exec("PRAGMA trusted_schema = OFF");
-        // Keeps the lock of the first read.
-        db.exec("PRAGMA locking_mode = EXCLUSIVE; SELECT count(*) FROM sqlite_schema");
-        return new CopyReader(path, db);
-      } catch (error) {
-        db.close();
-        throw error;
-      }
-    });
+    return onCopy(
+      path,
+      () => {
+        completeLastCommit(path);
+        const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS_MAX });
+        try {
+          db.exec("PRAGMA trusted_schema = OFF");
+          // Keeps the lock of the first read.
+          db.exec("PRAGMA locking_mode = EXCLUSIVE; SELECT count(*) FROM sqlite_schema");
+          return new CopyReader(path, db);
+        } catch (error) {
+          db.close();
+          throw error;
+        }
+      },
+      IN_USE,
+    );
   }
 
   /** The log in the copy, until this is closed. */
   view(): LogView {
     const { db } = this;
     const reader = new LogReader(db);
-    const read = <Result>(work: () => Result) => reading(this.path, work);
+    const read = <Result>(work: () => Result) => this.read(work);
     return {
-      read: async (stream, from, max) => read(() => reader.stream(stream, from, max)),
-      head: async () => positionText(read(() => reader.head())),
+      ...this.streams(),
+      head: async () => positionText(this.head()),
       lastRevision: async (stream) => read(() => reader.lastRevision(stream)),
       faults: async (depth) =>
         read(() => (depth === "whole" ? fullIntegrityCheck(db) : quickIntegrityCheck(db))),
@@ -70,13 +69,18 @@ export class CopyReader implements Disposable {
     };
   }
 
-  /** Copies the log's file to `target`, which must not exist, without free pages. */
-  copyTo(target: string): void {
-    reading(this.path, () => this.db.prepare("VACUUM INTO ?").run(target));
+  /** Lets followers change the copy: from now on each read locks it by itself, for a moment. */
+  release(): void {
+    this.read(() => this.db.exec("PRAGMA locking_mode = NORMAL; SELECT count(*) FROM sqlite_schema"));
   }
 
-  [Symbol.dispose](): void {
-    this.db.close();
+  /** Copies the log's file to `target`, which must not exist, without free pages. */
+  copyTo(target: string): void {
+    this.read(() => this.db.prepare("VACUUM INTO ?").run(target));
+  }
+
+  protected read<Result>(work: () => Result): Result {
+    return onCopy(this.path, work, IN_USE);
   }
 }
 
@@ -85,8 +89,9 @@ export class CopyReader implements Disposable {
  * write-ahead log. Opening the file for writing takes back what was half written, and adds what was committed.
  */
 function completeLastCommit(path: string): void {
+  const url = existing(path);
   if (!hasJournal(path) && !hasWriteAheadLog(path)) return;
-  using db = new DatabaseSync(existing(path), { timeout: BUSY_MS_MAX });
+  using db = new DatabaseSync(url, { timeout: BUSY_MS_MAX });
   db.exec("PRAGMA journal_mode = DELETE");
 }
 
@@ -98,16 +103,4 @@ function hasJournal(path: string): boolean {
 function hasWriteAheadLog(path: string): boolean {
   using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS_MAX });
   return db.prepare("PRAGMA journal_mode").get()?.journal_mode === "wal";
-}
-
-function reading<Result>(path: string, work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof StoreError) throw error;
-    const why = isBusy(error)
-      ? "is being written by `backup follow`: try again in a moment"
-      : `cannot be read: ${messageOf(error)}`;
-    throw new StoreError("unavailable", `${path} ${why}`, { cause: error });
-  }
 }

@@ -8,14 +8,7 @@ import { LogReader } from "../logReader.ts";
 import { requireSound } from "../openLogDatabase.ts";
 import { isBusy } from "../resultCode.ts";
 import { writeTransaction } from "../writeTransaction.ts";
-import {
-  type EventMark,
-  type EventRow,
-  endsOfStream,
-  type LogPage,
-  markAt,
-  type StreamRow,
-} from "./logRows.ts";
+import { type EventRow, type LogPage, LogRows, type StreamRow } from "./logRows.ts";
 
 /** How long to wait for another process that reads the copy for a moment. */
 const BUSY_MS_MAX = 1_000;
@@ -27,13 +20,8 @@ const CACHE_KIB = 16 * 1_024;
  * journal is deleted at each commit), so it can be on a network volume. A commit is on disk when it returns, erased
  * bytes are overwritten, and a process that dies leaves a journal from which the next opening restores the last commit.
  */
-export class LogCopy implements Disposable {
+export class LogCopy extends LogRows {
   private readonly statements = new Map<string, StatementSync>();
-
-  private constructor(
-    private readonly path: string,
-    private readonly db: DatabaseSync,
-  ) {}
 
   /** Throws `StoreError` if there is no copy, or it cannot be used. Never creates one. */
   static open(path: string): LogCopy {
@@ -52,35 +40,18 @@ export class LogCopy implements Disposable {
     });
   }
 
-  /** The position of the last event; 0 in an empty log. */
-  head(): number {
-    return onCopy(this.path, () => new LogReader(this.db).head());
-  }
-
-  markAt(position: number): EventMark | null {
-    return onCopy(this.path, () => markAt(this.db, position));
-  }
-
-  endsOfStream(name: string, until: number): readonly EventMark[] {
-    return onCopy(this.path, () => endsOfStream(this.db, name, until));
-  }
-
   /** Adds the events that follow the head, all or none. Throws `StoreError` if they do not follow it. */
   append({ events, streams }: LogPage): void {
     const [begin] = events;
     const end = events.at(-1);
     if (begin === undefined || end === undefined) return;
-    onCopy(this.path, () =>
+    this.read(() =>
       writeTransaction(this.db, () => {
         const head = new LogReader(this.db).head();
         if (head !== begin.position - 1)
           throw new StoreError("unavailable", `another process writes to the copy ${this.path}`);
-        const [first, last] = revisionsOf(events);
-        for (const stream of streams)
-          this.putStream(stream, {
-            isNew: first.get(stream.id) === 0,
-            revision: Number(last.get(stream.id)),
-          });
+        const lastRevisions = new Map(events.map(({ stream, revision }) => [stream, revision]));
+        for (const stream of streams) this.putStream(stream, Number(lastRevisions.get(stream.id)));
         this.insertEvents(events);
         for (const stream of streams) if (stream.truncate_before > 0) this.blankStream(stream);
         this.db.prepare("UPDATE log SET head = ?").run(end.position);
@@ -90,7 +61,7 @@ export class LogCopy implements Disposable {
 
   /** Blanks what is truncated in these streams of the source. Returns how many streams that changed. */
   blank(streams: readonly StreamRow[]): number {
-    return onCopy(this.path, () => {
+    return this.read(() => {
       const due = streams.filter((stream) => this.blankBefore(stream) !== null);
       if (due.length === 0) return 0;
       writeTransaction(this.db, () => {
@@ -102,7 +73,7 @@ export class LogCopy implements Disposable {
 
   /** Does work while nobody else reads or writes the copy. Throws `StoreError` while somebody does. */
   async exclusively(work: () => Promise<void>): Promise<void> {
-    onCopy(this.path, () => this.db.exec("BEGIN EXCLUSIVE"));
+    this.read(() => this.db.exec("BEGIN EXCLUSIVE"));
     try {
       await work();
     } finally {
@@ -110,8 +81,8 @@ export class LogCopy implements Disposable {
     }
   }
 
-  [Symbol.dispose](): void {
-    this.db.close();
+  protected read<Result>(work: () => Result): Result {
+    return onCopy(this.path, work);
   }
 
   private prepare(sql: string): StatementSync {
@@ -119,13 +90,9 @@ export class LogCopy implements Disposable {
   }
 
   /** The row of a stream as it is in the copy up to `revision`, which is below that of the source while we catch up. */
-  private putStream(
-    { id, name }: StreamRow,
-    { isNew, revision }: { readonly isNew: boolean; readonly revision: number },
-  ): void {
-    const sql = isNew
-      ? "INSERT INTO streams (revision, id, name) VALUES (?, ?, ?)"
-      : "UPDATE streams SET revision = ? WHERE id = ? AND name = ?";
+  private putStream({ id, name }: StreamRow, revision: number): void {
+    const sql = `INSERT INTO streams (revision, id, name) VALUES (?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET revision = excluded.revision WHERE name = excluded.name`;
     if (this.prepare(sql).run(revision, id, name).changes === 1) return;
     throw new StoreError("unavailable", `the copy ${this.path} has another stream in the place of ${name}`);
   }
@@ -150,15 +117,6 @@ export class LogCopy implements Disposable {
   }
 }
 
-/** The first and the last revision of each stream in a page, by the stream's id. */
-function revisionsOf(
-  events: readonly EventRow[],
-): readonly [ReadonlyMap<number, number>, ReadonlyMap<number, number>] {
-  const first = new Map<number, number>();
-  for (const { stream, revision } of events) if (!first.has(stream)) first.set(stream, revision);
-  return [first, new Map(events.map(({ stream, revision }) => [stream, revision]))];
-}
-
 /** The address of a file that SQLite must not create. Throws `StoreError` if there is none. */
 export function existing(path: string): URL {
   if (!existsSync(path))
@@ -171,15 +129,17 @@ export function existing(path: string): URL {
   return url;
 }
 
-/** Runs `work` on a copy, and tells why the copy cannot be used. */
-function onCopy<Result>(path: string, work: () => Result): Result {
+/** Runs `work` on a copy, and tells why the copy cannot be used. `inUse`: what to say while another process locks it. */
+export function onCopy<Result>(
+  path: string,
+  work: () => Result,
+  inUse = "is in use by another process, such as `backup verify` or `backup restore`",
+): Result {
   try {
     return work();
   } catch (error) {
     if (error instanceof StoreError) throw error;
-    const why = isBusy(error)
-      ? "is in use by another process, such as `backup verify` or `backup restore`"
-      : `cannot be used: ${messageOf(error)}`;
+    const why = isBusy(error) ? inUse : `cannot be used: ${messageOf(error)}`;
     throw new StoreError("unavailable", `the copy ${path} ${why}`, { cause: error });
   }
 }

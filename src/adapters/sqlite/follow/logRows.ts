@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isObject, type JsonObject, parseJson } from "../../../kernel/text/json.ts";
-import type { RecordedEvent } from "../../../ports/eventStore.ts";
+import type { RecordedEvent, StreamReader } from "../../../ports/eventStore.ts";
+import { LogReader } from "../logReader.ts";
 
 /** A row of `events` as it is stored; `id`, `type`, `metadata` and `data` are empty in a truncated event. */
 export interface EventRow {
@@ -58,16 +59,44 @@ export interface EventMark {
 const MARK =
   "SELECT e.position, s.name AS stream, e.revision, e.id FROM events e JOIN streams s ON s.id = e.stream";
 
-/** The event at a position; null if there is none. */
-export function markAt(db: DatabaseSync, position: number): EventMark | null {
-  const found = db.prepare(`${MARK} WHERE e.position = ?`).get(position);
-  return (found as unknown as EventMark | undefined) ?? null;
-}
+/** What can be asked of a log and of its copy alike. */
+export abstract class LogRows implements Disposable {
+  protected constructor(
+    protected readonly path: string,
+    protected readonly db: DatabaseSync,
+  ) {}
 
-/** The first and the last event of a stream up to a position; none before the stream was written. */
-export function endsOfStream(db: DatabaseSync, name: string, until: number): readonly EventMark[] {
-  const end = (order: string) =>
-    db.prepare(`${MARK} WHERE s.name = ? AND e.position <= ? ORDER BY e.revision ${order} LIMIT 1`);
-  const found = [end("ASC"), end("DESC")].map((statement) => statement.get(name, until));
-  return found.filter((mark) => mark !== undefined) as unknown as readonly EventMark[];
+  /** Runs `work`, and turns what it throws into a `StoreError` that names the file. */
+  protected abstract read<Result>(work: () => Result): Result;
+
+  /** The position of the last event; 0 in an empty log. */
+  head(): number {
+    return this.read(() => new LogReader(this.db).head());
+  }
+
+  /** The event at a position; null if there is none. */
+  markAt(position: number): EventMark | null {
+    const found = this.read(() => this.db.prepare(`${MARK} WHERE e.position = ?`).get(position));
+    return (found as unknown as EventMark | undefined) ?? null;
+  }
+
+  /** The first and the last event of a stream up to a position; none before the stream was written. */
+  endsOfStream(name: string, until: number): readonly EventMark[] {
+    const end = (order: string) =>
+      `${MARK} WHERE s.name = ? AND e.position <= ? ORDER BY e.revision ${order} LIMIT 1`;
+    const found = this.read(() =>
+      [end("ASC"), end("DESC")].map((sql) => this.db.prepare(sql).get(name, until)),
+    );
+    return found.filter((mark) => mark !== undefined) as unknown as readonly EventMark[];
+  }
+
+  /** Reads single streams, until this is closed. */
+  streams(): StreamReader {
+    const reader = new LogReader(this.db);
+    return { read: async (stream, from, max) => this.read(() => reader.stream(stream, from, max)) };
+  }
+
+  [Symbol.dispose](): void {
+    this.db.close();
+  }
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { messageOf } from "../../../kernel/text/errorReason.ts";
-import { APPEND_BYTES_MAX, StoreError, type StreamReader } from "../../../ports/eventStore.ts";
+import { APPEND_BYTES_MAX, StoreError } from "../../../ports/eventStore.ts";
 import { WriteAheadLogFlush } from "../append/writeAheadLogFlush.ts";
 import { LogReader } from "../logReader.ts";
 import {
@@ -12,14 +12,7 @@ import {
   requireSound,
 } from "../openLogDatabase.ts";
 import { ReplacedLogFiles } from "../replacedLogFiles.ts";
-import {
-  type EventMark,
-  type EventRow,
-  endsOfStream,
-  type LogPage,
-  markAt,
-  type StreamRow,
-} from "./logRows.ts";
+import { type EventRow, type LogPage, LogRows, type StreamRow } from "./logRows.ts";
 
 /** A page holds at most this many events, and ends after the one that takes it past this size. */
 const PAGE_EVENTS_MAX = 1_000;
@@ -43,13 +36,11 @@ const TRUNCATED = `SELECT id, name, truncate_before FROM streams
  * transaction of its own, so it holds nobody up. To be closed soon: as long as any connection is open, SQLite cannot
  * remove the write-ahead log.
  */
-export class SourceLog implements Disposable {
+export class SourceLog extends LogRows {
   private readonly files: ReplacedLogFiles;
 
-  private constructor(
-    private readonly path: string,
-    private readonly db: DatabaseSync,
-  ) {
+  private constructor(path: string, db: DatabaseSync) {
+    super(path, db);
     this.files = new ReplacedLogFiles(path);
   }
 
@@ -74,11 +65,6 @@ export class SourceLog implements Disposable {
     });
   }
 
-  /** The position of the last event; 0 in an empty log. */
-  head(): number {
-    return this.read(() => new LogReader(this.db).head());
-  }
-
   /** The events after a position. Throws `StoreError` if one is missing or damaged: a copy must not hide that. */
   page(after: number): LogPage {
     return this.read(() => {
@@ -100,28 +86,10 @@ export class SourceLog implements Disposable {
     return this.read(() => this.db.prepare(TRUNCATED).all(id) as unknown as readonly StreamRow[]);
   }
 
-  markAt(position: number): EventMark | null {
-    return this.read(() => markAt(this.db, position));
-  }
-
-  endsOfStream(name: string, until: number): readonly EventMark[] {
-    return this.read(() => endsOfStream(this.db, name, until));
-  }
-
-  /** Reads single streams, until this is closed. */
-  streams(): StreamReader {
-    const reader = new LogReader(this.db);
-    return { read: async (stream, from, max) => this.read(() => reader.stream(stream, from, max)) };
-  }
-
   /** Throws `StoreError` if one of the log's files was removed or replaced: what was read may then be wrong. */
   requireInPlace(): void {
     const missing = this.files.missing();
     if (missing !== null) throw replaced(missing);
-  }
-
-  [Symbol.dispose](): void {
-    this.db.close();
   }
 
   private eventsAfter(after: number, head: number): readonly EventRow[] {
@@ -144,7 +112,7 @@ export class SourceLog implements Disposable {
     return new StoreError("unavailable", `${this.path} is not as it was written: it has ${what}; ${remedy}`);
   }
 
-  private read<Result>(work: () => Result): Result {
+  protected read<Result>(work: () => Result): Result {
     return reading(this.path, () => inSnapshot(this.db, work));
   }
 }
