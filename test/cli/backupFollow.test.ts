@@ -194,7 +194,11 @@ describe("what is wrong at the source", () => {
       const result = await follow(place);
       expect(result.exitCode).toBe(1);
       const below = (path: string) => path.slice("content/".length);
-      expect(result.json).toMatchObject({ lost: [below(lost)], damaged: [below(damaged)] });
+      const found = [
+        { path: below(damaged), what: "damaged" },
+        { path: below(lost), what: "missing" },
+      ];
+      expect(result.json).toMatchObject({ faults: found, fault_count: 2 });
       expect(contentIn(place)).toEqual([...before].sort());
       const verified = await verify(place);
       expect(verified).toMatchObject({

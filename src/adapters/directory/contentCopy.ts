@@ -1,34 +1,51 @@
-import { existsSync } from "node:fs";
-import { mkdir, rm, rmdir } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { existsSync, lstatSync } from "node:fs";
+import { rm, rmdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { CONTENT_STORE_FILES } from "../../kernel/contentPath.ts";
-import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { ContentRoot } from "./contentRoot.ts";
-import { contentFolders, entriesIn, FILE_NAME, isDamagedCopy } from "./copyContentTree.ts";
-import { COPY_PARTIAL, copyBelow } from "./copyFile.ts";
+import { filesIn, folderNames, isDamagedCopy } from "./copyContentTree.ts";
+import { copyBelow, type Digest, digestFile } from "./copyFile.ts";
 
-/** How many files to copy at once, because each mostly waits for the disk. */
-const COPIES_MAX = 16;
+/** Files of a folder to copy at once, because each mostly waits for the disk. */
+const COPIES_MAX = 4;
+/** How much of the copy a comparison reads, to find bytes that have changed; a file counts as `min` at least. */
+const READ_BYTES = { max: 256_000_000, min: 128_000 } as const;
 
-/** What became of one file: `damaged` ones are not copied, so that a repaired one is. */
-export interface FileCopied {
-  /** Below the root, with `/`. */
-  readonly path: string;
-  readonly outcome: "copied" | "damaged";
+/** What a comparison found in a folder. Paths are below the root, with `/`. */
+export interface ComparedFolder {
+  /** Files that only the copy has. */
+  readonly gone: readonly string[];
+  /** Files with other bytes at the source than their names say. They are not copied. */
+  readonly damaged: readonly string[];
+  /** How many files were damaged in the copy, and were copied again. */
+  readonly healed: number;
 }
 
 /**
- * A content directory, and its copy that is kept up to date. Throws `ContentStoreError` if the directory is not in its
- * place: then nothing is missing from it. The copy has only whole files, each durable before its call returns.
+ * A content directory, and its copy that is kept up to date. Throws `ContentStoreError` if one of them is not in its
+ * place: then nothing is missing from it, and nothing is written there. The copy has only whole files, each durable
+ * before its call returns.
  */
 export class ContentCopy {
   private readonly source: ContentRoot;
   private readonly target: ContentRoot;
+  /** What the comparison may still read. */
+  private unreadBytes = 0;
 
-  constructor(root: string, target: string) {
+  /**
+   * `requireInPlace` is called before anything is written, and throws unless the copy is where it was. `readTo` is the
+   * last file of the copy that a comparison has read; empty: the next one begins at the first.
+   */
+  constructor(
+    private readonly root: string,
+    private readonly copyRoot: string,
+    private readonly requireInPlace: () => void,
+    public readTo: string,
+  ) {
     this.source = new ContentRoot(root);
-    this.target = new ContentRoot(target);
+    this.target = new ContentRoot(copyRoot);
   }
 
   /** Throws `ContentStoreError` unless both directories are in their places, and belong together. */
@@ -36,77 +53,102 @@ export class ContentCopy {
     await this.source.requirePresent();
     await this.target.requirePresent();
     if ((await this.source.identity()) !== (await this.target.identity()))
-      throw new ContentStoreError(`${this.source.path} is not the content store that the copy was made from`);
+      throw new ContentStoreError(`${this.root} is not the content store that the copy was made from`);
   }
 
-  /** Whether the source has a folder: `<workspace>/<owner>/<folder>`. */
-  has(folder: string): boolean {
-    return existsSync(join(this.source.path, folder));
+  /** Copies the files of a folder, if there is one, that the copy lacks. Returns those that are damaged at the source. */
+  async copyFolder(folder: string): Promise<readonly string[]> {
+    if (!existsSync(join(this.root, folder))) return [];
+    return (await this.copy(this.lacking(filesIn(this.root, folder).files))).damaged;
   }
 
-  /** Copies the files of a folder that the copy lacks: `<workspace>/<owner>/<folder>`. */
-  async copyFolder(folder: string): Promise<readonly FileCopied[]> {
-    const names = (await entriesIn(this.source, folder)).map(({ name }) => name);
-    const missing = names
-      .filter((name) => FILE_NAME.test(name))
-      .map((name) => `${folder}/${name}`)
-      .filter((path) => !existsSync(join(this.target.path, path)));
-    const done: FileCopied[] = [];
-    for (let at = 0; at < missing.length; at += COPIES_MAX) {
-      const copied = await Promise.all(missing.slice(at, at + COPIES_MAX).map((path) => this.copyFile(path)));
-      done.push(...copied.flatMap((one) => one ?? []));
+  /**
+   * Compares which messages and uploads both sides have, and the files of those that only one has; if it is to be
+   * `whole`, of all. Reads the next {@link READ_BYTES} of the copy. Copies what the copy lacks or has damaged, and yields
+   * what it found in each folder.
+   */
+  async *compare(isWhole: boolean): AsyncGenerator<ComparedFolder> {
+    await this.copy(this.lacking(CONTENT_STORE_FILES));
+    this.unreadBytes = READ_BYTES.max;
+    for (const { path: owner, isOnBoth } of this.owners()) {
+      const isToRead = this.unreadBytes > 0 && owner >= this.readTo.slice(0, owner.length);
+      if (isOnBoth && !isWhole && !isToRead) continue;
+      for (const { path } of this.foldersIn(owner)) yield await this.compareFolder(path);
     }
-    return done;
-  }
-
-  /** Copies what the copy lacks, folder by folder. */
-  async *copyMissing(): AsyncGenerator<readonly FileCopied[]> {
-    await mkdir(this.target.path, { recursive: true, mode: FOLDER_MODE });
-    for (const name of CONTENT_STORE_FILES)
-      if (!existsSync(join(this.target.path, name)))
-        await copyBelow(this.source.path, this.target.path, name);
-    for await (const folder of contentFolders(this.source)) yield await this.copyFolder(folder);
-    await this.source.requirePresent();
-  }
-
-  /** For each folder of the copy, its files that the source lacks. Removes copies that a killed process has not completed. */
-  async *missingInSource(): AsyncGenerator<readonly string[]> {
-    for await (const folder of contentFolders(this.target)) {
-      const names = (await entriesIn(this.target, folder)).map(({ name }) => name);
-      for (const name of names)
-        if (FILE_NAME.test(basename(name, COPY_PARTIAL)) && name.endsWith(COPY_PARTIAL))
-          await this.remove(`${folder}/${name}`);
-      const missing = names
-        .filter((name) => FILE_NAME.test(name))
-        .map((name) => `${folder}/${name}`)
-        .filter((path) => !existsSync(join(this.source.path, path)));
-      // Afterwards, because the directory may have gone away meanwhile.
-      if (missing.length > 0) await this.source.requirePresent();
-      yield missing;
-    }
+    await this.requirePresent();
+    if (this.unreadBytes > 0) this.readTo = "";
   }
 
   /** Removes a file from the copy, and the folders above it that are empty. */
   async remove(path: string): Promise<void> {
-    await rm(join(this.target.path, path), { force: true });
-    for (let above = dirname(path); above !== "."; above = dirname(above)) {
-      const isRemoved = await rmdir(join(this.target.path, above)).then(
-        () => true,
-        () => false,
-      );
-      if (!isRemoved) return;
+    await rm(join(this.copyRoot, path), { force: true });
+    try {
+      for (let above = dirname(path); above !== "."; above = dirname(above))
+        await rmdir(join(this.copyRoot, above));
+    } catch {
+      // This one is not empty.
     }
   }
 
-  /** Null if it was erased meanwhile. */
-  private async copyFile(path: string): Promise<FileCopied | null> {
-    const copied = await copyBelow(this.source.path, this.target.path, path);
-    if (copied === null) {
-      await this.source.requirePresent();
-      return null;
-    }
-    if (!isDamagedCopy(copied)) return { path, outcome: "copied" };
-    await this.remove(path);
-    return { path, outcome: "damaged" };
+  private lacking(paths: readonly string[]): readonly string[] {
+    return paths.filter((path) => !existsSync(join(this.copyRoot, path)));
+  }
+
+  private *owners() {
+    for (const { path } of this.foldersIn(".")) yield* this.foldersIn(path);
+  }
+
+  /** The folders below a path that either side has, in order. */
+  private foldersIn(below: string) {
+    const source = new Set(folderNames(this.root, below));
+    const copied = new Set(folderNames(this.copyRoot, below));
+    return [...source.union(copied)].sort().map((name) => ({
+      path: join(below, name),
+      isOnBoth: source.has(name) && copied.has(name),
+    }));
+  }
+
+  private async compareFolder(folder: string): Promise<ComparedFolder> {
+    // The copy comes first: what the source lacks by then was not merely added meanwhile.
+    const { files, partial } = filesIn(this.copyRoot, folder);
+    const [copied, source] = [new Set(files), new Set(filesIn(this.root, folder).files)];
+    // Of a process that was killed.
+    for (const path of partial) await this.remove(path);
+    const gone = [...copied.difference(source)];
+    // Afterwards, because the directory may have gone away meanwhile.
+    if (gone.length > 0) await this.source.requirePresent();
+    const stale: string[] = [];
+    for (const path of [...source].sort())
+      if (!copied.has(path) || (await this.isDamaged(path))) stale.push(path);
+    const { done, damaged } = await this.copy(stale);
+    return { gone, damaged, healed: done.filter((path) => copied.has(path)).length };
+  }
+
+  /** Whether a file that both have is another one in the copy: by its length, and by its bytes if it is to be read. */
+  private async isDamaged(path: string): Promise<boolean> {
+    const [bytes, ofSource] = [this.copyRoot, this.root].map(
+      (root) => lstatSync(join(root, path), { throwIfNoEntry: false })?.size,
+    );
+    if (bytes === undefined || bytes !== ofSource) return true;
+    if (path <= this.readTo || this.unreadBytes <= 0) return false;
+    this.unreadBytes -= Math.max(bytes, READ_BYTES.min);
+    this.readTo = path;
+    const digest = await digestFile(join(this.copyRoot, path)).catch(() => null);
+    return digest === null || isDamagedCopy({ path, ...digest });
+  }
+
+  /** Copies files whose bytes are what their names say, without those that are erased meanwhile. */
+  private async copy(paths: readonly string[]) {
+    const [done, damaged]: [string[], string[]] = [[], []];
+    if (paths.length === 0) return { done, damaged };
+    this.requireInPlace();
+    await forEachConcurrently(paths, COPIES_MAX, async (path) => {
+      const isSound = (digest: Digest) => !isDamagedCopy({ path, ...digest });
+      const copied = await copyBelow(this.root, this.copyRoot, path, isSound);
+      if (copied === null) await this.source.requirePresent();
+      else (isSound(copied) ? done : damaged).push(path);
+      return copied !== null;
+    });
+    return { done, damaged };
   }
 }

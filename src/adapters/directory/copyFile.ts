@@ -1,7 +1,7 @@
-import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FILE_MODE, FOLDER_MODE } from "../../kernel/fileModes.ts";
-import { isMissing, openRegular, syncFolder } from "./durableFile.ts";
+import { FILE_MODE } from "../../kernel/fileModes.ts";
+import { isMissing, makeFolder, openRegular, syncFolder } from "./durableFile.ts";
 
 const CHUNK_BYTES = 1_048_576;
 /** The end of the name of a copy that is not complete: a process that dies leaves it. */
@@ -14,7 +14,8 @@ export interface CopiedFile {
   readonly sha256: string;
 }
 
-type Digest = Pick<CopiedFile, "bytes" | "sha256">;
+/** What a file holds. */
+export type Digest = Pick<CopiedFile, "bytes" | "sha256">;
 
 /** The lower-case hex SHA-256 and length of a regular file, read piece by piece. Writes each piece to `copy`. */
 export async function digestFile(path: string, copy?: FileHandle): Promise<Digest> {
@@ -33,17 +34,20 @@ export async function digestFile(path: string, copy?: FileHandle): Promise<Diges
 }
 
 /**
- * Copies one regular file durably, first under a temporary name; null if there is none. The digest is of the copied
- * bytes.
+ * Copies one regular file durably, first under a temporary name, and gives it its own if the copied bytes are wanted;
+ * null if there is none. The digest is of the copied bytes.
  */
-export async function copyDurably(from: string, to: string): Promise<Digest | null> {
-  await mkdir(dirname(to), { recursive: true, mode: FOLDER_MODE });
+export async function copyDurably(
+  from: string,
+  to: string,
+  isWanted: (digest: Digest) => boolean = () => true,
+): Promise<Digest | null> {
   const partial = to + COPY_PARTIAL;
   try {
     await rm(partial, { force: true });
     const file = await open(partial, "wx", FILE_MODE);
     const digest = await copyInto(from, file).finally(() => file.close());
-    await rename(partial, to);
+    if (isWanted(digest)) await rename(partial, to);
     return digest;
   } catch (error) {
     if (isMissing(error) && (await stat(from).catch(() => null)) === null) return null;
@@ -59,11 +63,22 @@ async function copyInto(from: string, file: FileHandle): Promise<Digest> {
   return digest;
 }
 
-/** Copies the file at a path below one root to the same path below another, durably; null if there is none. */
-export async function copyBelow(root: string, target: string, path: string): Promise<CopiedFile | null> {
-  const copied = await copyDurably(join(root, path), join(target, path));
-  if (copied === null) return null;
+/**
+ * Copies the file at a path below one root to the same path below another, durably, as {@link copyDurably} does. Makes
+ * the folders above it, but never the root, which may be on a disk that is not mounted any more.
+ */
+export async function copyBelow(
+  root: string,
+  target: string,
+  path: string,
+  isWanted?: (digest: Digest) => boolean,
+): Promise<CopiedFile | null> {
+  const folders: string[] = [];
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder))
-    await syncFolder(join(target, folder));
+    folders.unshift(join(target, folder));
+  for (const folder of folders) await makeFolder(folder);
+  const copied = await copyDurably(join(root, path), join(target, path), isWanted);
+  if (copied === null) return null;
+  for (const folder of [target, ...folders].reverse()) await syncFolder(folder);
   return { path, ...copied };
 }

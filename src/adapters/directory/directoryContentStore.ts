@@ -22,6 +22,7 @@ import {
 import { ContentRoot } from "./contentRoot.ts";
 import {
   isMissing,
+  makeFolder,
   nullIfMissing,
   openRegular,
   readOrCreate,
@@ -147,9 +148,7 @@ async function inFolder<Result>(
  * would create a missing root, too.
  */
 async function createFolder(path: string): Promise<boolean> {
-  await mkdir(dirname(dirname(path)), { mode: FOLDER_MODE }).catch((error: { code?: string }) => {
-    if (error.code !== "EEXIST") throw error;
-  });
+  await makeFolder(dirname(dirname(path)));
   return (await mkdir(path, { recursive: true, mode: FOLDER_MODE })) !== undefined;
 }
 

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
-import { type FileHandle, link, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FILE_MODE } from "../../kernel/fileModes.ts";
+import { FILE_MODE, FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 
 export function isMissing(error: unknown): boolean {
@@ -28,6 +28,13 @@ export async function openRegular(path: string): Promise<FileHandle> {
   }
   await file.close();
   throw new StoreError("unavailable", `${path} is no regular file`);
+}
+
+/** Creates a folder in one that exists, unless it is there. */
+export async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { mode: FOLDER_MODE }).catch((error: { code?: string }) => {
+    if (error.code !== "EEXIST") throw error;
+  });
 }
 
 /** Makes the names in a folder durable (fsync). */

@@ -15,6 +15,8 @@ export interface FollowStatus {
   readonly events: number;
   /** How often a round begins, in milliseconds; null: whenever somebody starts one. Absent: nobody has said. */
   readonly everyMs?: number | null;
+  /** The last file of content in the copy that was read for changed bytes; absent: the first comes next. */
+  readonly readTo?: string;
 }
 
 /** Writes the status into the directory of the copy, durably and at once. */
@@ -25,12 +27,13 @@ export async function writeFollowStatus(directory: string, status: FollowStatus)
 /** The status in the directory of a copy; null if there is none, or it is damaged. Throws if nobody can tell. */
 export async function readFollowStatus(directory: string): Promise<FollowStatus | null> {
   const text = await readFile(join(directory, FILE), "utf8").catch(nullIfMissing);
-  const { logId, at, events, everyMs } = ((text && parseJson(text)) || {}) as Partial<
+  const { logId, at, events, everyMs, readTo } = ((text && parseJson(text)) || {}) as Partial<
     Record<keyof FollowStatus, unknown>
   >;
   if (typeof logId !== "string" || typeof at !== "string" || Number.isNaN(epochMs(at))) return null;
   if (!isCount(events)) return null;
-  return { logId, at, events, ...(everyMs === null || isCount(everyMs) ? { everyMs } : {}) };
+  const rounds = everyMs === null || isCount(everyMs) ? { everyMs } : {};
+  return { logId, at, events, ...rounds, ...(typeof readTo === "string" ? { readTo } : {}) };
 }
 
 function isCount(value: unknown): value is number {

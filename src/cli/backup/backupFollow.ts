@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { load } from "../../commands/transact.ts";
@@ -14,6 +15,7 @@ import { withStore } from "../program/openStoreForCommand.ts";
 import { parseDuration } from "../program/timeArgument.ts";
 import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
 import { type BackupFacts, readBackupFacts } from "./backupManifest.ts";
+import { ContentFaults } from "./contentFaults.ts";
 import { type FollowReports, type FollowTask, followLoop } from "./followLoop.ts";
 import { type ContentFindings, type FollowRound, LogFollower } from "./logFollower.ts";
 import { madeBackupLines, makeBackup, requireEmbedded } from "./makeBackup.ts";
@@ -80,7 +82,7 @@ const TASKS: Readonly<Record<FollowTask, string>> = {
 /** Prints changes of the state, one line each. */
 function printedReports({ print }: Pick<Invocation, "print">, directory: string): FollowReports {
   let isBehind = true;
-  let content = "";
+  let content = JSON.stringify(new ContentFaults());
   return {
     failing(task, error) {
       print({ state: "failing", task, error }, [`${TASKS[task]} fails, and is tried again: ${error}`]);
@@ -98,29 +100,25 @@ function printedReports({ print }: Pick<Invocation, "print">, directory: string)
       ]);
     },
     content(findings) {
-      const found = JSON.stringify(findings);
-      if (found === content || (content === "" && isClean(findings))) return;
+      const found = JSON.stringify(findings.faults);
+      if (found === content && findings.healed === 0) return;
+      const isMended = found !== content && findings.faults.count === 0;
       content = found;
-      print({ state: "content", ...findings }, findingLines(findings));
+      const lines = [...findingLines(findings), ...(isMended ? ["all content is there again"] : [])];
+      print({ state: "content", ...findingsJson(findings) }, lines);
     },
   };
 }
 
-function isClean({ lost, damaged }: ContentFindings): boolean {
-  return lost.length === 0 && damaged.length === 0;
+function findingsJson({ faults, healed }: ContentFindings): object {
+  return { ...faults.json(), ...(healed > 0 ? { healed } : {}) };
 }
 
-function findingLines({ lost, damaged }: ContentFindings): readonly string[] {
-  const lines = [
-    ...findingLine(lost, "of content that the log names is missing at the source; the copy keeps it"),
-    ...findingLine(damaged, "of content is damaged at the source, and not copied"),
+function findingLines({ faults, healed }: ContentFindings): readonly string[] {
+  return [
+    ...(healed > 0 ? [`${counted(healed, "file")} of content damaged in the copy, and copied again`] : []),
+    ...faults.lines(" at the source; the copy keeps what it has"),
   ];
-  return lines.length === 0 ? ["all content is there again"] : lines;
-}
-
-function findingLine(paths: readonly string[], what: string): readonly string[] {
-  const [first] = paths;
-  return first === undefined ? [] : [`${counted(paths.length, "file")} ${what}, the first: ${first}`];
 }
 
 interface Following {
@@ -161,14 +159,13 @@ async function followOnce(
   await follower.record();
   const { at, events } = await follower.round(never);
   const copied = events - (first.events - first.copied);
-  const found = isClean(findings) ? {} : findings;
   const begun = made === null ? {} : { made: made.json };
-  print({ state: "current", out: directory, at, events, copied, ...found, ...begun }, [
+  print({ state: "current", out: directory, at, events, copied, ...findingsJson(findings), ...begun }, [
     ...(made?.lines ?? []),
     currentLine(directory, { at, events, copied }),
-    ...(isClean(findings) ? [] : findingLines(findings)),
+    ...findingLines(findings),
   ]);
-  return isClean(findings) ? 0 : 1;
+  return findings.faults.count === 0 ? 0 : 1;
 }
 
 function currentLine(directory: string, { at, events, copied }: FollowRound): string {
@@ -219,7 +216,8 @@ export const backupFollow: Command = {
     requireSameContent(config, facts);
     using lock = lockDirectory(directory);
     if (lock === null) refuse(`another \`backup follow\` keeps the copy in ${directory}`);
-    const follower = new LogFollower({ config, directory, facts, everyMs: isOnce ? null : everyMs });
+    const readTo = (await readFollowStatus(directory))?.readTo ?? "";
+    const follower = new LogFollower({ config, directory, facts, everyMs: isOnce ? null : everyMs, readTo });
     const following = { follower, directory, everyMs };
     if (isOnce) return followOnce(invocation, following, made);
     if (made !== null) print({ state: "copied", ...made.json }, made.lines);

@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync } from "node:fs";
+import { createWriteStream, existsSync, readFileSync } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
@@ -136,6 +136,12 @@ export async function readBackupFacts(directory: string): Promise<BackupFacts> {
   for await (const [first] of readLines(join(directory, MANIFEST)))
     if (first !== undefined) return factsOf(parsed(first, 1));
   refuse(CUT_SHORT);
+}
+
+/** The list of a backup that is kept up to date, which says only which one it is; null if there is none. */
+export function shortManifest(directory: string): string | null {
+  const path = join(directory, MANIFEST);
+  return existsSync(path) ? readFileSync(path, "utf8") : null;
 }
 
 const CUT_SHORT = "the list of the backup's files is cut short or damaged";

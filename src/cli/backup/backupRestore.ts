@@ -31,7 +31,6 @@ import {
   readBackupFacts,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
-import { contentFaultLines } from "./contentFaultLines.ts";
 import { keyOpensLog } from "./keyOpensLog.ts";
 import { requireEmbedded } from "./makeBackup.ts";
 import { type OpenBackup, withBackup } from "./openBackup.ts";
@@ -136,7 +135,7 @@ async function restore(config: Config, from: string): Promise<Restored> {
     bar.end();
     return restoreChecked(config, from, backup);
   };
-  return withBackup(from, onFile, work).finally(bar.end);
+  return withBackup(from, { onFile }, work).finally(bar.end);
 }
 
 /** Restores the key, then the content, and the log last: without the log no service starts. */
@@ -205,10 +204,9 @@ export const backupRestore: Command = {
           .catch(() => null);
     const isContentThere = claimedBy === logId;
     const found = { has_key: hasKey, has_content: isContentThere };
-    const wrong = faults.length === 0 ? {} : { faults };
-    invocation.print({ ...backupJson(facts), files, bytes, ...found, ...wrong }, [
+    invocation.print({ ...backupJson(facts), files, bytes, ...found, ...faults.json() }, [
       `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
-      ...contentFaultLines(faults),
+      ...faults.lines(),
       ...(hasKey
         ? []
         : [
@@ -217,6 +215,6 @@ export const backupRestore: Command = {
       ...(isContentThere ? [] : [contentHint(facts, from)]),
       `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
     ]);
-    return faults.length > 0 ? 1 : 0;
+    return faults.count > 0 ? 1 : 0;
   },
 };

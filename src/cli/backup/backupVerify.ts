@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
+import type { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
@@ -10,7 +10,6 @@ import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Operand, refuse } from "../program/command.ts";
 import { BACKUP_LOG, backupJson } from "./backupManifest.ts";
-import { contentFaultLines } from "./contentFaultLines.ts";
 import { type OpenBackup, withBackup } from "./openBackup.ts";
 
 export const BACKUP_DIRECTORY: Operand = {
@@ -19,10 +18,9 @@ export const BACKUP_DIRECTORY: Operand = {
 };
 
 /** Compares the log of a copy that is kept up to date with its own seals: no list says what its bytes were. */
-async function requireSealed(from: string, { isAmidRound }: OpenBackup): Promise<void> {
+async function requireSealed(log: CopyReader, isAmidRound: boolean): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "postledger-verify-"));
   try {
-    using log = CopyReader.open(join(from, BACKUP_LOG));
     const { findings, shown } = await verifyLog({
       store: log.view(),
       databases: sqliteReadDatabases,
@@ -48,15 +46,13 @@ async function requireSealed(from: string, { isAmidRound }: OpenBackup): Promise
 
 async function check(from: string): Promise<OpenBackup> {
   const bar = progressBar("checking");
-  const checked = await withBackup(
-    from,
-    (files) => bar.show(0, fileCountText(files)),
-    async (backup) => {
-      if (backup.facts.following) await requireSealed(from, backup);
-      return backup;
-    },
-  ).finally(bar.end);
-  return checked;
+  const onFile = (files: Parameters<typeof fileCountText>[0]) => bar.show(0, fileCountText(files));
+  const onLog = async (log: CopyReader, isAmidRound: boolean) => {
+    await requireSealed(log, isAmidRound);
+    // Reading the content may take hours, and a follower need not wait for that.
+    log.release();
+  };
+  return withBackup(from, { onFile, onLog }, async (backup) => backup).finally(bar.end);
 }
 
 export const backupVerify: Command = {
@@ -69,12 +65,11 @@ export const backupVerify: Command = {
   examples: ["postledger backup verify /backups/2026-11-21"],
   async run(invocation) {
     const { facts, files, bytes, faults } = await check(invocation.operand("dir"));
-    const found = faults.length === 0 ? {} : { faults };
-    invocation.print({ ...backupJson(facts), files, bytes, ...found }, [
-      ...(faults.length === 0
-        ? [`intact: ${fileCountText({ files, bytes })}, as of ${facts.createdAt}`]
-        : contentFaultLines(faults)),
-    ]);
-    return faults.length === 0 ? 0 : 1;
+    const isIntact = faults.count === 0;
+    invocation.print(
+      { ...backupJson(facts), files, bytes, ...faults.json() },
+      isIntact ? [`intact: ${fileCountText({ files, bytes })}, as of ${facts.createdAt}`] : faults.lines(),
+    );
+    return isIntact ? 0 : 1;
   },
 };

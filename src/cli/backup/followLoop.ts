@@ -51,7 +51,10 @@ export async function followLoop(
   const pause = async () => {
     if (!stopping.aborted && performance.now() - roundAt >= everyMs) await round();
   };
-  const compare = async () => reports.content(await follower.compare(stopping, pause));
+  const compare = async () => {
+    const findings = await follower.compare(stopping, pause);
+    if (!stopping.aborted) reports.content(findings);
+  };
   while (!stopping.aborted) {
     const isFollowing = await attempt("follow", round);
     waitMs = isFollowing ? everyMs : Math.min(Math.max(everyMs, 2 * waitMs), Math.max(everyMs, RETRY_MS_MAX));

@@ -13,28 +13,30 @@ import {
   type NamedContent,
 } from "../../commands/attachment/contentNamedBy.ts";
 import { isContentFileReferenced } from "../../commands/attachment/isContentReferenced.ts";
+import { newestEventAt } from "../../commands/audit/auditSealer.ts";
 import { load } from "../../commands/transact.ts";
 import { filePath, IDENTITY_FILE } from "../../kernel/contentPath.ts";
 import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import { parseJson } from "../../kernel/text/json.ts";
+import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { LOG_START, type LogView, type RecordedEvent } from "../../ports/eventStore.ts";
 import { refuse } from "../program/command.ts";
 import { BACKUP_CONTENT, BACKUP_LOG, type BackupFacts, type OnChecked } from "./backupManifest.ts";
-
-/** A file of content that a copy should have: it is not there, or has other bytes than its name says. */
-export interface ContentFault {
-  readonly path: string;
-  readonly what: "missing" | "damaged";
-}
+import { ContentFaults } from "./contentFaults.ts";
 
 /** The content in a copy that is kept up to date. */
 export interface CheckedContent {
   readonly files: number;
   readonly bytes: number;
-  readonly faults: readonly ContentFault[];
+  readonly faults: ContentFaults;
+  /** All files whose bytes are not what their names say. */
+  readonly damaged: ReadonlySet<string>;
 }
 
-/** The facts about a copy as of its last round: those in its list are of its beginning. Refuses another log's copy. */
+/**
+ * The facts about a copy as of its last round, or of its newest event if nothing says when that was: those in its list
+ * are of its beginning. Refuses another log's copy.
+ */
 export async function currentFacts(
   directory: string,
   listed: BackupFacts,
@@ -44,13 +46,13 @@ export async function currentFacts(
   if (state?.logId !== listed.logId) refuse(`${BACKUP_LOG} is not the log that the backup names`);
   const status = await readFollowStatus(directory);
   const { contentStoreId, sealedDataKey, frozenAt } = state;
-  const createdAt = status?.at ?? listed.createdAt;
+  const createdAt = status?.at ?? rfc3339((await newestEventAt(view)) ?? epochMs(listed.createdAt));
   return { ...listed, createdAt, contentStoreId, sealedDataKey, sealed: frozenAt !== null };
 }
 
 /**
- * Reads every file of content in a copy and compares it with its name, and looks for all that the log names. Throws
- * `ContentStoreError` if the content is not there at all.
+ * Reads every file of content in a copy and compares it with its name, and looks for all that the log names. A follower
+ * may change the copy meanwhile, if `view` shows what it does. Throws `ContentStoreError` if the content is not there.
  */
 export async function checkFollowedContent(
   directory: string,
@@ -61,18 +63,22 @@ export async function checkFollowedContent(
   const place = new ContentRoot(root);
   await place.requirePresent();
   const isOfLog = (await place.identity()) === contentStoreId;
-  const faults: ContentFault[] = isOfLog ? [] : [{ path: IDENTITY_FILE, what: "damaged" }];
+  const damaged = new Set(isOfLog ? [] : [IDENTITY_FILE]);
   let [files, bytes] = [0, 0];
-  for await (const path of contentFiles(place)) {
+  for (const path of contentFiles(root)) {
     const digest = await digestFile(join(root, path)).catch(() => null);
-    const isSound = digest !== null && !isDamagedCopy({ path, ...digest });
-    if (!isSound) faults.push({ path, what: "damaged" });
+    // Erased meanwhile.
+    if (digest === null && !existsSync(join(root, path))) continue;
+    if (digest === null || isDamagedCopy({ path, ...digest })) damaged.add(path);
     files += 1;
     bytes += digest?.bytes ?? 0;
     onFile({ files, bytes });
   }
-  for await (const path of missingContent(root, view)) faults.push({ path, what: "missing" });
-  return { files, bytes, faults };
+  const faults = new ContentFaults();
+  faults.add("damaged", [...damaged]);
+  for await (const path of missingContent(root, view)) faults.add("missing", [path]);
+  await place.requirePresent();
+  return { files, bytes, faults, damaged };
 }
 
 /** The files that the log names and the directory lacks. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ContentCopy, type FileCopied } from "../../adapters/directory/contentCopy.ts";
+import { ContentCopy } from "../../adapters/directory/contentCopy.ts";
 import { writeFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { LogCopy } from "../../adapters/sqlite/follow/logCopy.ts";
 import { eventsOfTypes, type LogPage } from "../../adapters/sqlite/follow/logRows.ts";
@@ -13,20 +13,26 @@ import { load } from "../../commands/transact.ts";
 import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { sleep } from "../../kernel/concurrency/sleep.ts";
 import { folderPath } from "../../kernel/contentPath.ts";
-import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
+import { StoreError, type StreamReader } from "../../ports/eventStore.ts";
 import { logPath } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { BACKUP_CONTENT, BACKUP_LOG, type BackupFacts } from "./backupManifest.ts";
+import { BACKUP_CONTENT, BACKUP_LOG, type BackupFacts, shortManifest } from "./backupManifest.ts";
+import { ContentFaults } from "./contentFaults.ts";
 import { requireContinued } from "./requireContinued.ts";
 
 /** How often the status is written while the log does not change, except with `--once`: then by every round. */
 const STATUS_EVERY_MS = MINUTE_MS;
 /** How often the log records again that the copy is kept, for the reports of erasures. */
 const RECORD_EVERY_MS = DAY_MS;
+/** How often a comparison looks at all files, and not only at which messages and uploads have some. */
+const WHOLE_EVERY_MS = HOUR_MS;
 /** Folders of content that are copied at once for a page of events. */
 const FOLDERS_MAX = 8;
+/** Files that only the copy has, to be looked up in the log at once. */
+const GONE_MAX = 1_000;
 
 interface FollowerOptions {
   readonly config: Config;
@@ -35,6 +41,8 @@ interface FollowerOptions {
   readonly facts: BackupFacts;
   /** How often a round is to begin, in milliseconds; null: once. */
   readonly everyMs: number | null;
+  /** How far an earlier follower has read the copy's content, as its status says. */
+  readonly readTo: string;
 }
 
 /** What a round did. */
@@ -47,12 +55,12 @@ export interface FollowRound {
   readonly events: number;
 }
 
-/** What a comparison found in the content directory. */
+/** What a comparison found. */
 export interface ContentFindings {
-  /** Files that the log names and the directory lacks. The copy keeps those that it has. */
-  readonly lost: readonly string[];
-  /** Files with other bytes than their names say; they are not copied. */
-  readonly damaged: readonly string[];
+  /** What the log names, and is missing or damaged in the content directory. The copy keeps what it has of it. */
+  readonly faults: ContentFaults;
+  /** How many files were damaged in the copy, and were copied again. */
+  readonly healed: number;
 }
 
 /** Brings a copy of the embedded log and its content up to date. One call at a time. */
@@ -61,19 +69,26 @@ export class LogFollower {
   private readonly log: string;
   /** Null if the content is on S3. */
   private readonly content: ContentCopy | null;
-  /** The number of events in the copy after the last round; null before the first. */
-  private events: number | null = null;
+  /** The list of the copy. Its disk may be unmounted, and another copy come to light. */
+  private readonly manifest: string | null;
+  /** The id of the last event in the copy after the last round; empty before the first. */
+  private lastId = "";
+  /** When the next comparison of all files is due. */
+  private wholeAt = Number.NEGATIVE_INFINITY;
   private statusAt = Number.NEGATIVE_INFINITY;
   private isFlushMissing = false;
 
   constructor(private readonly options: FollowerOptions) {
-    const { config, directory } = options;
+    const { config, directory, readTo } = options;
     const { content } = config;
     this.source = logPath(config);
     this.log = join(directory, BACKUP_LOG);
+    this.manifest = shortManifest(directory);
+    const target = join(directory, BACKUP_CONTENT);
+    const requireInPlace = () => this.requireInPlace();
     this.content =
       content.kind === "directory"
-        ? new ContentCopy(content.directory, join(directory, BACKUP_CONTENT))
+        ? new ContentCopy(content.directory, target, requireInPlace, readTo)
         : null;
   }
 
@@ -93,32 +108,44 @@ export class LogFollower {
   async round(stopping: AbortSignal): Promise<FollowRound> {
     const at = rfc3339(Date.now());
     const { from, head: events } = await this.catchUp(stopping);
-    this.events = events;
-    const isDue = this.options.everyMs === null || performance.now() - this.statusAt >= STATUS_EVERY_MS;
-    if ((from < events || isDue) && !stopping.aborted) await this.writeStatus({ at, events });
+    const { directory, facts, everyMs } = this.options;
+    const isDue = everyMs === null || performance.now() - this.statusAt >= STATUS_EVERY_MS;
+    if ((from < events || isDue) && !stopping.aborted) {
+      this.requireInPlace();
+      const readTo = this.content?.readTo ?? "";
+      await writeFollowStatus(directory, { logId: facts.logId, at, events, everyMs, readTo });
+      this.statusAt = performance.now();
+    }
     return { at, copied: events - from, events };
   }
 
   /**
-   * Compares the whole copy with the log and its content, for what no event tells: blanks what was truncated, copies
-   * content that the copy lacks, and removes what the log no longer refers to. `pause` is called often.
+   * Compares the copy with the log and its content, for what no event tells: blanks what was truncated, copies content
+   * that the copy lacks or has damaged, and removes what the log no longer refers to. `pause` is called often.
    */
   async compare(stopping: AbortSignal, pause: () => Promise<void>): Promise<ContentFindings> {
     await this.blankTruncated(stopping, pause);
-    const [lost, damaged]: [string[], string[]] = [[], []];
-    if (this.content === null) return { lost, damaged };
-    await this.content.requirePresent();
-    for await (const files of this.content.copyMissing()) {
-      if (stopping.aborted) break;
-      damaged.push(...damagedOf(files));
+    const faults = new ContentFaults();
+    let healed = 0;
+    const { content } = this;
+    if (content === null) return { faults, healed };
+    await content.requirePresent();
+    const gone: string[] = [];
+    const isWhole = performance.now() >= this.wholeAt;
+    for await (const folder of content.compare(isWhole)) {
+      faults.add("damaged", folder.damaged);
+      healed += folder.healed;
+      gone.push(...folder.gone);
+      if (gone.length >= GONE_MAX)
+        faults.add("missing", await this.removeUnreferenced(content, gone.splice(0), stopping));
+      if (stopping.aborted) return { faults, healed };
       await pause();
     }
-    for await (const paths of this.content.missingInSource()) {
-      if (stopping.aborted) break;
-      if (paths.length > 0) lost.push(...(await this.removeUnreferenced(this.content, paths)));
-      await pause();
-    }
-    return { lost, damaged };
+    faults.add("missing", await this.removeUnreferenced(content, gone, stopping));
+    // What is wrong is looked at again, each time.
+    if (faults.count > 0) this.wholeAt = 0;
+    else if (isWhole) this.wholeAt = performance.now() + WHOLE_EVERY_MS;
+    return { faults, healed };
   }
 
   /** Records in the log that the copy is kept, unless it did so less than a day ago. A frozen log records nothing. */
@@ -137,18 +164,14 @@ export class LogFollower {
     return state !== null && state.frozenAt === null && !isRecent;
   }
 
-  private async writeStatus({ at, events }: { readonly at: string; readonly events: number }): Promise<void> {
-    const { directory, facts, everyMs } = this.options;
-    await writeFollowStatus(directory, { logId: facts.logId, at, events, everyMs });
-    this.statusAt = performance.now();
-  }
-
   /** The number of events in the copy, before and after. */
   private async catchUp(stopping: AbortSignal): Promise<{ readonly from: number; readonly head: number }> {
+    this.requireInPlace();
     using source = SourceLog.open(this.source);
-    // Most rounds find nothing new. The directory may have gone away all the same.
-    if (source.head() === this.events && existsSync(this.log))
-      return { from: this.events, head: this.events };
+    const last = source.markAt(source.head());
+    // Most rounds find nothing new. Another log of the same length has another last event.
+    if (last !== null && last.id !== "" && last.id === this.lastId && existsSync(this.log))
+      return { from: last.position, head: last.position };
     using copy = LogCopy.open(this.log);
     requireContinued(source, copy, this.options.directory);
     const from = copy.head();
@@ -159,12 +182,20 @@ export class LogFollower {
       await this.copyNamedContent(page);
       this.flush();
       source.requireInPlace();
+      this.requireInPlace();
       copy.append(page);
       head += page.events.length;
       // A signal may have come.
       await sleep(0);
     }
+    this.lastId = copy.markAt(head)?.id ?? "";
     return { from, head };
+  }
+
+  private requireInPlace(): void {
+    const { directory } = this.options;
+    if (this.manifest !== null && shortManifest(directory) === this.manifest) return;
+    throw new StoreError("unavailable", `the copy is not in its place ${directory}: is its disk mounted?`);
   }
 
   private flush(): void {
@@ -180,45 +211,41 @@ export class LogFollower {
     if (content === null) return;
     const naming = eventsOfTypes(page, CONTENT_NAMING_TYPES);
     const folders = naming.flatMap((event) => contentFolderOf(event) ?? []).map(folderPath);
-    // Most messages have none. Nothing is missing from a directory that is not in its place.
-    const found = folders.filter((folder) => content.has(folder));
-    if (folders.length > 0) await content.requirePresent();
-    await forEachConcurrently(found, FOLDERS_MAX, async (folder) => {
-      const copied = await content.copyFolder(folder);
-      return copied.length > 0;
+    await forEachConcurrently(folders, FOLDERS_MAX, async (folder) => {
+      const damaged = await content.copyFolder(folder);
+      // The next comparison reports them.
+      if (damaged.length > 0) this.wholeAt = 0;
+      return damaged.length > 0;
     });
+    // Nothing is missing from a directory that is not in its place.
+    if (folders.length > 0) await content.requirePresent();
   }
 
   private async blankTruncated(stopping: AbortSignal, pause: () => Promise<void>): Promise<void> {
-    for (let id = 0; !stopping.aborted; ) {
-      const last = await this.blankPage(id, stopping);
-      if (last === null) return;
-      id = last;
-      await pause();
+    for (let after = 0; ; await pause()) {
+      using source = SourceLog.open(this.source);
+      const streams = source.truncatedStreams(after);
+      const last = streams.at(-1);
+      // What permits a truncation is appended before it: the copy must not have the one without the other.
+      if (last !== undefined) await this.round(stopping);
+      if (last === undefined || stopping.aborted) return;
+      using copy = LogCopy.open(this.log);
+      requireContinued(source, copy, this.options.directory);
+      source.requireInPlace();
+      copy.blank(streams);
+      after = last.id;
     }
-  }
-
-  /** The id of the last stream of the page after `id`; null after the last page, or if `stopping` aborts. */
-  private async blankPage(id: number, stopping: AbortSignal): Promise<number | null> {
-    using source = SourceLog.open(this.source);
-    const streams = source.truncatedStreams(id);
-    const last = streams.at(-1);
-    if (last === undefined) return null;
-    // What permits a truncation is appended before it: the copy must not have the one without the other.
-    await this.round(stopping);
-    if (stopping.aborted) return null;
-    using copy = LogCopy.open(this.log);
-    requireContinued(source, copy, this.options.directory);
-    source.requireInPlace();
-    copy.blank(streams);
-    return last.id;
   }
 
   /** Removes from the copy what the log does not refer to; returns the others. Nobody may be restoring meanwhile. */
   private async removeUnreferenced(
     content: ContentCopy,
     paths: readonly string[],
+    stopping: AbortSignal,
   ): Promise<readonly string[]> {
+    if (paths.length === 0) return [];
+    // So that the copy has the event that permits the removal: it must not lack what its own log refers to.
+    await this.round(stopping);
     using source = SourceLog.open(this.source);
     using copy = LogCopy.open(this.log);
     requireContinued(source, copy, this.options.directory);
@@ -226,16 +253,13 @@ export class LogFollower {
     const lost: string[] = [];
     for (const path of paths) {
       const [workspaceId = "", ownerId = "", folderId = "", sha256 = ""] = path.split("/");
-      const folder = { workspaceId, ownerId, folderId };
-      const isReferenced = await isContentFileReferenced(source.streams(), folder, { sha256, now });
+      const isReferenced = (log: StreamReader) =>
+        isContentFileReferenced(log, { workspaceId, ownerId, folderId }, { sha256, now });
+      const isLost = await isReferenced(source.streams());
       source.requireInPlace();
-      if (isReferenced) lost.push(path);
-      else await copy.exclusively(() => content.remove(path));
+      if (isLost) lost.push(path);
+      else if (!(await isReferenced(copy.streams()))) await copy.exclusively(() => content.remove(path));
     }
     return lost;
   }
-}
-
-function damagedOf(files: readonly FileCopied[]): readonly string[] {
-  return files.filter(({ outcome }) => outcome === "damaged").map(({ path }) => path);
 }

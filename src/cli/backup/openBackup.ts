@@ -18,7 +18,8 @@ import {
   readBackupFacts,
   readManifest,
 } from "./backupManifest.ts";
-import { type ContentFault, checkFollowedContent, currentFacts } from "./followedCopy.ts";
+import { ContentFaults } from "./contentFaults.ts";
+import { checkFollowedContent, currentFacts } from "./followedCopy.ts";
 
 /** Files to copy concurrently: each mostly waits for the disk. */
 const COPIES_MAX = 16;
@@ -31,30 +32,34 @@ export interface OpenBackup {
   readonly bytes: number;
   readonly logBytes: number;
   /** What is wrong with the content of a copy that is kept up to date; others are refused. */
-  readonly faults: readonly ContentFault[];
-  /** Whether it is a copy that was being brought up to date when that ended. */
-  readonly isAmidRound: boolean;
+  readonly faults: ContentFaults;
   /** Copies the log's file to a path at which there is none, durably. */
   copyLog(target: string): Promise<void>;
   /** Copies the content, durably. */
   copyContent(root: string): Promise<void>;
 }
 
+interface BackupCheck {
+  readonly onFile: OnChecked;
+  /** Called with the sound log of a copy that is kept up to date, before its content is read. */
+  onLog?(log: CopyReader, isAmidRound: boolean): Promise<void>;
+}
+
 /**
- * Checks a backup and does work with it. Refuses a damaged one. A copy that is kept up to date does not change meanwhile:
- * its follower waits.
+ * Checks a backup and does work with it. Refuses a damaged one. A copy that is kept up to date does not change meanwhile,
+ * unless its log is released: its follower waits.
  */
 export async function withBackup<Result>(
   from: string,
-  onFile: OnChecked,
+  check: BackupCheck,
   work: (backup: OpenBackup) => Promise<Result>,
 ): Promise<Result> {
   const facts = await readBackupFacts(from);
-  if (!facts.following) return work(await openListed(from, onFile));
+  if (!facts.following) return work(await openListed(from, check.onFile));
   // Its list has no files, but must be whole.
   await readManifest(from, async () => {});
   using log = CopyReader.open(join(from, BACKUP_LOG));
-  return await work(await openFollowed(from, { facts, log, onFile }));
+  return await work(await openFollowed(from, { facts, log, ...check }));
 }
 
 async function openListed(from: string, onFile: OnChecked): Promise<OpenBackup> {
@@ -62,8 +67,7 @@ async function openListed(from: string, onFile: OnChecked): Promise<OpenBackup> 
   return {
     ...checked,
     logBytes: log.bytes,
-    faults: [],
-    isAmidRound: false,
+    faults: new ContentFaults(),
     async copyLog(target) {
       const copied = await copyDurably(join(from, BACKUP_LOG), target);
       if (copied?.sha256 !== log.sha256) refuseChanged(BACKUP_LOG);
@@ -72,38 +76,38 @@ async function openListed(from: string, onFile: OnChecked): Promise<OpenBackup> 
   };
 }
 
-interface FollowedBackup {
+interface FollowedBackup extends BackupCheck {
   readonly facts: BackupFacts;
   readonly log: CopyReader;
-  readonly onFile: OnChecked;
 }
 
-async function openFollowed(from: string, { facts, log, onFile }: FollowedBackup): Promise<OpenBackup> {
+async function openFollowed(
+  from: string,
+  { facts, log, onFile, onLog }: FollowedBackup,
+): Promise<OpenBackup> {
   const view = log.view();
   const [fault] = await view.faults("whole");
   if (fault !== undefined) refuse(`${BACKUP_LOG} is damaged: ${locationOfFault(fault)}: ${fault.detail}`);
   const current = await currentFacts(from, facts, view);
   const logBytes = statSync(join(from, BACKUP_LOG)).size;
-  const ofLog = { files: 1, bytes: logBytes };
+  await onLog?.(log, await isAmidRound(from, view));
   const onContent: OnChecked = ({ files, bytes }) => onFile({ files: files + 1, bytes: bytes + logBytes });
   const content =
     facts.content === "s3"
-      ? { files: 0, bytes: 0, faults: [] }
+      ? { files: 0, bytes: 0, faults: new ContentFaults(), damaged: new Set<string>() }
       : await checkFollowedContent(from, { view, contentStoreId: current.contentStoreId }, onContent);
   return {
     facts: current,
-    files: ofLog.files + content.files,
-    bytes: ofLog.bytes + content.bytes,
+    files: content.files + 1,
+    bytes: content.bytes + logBytes,
     logBytes,
     faults: content.faults,
-    isAmidRound: await isAmidRound(from, view),
     async copyLog(target) {
       log.copyTo(target);
       await syncFolder(target);
     },
     async copyContent(root) {
-      const damaged = new Set(content.faults.map(({ path }) => path));
-      for await (const _copied of copyContentTree(join(from, BACKUP_CONTENT), root, damaged));
+      for await (const _copied of copyContentTree(join(from, BACKUP_CONTENT), root, content.damaged));
     },
   };
 }
@@ -129,7 +133,6 @@ async function copyListedContent(root: string, from: string): Promise<void> {
     copying = [];
   });
   await Promise.all(copying);
-  await syncFolder(root);
 }
 
 async function copyListed(from: string, root: string, { path, sha256 }: CopiedFile): Promise<void> {

@@ -21,13 +21,13 @@ function fileSystemOf(directory: string): FileSystem {
 }
 
 /** The directory, or its nearest ancestor that exists. */
-function existing(directory: string): string {
-  return existsSync(directory) ? directory : existing(dirname(directory));
+function nearestExisting(directory: string): string {
+  return existsSync(directory) ? directory : nearestExisting(dirname(directory));
 }
 
 /** Refuses if a file system has too little room for everything to be written to it. */
 export function requireRoom(needed: readonly RoomNeeded[], fileSystem = fileSystemOf): void {
-  const places = needed.map((need) => ({ ...need, ...fileSystem(existing(need.directory)) }));
+  const places = needed.map((need) => ({ ...need, ...fileSystem(nearestExisting(need.directory)) }));
   for (const { directory, device, freeBytes } of places) {
     const onDevice = places.filter((place) => place.device === device);
     const wanted = onDevice.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -20,6 +20,7 @@ import type { Clock } from "../../ports/clock.ts";
 import {
   type EventStore,
   LOG_START,
+  type LogView,
   locationOfFault,
   type Position,
   type RecordedEvent,
@@ -233,7 +234,7 @@ export async function countUnsealed(store: EventStore): Promise<number> {
  * The own time of the log's newest event; null if it has none. A log is read only forwards, so this begins at the last
  * seal, and at the log's start if there is none that can be read. Throws `StoreError`.
  */
-export async function newestEventAt(store: EventStore): Promise<EpochMs | null> {
+export async function newestEventAt(store: LogView): Promise<EpochMs | null> {
   let newest: RecordedEvent | undefined;
   for await (const { events } of store.readAll(await sealedUntil(store), {}))
     newest = events.findLast(isPortableEvent) ?? newest;
@@ -241,7 +242,7 @@ export async function newestEventAt(store: EventStore): Promise<EpochMs | null> 
   return Number.isNaN(at) ? null : at;
 }
 
-async function sealedUntil(store: EventStore): Promise<Position> {
+async function sealedUntil(store: LogView): Promise<Position> {
   try {
     return (await resumption(store)).position;
   } catch (error) {
@@ -265,13 +266,13 @@ function endAfter(event: Omit<RecordedEvent, "position">, { covered, signature }
 
 /** Reads the last seal without checking it. Throws `StoreError`, `UnreadableEventError`. */
 export async function readLastSeal(
-  store: EventStore,
+  store: LogView,
 ): Promise<{ readonly seal: Seal; readonly end: ChainEnd } | null> {
   const revision = await store.lastRevision(AUDIT_STREAM);
   return revision === null ? null : readSeal(store, revision);
 }
 
-async function readSeal(store: EventStore, revision: number) {
+async function readSeal(store: LogView, revision: number) {
   const [event] = await store.read(AUDIT_STREAM, revision, 1);
   if (event?.revision !== revision) return null;
   const { data: seal } = auditCodec.decode(event);
@@ -282,7 +283,7 @@ async function readSeal(store: EventStore, revision: number) {
  * Finds the last sealed event that still exists, and what the seals name after it. The last sealed events may be erased
  * by now, even all of a seal: then the seal before it tells where to continue.
  */
-async function resumption(store: EventStore): Promise<Resumption> {
+async function resumption(store: LogView): Promise<Resumption> {
   const last = await readLastSeal(store);
   const end = last?.end ?? NO_SEAL;
   const named = new Set<string>();

@@ -22,9 +22,9 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
-/** The first `max` of a list, and what to say of the others: "3 more"; null if there are none. */
-export function firstOf<Item>(max: number, items: readonly Item[]) {
-  const others = items.length - max;
+/** The first `max` of a list, and what to say of the others of `count`: "3 more"; null if there are none. */
+export function firstOf<Item>(max: number, items: readonly Item[], count = items.length) {
+  const others = count - max;
   return { shown: items.slice(0, max), others: others > 0 ? `${grouped(others)} more` : null };
 }
 

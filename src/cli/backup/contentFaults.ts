@@ -1,0 +1,40 @@
+import { counted, firstOf } from "../../kernel/text/readableNumbers.ts";
+
+/** How many faults to keep, so that a directory that has lost everything fills no memory; the others are counted. */
+const FAULTS_KEPT_MAX = 1_000;
+/** How many of them to name to people. */
+const FAULTS_SHOWN_MAX = 20;
+
+/** A file of content that should be there: it is missing, or has other bytes than its name says. */
+interface ContentFault {
+  /** Below the root of the content, with `/`. */
+  readonly path: string;
+  readonly what: "missing" | "damaged";
+}
+
+/** What is wrong with content. */
+export class ContentFaults {
+  readonly kept: ContentFault[] = [];
+  count = 0;
+
+  add(what: ContentFault["what"], paths: readonly string[]): void {
+    this.count += paths.length;
+    for (const path of paths.slice(0, FAULTS_KEPT_MAX - this.kept.length)) this.kept.push({ path, what });
+  }
+
+  /** What to print as JSON; nothing if there are none. */
+  json(): object {
+    return this.count === 0 ? {} : { faults: this.kept, fault_count: this.count };
+  }
+
+  /** What to tell people; nothing if there are none. `where` completes the first line. */
+  lines(where = ""): readonly string[] {
+    if (this.count === 0) return [];
+    const { shown, others } = firstOf(FAULTS_SHOWN_MAX, this.kept, this.count);
+    return [
+      `${counted(this.count, "file")} of content missing or damaged${where}:`,
+      ...shown.map(({ path, what }) => `  ${what}: ${path}`),
+      ...(others === null ? [] : [`  ${others}`]),
+    ];
+  }
+}
