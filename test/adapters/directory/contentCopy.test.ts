@@ -6,7 +6,11 @@ import { dirname, join } from "node:path";
 import { ContentCopy } from "../../../src/adapters/directory/contentCopy.ts";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
 import { filePath, folderPath } from "../../../src/kernel/contentPath.ts";
+import { sha256Of } from "../../../src/kernel/crypto/sha256.ts";
 import { newId } from "../../../src/kernel/ids.ts";
+
+/** How many files a comparison reads. */
+const FILES_READ_MAX = 2_000;
 
 const folder = await mkdtemp(join(tmpdir(), "postledger-copied-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -95,6 +99,24 @@ describe("a comparison", () => {
     expect(copy.readTo).toBe("");
     expect(await compare({ isWhole: false })).toEqual({ ...NOTHING, healed: 1 });
     expect(await copied(beside)).toBe("beside");
+  });
+
+  test("reads a bounded number of files, and the next one goes on behind the last of them", async () => {
+    const where = newFolder();
+    for (const side of [root, target]) await mkdir(join(side, folderPath(where)), { recursive: true });
+    const paths = Array.from({ length: FILES_READ_MAX + 1 }, (_, index) =>
+      filePath(where, sha256Of(Buffer.from(`file ${index}`))),
+    );
+    for (const [index, path] of paths.entries())
+      for (const side of [root, target]) await writeFile(join(side, path), `file ${index}`);
+    paths.sort();
+    const last = paths.at(-1) ?? "";
+    await writeFile(join(target, last), (await readFile(join(root, last), "utf8")).toUpperCase());
+    expect(await compare({ isWhole: false })).toEqual(NOTHING);
+    expect(copy.readTo).toBe(paths.at(-2) ?? "");
+    // As after a restart.
+    copy = new ContentCopy(root, target, () => {}, copy.readTo);
+    expect(await compare({ isWhole: false })).toEqual({ ...NOTHING, healed: 1 });
   });
 
   test("of a source that is away fails, and says nothing of what is missing", async () => {
