@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { firstCurl } from "../../src/service/bootstrapWorkspace.ts";
-import { pageFaults } from "./pageRules.ts";
+import { pageFaults, sharedKeyFaults } from "./pageRules.ts";
 import { PAGES } from "./pages.ts";
 import { planted, printing, sh } from "./plantedPage.ts";
 
@@ -61,6 +61,14 @@ describe("a page", () => {
     const printed = firstCurl("http://127.0.0.1:3000", "data").replace(/hello-\d+/, "hello-0001");
     expect(first?.text).toBe(printed);
   });
+});
+
+test("no two pages send under one Idempotency-Key", () => {
+  expect(sharedKeyFaults(PAGES)).toEqual([]);
+  const sending = (path: string) => ({ ...planted(...sh("curl -H 'Idempotency-Key: order-4711'")), path });
+  expect(sharedKeyFaults([sending("docs/a.md"), sending("docs/b.md")])).toEqual([
+    "docs/a.md and docs/b.md send under the key order-4711",
+  ]);
 });
 
 describe("a wrong page is found out without running it:", () => {

@@ -74,6 +74,23 @@ function pathFaults(prose: string): readonly string[] {
   );
 }
 
+const SENT_KEY = /idempotency[-_]?key['"]?: *['"]?([\w-]+)/gi;
+
+/**
+ * The Idempotency-Keys that the examples of several pages send under: to a reader who follows one page after the other,
+ * the second answers with a conflict.
+ */
+export function sharedKeyFaults(pages: readonly Page[]): readonly string[] {
+  const keys = pages.flatMap(({ path, blocks }) => {
+    const sent = blocks.flatMap(({ text }) => [...text.matchAll(SENT_KEY)].map(([, key = ""]) => key));
+    return [...new Set(sent)].map((key) => ({ key, path }));
+  });
+  const sharing = Map.groupBy(keys, ({ key }) => key);
+  return [...sharing].flatMap(([key, uses]) =>
+    uses.length === 1 ? [] : [`${uses.map(({ path }) => path).join(" and ")} send under the key ${key}`],
+  );
+}
+
 /** What is wrong with a page that nothing has to be run for: its links, its languages, the commands it names. */
 export function pageFaults(page: Page): readonly string[] {
   const prose = proseOf(page.text);
