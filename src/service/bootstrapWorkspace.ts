@@ -23,18 +23,22 @@ export function bootstrapKeyPath(dataDir: string): string {
   return join(dataDir, "bootstrap.key");
 }
 
-/** Whether the key of a first run is still in its file, and whether it has been revoked. */
-export async function bootstrapKeyStatus(
-  store: EventStore,
-  dataDir: string,
-): Promise<"absent" | "there" | "revoked"> {
+/** The key of a first run that is still in its file. */
+export interface BootstrapKey {
+  /** Null if the file cannot be read or holds no key. */
+  readonly id: string | null;
+  readonly isRevoked: boolean;
+}
+
+/** The key of a first run; null if its file is gone. */
+export async function readBootstrapKey(store: EventStore, dataDir: string): Promise<BootstrapKey | null> {
   const path = bootstrapKeyPath(dataDir);
-  if (!existsSync(path)) return "absent";
+  if (!existsSync(path)) return null;
   // A file that cannot be read may hold a key that works.
   const text = await readFile(path, "utf8").catch(() => "");
   const id = apiKeyId(text.trim());
   const key = id === null ? null : (await load(store, apiKeyAggregate.of(id))).state;
-  return key?.revoked ? "revoked" : "there";
+  return { id, isRevoked: key?.revoked ?? false };
 }
 
 /** Why it should not stay there. */
@@ -42,7 +46,22 @@ export function bootstrapKeyDetail(dataDir: string): string {
   return `${bootstrapKeyPath(dataDir)} holds a key that may do everything and does not expire`;
 }
 
-export const BOOTSTRAP_KEY_REMEDY = `make keys of your own with \`${POSTLEDGER} api-key create\`, revoke it with \`${POSTLEDGER} api-key revoke\`, and delete the file`;
+/** The commands that replace it: one that makes a key for a program, and one that revokes it. */
+export function ownKeyCommands(
+  { id }: BootstrapKey,
+  command: string,
+): readonly [create: string, revoke: string] {
+  return [
+    `${command} api-key create --scopes email:send,email:read`,
+    `${command} api-key revoke ${id ?? "<id>"}`,
+  ];
+}
+
+/** What to do about it. */
+export function bootstrapKeyRemedy(key: BootstrapKey): string {
+  const [create, revoke] = ownKeyCommands(key, POSTLEDGER);
+  return `make keys of your own, such as \`${create}\`, then \`${revoke}\`, and delete the file`;
+}
 
 /** What to do about a log without a workspace. */
 export const WORKSPACE_REMEDY = `\`${POSTLEDGER} workspace create <name>\`, then \`sender add\`, \`sender verify\` and \`api-key create\``;

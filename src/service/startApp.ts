@@ -38,7 +38,7 @@ import { openOutboxErasure } from "./adapters/openOutboxErasure.ts";
 import { isEmbedded, openStore } from "./adapters/openStore.ts";
 import { type BackgroundJobs, createBackgroundJobs } from "./backgroundJobs.ts";
 import { baseUrlWithPort } from "./baseUrlWithPort.ts";
-import { bootstrap, bootstrapKeyStatus, hasWorkspace } from "./bootstrapWorkspace.ts";
+import { type BootstrapKey, bootstrap, hasWorkspace, readBootstrapKey } from "./bootstrapWorkspace.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/requireDkimKeys.ts";
@@ -75,8 +75,8 @@ export interface RunningApp {
   readonly inbound: { readonly host: string; readonly port: number } | null;
   /** Where metrics are read; null if they are off. */
   readonly metrics: URL | null;
-  /** Whether the key of a first run is still in its file, and not revoked. */
-  readonly hasBootstrapKey: boolean;
+  /** The key of a first run, while it is in its file and not revoked. */
+  readonly bootstrapKey: BootstrapKey | null;
   /** Whether nobody can use it yet: the log has no workspace, and no first run makes one. */
   readonly isWithoutWorkspace: boolean;
   /** What to say about mail held since the log was restored; null if there is none. */
@@ -239,6 +239,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const verifying = verifyOnSchedule(config, logger, logCopyOf(config, incarnation));
   const isIdle = () => requests.isIdle && workers.inFlightCount() === 0;
   const stopped = { control, dashboard, freezeWatch, maintenance: [verifying, maintenance], readModels };
+  const bootstrapKey = await readBootstrapKey(store, config.dataDir);
   const parts = { ...stopped, listeners, deps, store, lock, readers, stopWorkers, stopQuota, isIdle, leave };
   return {
     url,
@@ -246,7 +247,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
     metrics: listeners.metrics?.url ?? null,
     isWithoutWorkspace,
     held,
-    hasBootstrapKey: (await bootstrapKeyStatus(store, config.dataDir)) === "there",
+    bootstrapKey: bootstrapKey?.isRevoked === true ? null : bootstrapKey,
     dashboardLink: makeLink,
     inFlight,
     stop: () => stopService(parts, { drainTimeoutMs: config.drainTimeoutMs, onLate: lateStepLog(logger) }),

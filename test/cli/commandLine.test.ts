@@ -9,6 +9,7 @@ import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
 import { apiKeyLastUse } from "../../src/commands/apiKey/apiKeyLastUse.ts";
 import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
+import { SCOPES } from "../../src/domain/apiKey/scopes.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
@@ -164,7 +165,7 @@ describe("with --json", () => {
       await Bun.write(join(cwd, "mail/welcome/text.liquid"), "Hello.\n");
       const first = await run(
         {},
-        ...["workspace create Acme", "api-key create", "erasure request ana@example.com"],
+        ...["workspace create Acme", "api-key create --all-scopes", "erasure request ana@example.com"],
         ...["sender add acme.example", "suppression add ana@example.com", "suppression import list.txt"],
       );
       const [{ id: workspaceId }, { id }, [{ id: erasureId }]] = first;
@@ -295,10 +296,10 @@ describe("api-key list", () => {
       const of = ["--workspace", workspace] as const;
       const expires = new Date(Date.now() + 3 * SECOND_MS).toISOString();
       const create = async (...words: string[]) =>
-        (await run("api-key", "create", ...of, ...words, "--json")).json;
+        (await run("api-key", "create", ...of, "--scopes", "email:read", ...words, "--json")).json;
       const [lasting, passing, revoked] = [
         await create(),
-        await create("--expires", expires, "--name", "passing", "--scopes", "email:read"),
+        await create("--expires", expires, "--name", "passing"),
         await create(),
       ];
       await run("api-key", "revoke", revoked.id);
@@ -326,7 +327,7 @@ test(
     const dataDir = await mkdtemp(join(folder, "rotations-"));
     const run = (...words: string[]) => runCommand(words, dataDir);
     await run("workspace", "create", "Acme");
-    const { id } = (await run("api-key", "create", "--json")).json;
+    const { id } = (await run("api-key", "create", "--all-scopes", "--json")).json;
     const rotated = (await run("api-key", "rotate", id, "--json")).json;
     const store = openSqliteEventStore({ path: join(dataDir, "events.db") });
     const [issued] = await store.read(`apikey-${rotated.id}`, 0, 1);
@@ -435,7 +436,7 @@ describe("a name that a tenant has given", () => {
         expect(refused).toMatchObject({ exitCode: 2, err: expect.stringContaining(reason) });
       }
       expect((await run("api-key", "list", "--json")).json).toMatchObject([{ name }]);
-      const refused = await run("api-key", "create", "--name", "sh\u200bop");
+      const refused = await run("api-key", "create", "--all-scopes", "--name", "sh\u200bop");
       expect(refused).toMatchObject({
         exitCode: 2,
         err: expect.stringContaining("--name must not hold U+200B"),
@@ -465,7 +466,7 @@ describe("keys and senders on the command line", () => {
       expect((await run("sender", "add", "a")).err).toContain(
         "a is neither an address nor a domain such as ",
       );
-      const { id } = (await run("api-key", "create", "--json")).json;
+      const { id } = (await run("api-key", "create", "--all-scopes", "--json")).json;
       expect((await run("api-key", "list")).out).toStartWith(`${id}  active`);
       await run("workspace", "create", "Beta");
       const ambiguous = await run("api-key", "list");
@@ -501,12 +502,15 @@ describe("keys and senders on the command line", () => {
     "a key is bound, rotated, and revoked with those that stem from it",
     async () => {
       const { run, of } = await started();
-      const all = await run("api-key", "create", ...of);
-      expect(all.err).toContain("it has every scope, since --scopes was not given: email:send, ");
-      expect(all.out).toMatch(/^pl_\w+\n$/);
+      const unsaid = await run("api-key", "create", ...of);
+      expect(unsaid).toMatchObject({ exitCode: 2, out: "" });
+      expect(unsaid.err).toContain("say what the key may do with --scopes");
+      const all = (await run("api-key", "create", ...of, "--all-scopes", "--json")).json;
+      expect(all.scopes).toEqual([...SCOPES]);
+      const both = await run("api-key", "create", ...of, "--all-scopes", "--scopes", "email:send");
+      expect(both.err).toContain("give either --scopes or --all-scopes");
       const staging = await run("api-key", "create", ...of, "--test");
       expect(staging.out).toMatch(/^pl_test_\w{50}\n$/);
-      expect(staging.err).toContain("every scope that a test key can hold");
       const refused = await run("api-key", "create", ...of, "--test", "--scopes", "webhook:manage");
       expect(refused.err).toContain(
         "a test key can hold email:send, email:read, email:status, attachment:manage",
@@ -526,7 +530,7 @@ describe("keys and senders on the command line", () => {
       );
       expect(warned.err).not.toContain("ops@acme.example");
       const repeated = ["--sender", "ann@acme.test", "--sender", "ops@acme.example,shop.example"];
-      const twice = (await run("api-key", "create", ...of, ...repeated, "--json")).json;
+      const twice = (await run("api-key", "create", ...of, "--all-scopes", ...repeated, "--json")).json;
       expect(twice.missing_senders).toEqual(["ann@acme.test", "shop.example"]);
       const second = (await run("api-key", "rotate", first.json.id, "--overlap-seconds", "0", "--json")).json;
       expect(second).toMatchObject({ rotated_from: first.json.id, key: expect.stringMatching(/^pl_/) });
@@ -554,11 +558,11 @@ describe("keys and senders on the command line", () => {
       });
       for (const [words, reason] of [
         [
-          ["create", ...of, "--sender", "no domain"],
+          ["create", ...of, "--all-scopes", "--sender", "no domain"],
           "--sender: no domain is neither an address nor a domain",
         ],
         [
-          ["create", ...of, "--client-range", "10.0.0.0/33"],
+          ["create", ...of, "--all-scopes", "--client-range", "10.0.0.0/33"],
           "--client-range: 10.0.0.0/33 is neither an IP address",
         ],
         [["rotate", third.id, "--overlap-seconds", "-1"], "--overlap-seconds takes a whole number"],

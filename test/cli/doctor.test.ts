@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
 import { askRunningService } from "../../src/cli/service/askRunningService.ts";
 import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOrExport.ts";
+import { apiKeyId } from "../../src/kernel/crypto/apiKeyFormat.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { openLocalControl, serviceAddress } from "../../src/service/localControlServer.ts";
@@ -93,7 +94,7 @@ describe.each(await testStores())("doctor, on $name", (store) => {
           name: "first key",
           status: "warning",
           detail: expect.stringContaining(join(dataDir, "bootstrap.key")),
-          action: expect.stringContaining("api-key revoke"),
+          action: expect.stringContaining(`api-key revoke ${apiKeyId(service.apiKey)}`),
         });
         await rename(join(dataDir, "bootstrap.key"), join(dataDir, "elsewhere"));
         const { out } = await runCommand(["doctor"], dataDir);

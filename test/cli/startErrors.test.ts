@@ -342,7 +342,7 @@ describe("a service that cannot start", () => {
 
 describe("a service that starts warns", () => {
   const nothing = {
-    hasBootstrapKey: false,
+    bootstrapKey: null,
     isWithoutWorkspace: false,
     held: null,
     isGreeted: false,
@@ -434,9 +434,11 @@ describe("a service that starts warns", () => {
 
   test("of the key of a first run for as long as it is there, unless the greeting has said so", () => {
     const settings = readConfig({ DATA_DIR: "/data", SMTP_URL: "outbox:" });
-    const started = { ...nothing, hasBootstrapKey: true };
+    const started = { ...nothing, bootstrapKey: { id: "qc7xuBpxhDvW", isRevoked: false } };
     expect(startupWarnings(settings, started)).toEqual([
-      expect.stringMatching(/^\/data\/bootstrap\.key .*revoke/),
+      expect.stringMatching(
+        /^\/data\/bootstrap\.key .*api-key create --scopes \S+.* api-key revoke qc7xuBpxhDvW/,
+      ),
     ]);
     expect(startupWarnings(settings, { ...started, isGreeted: true })).toEqual([]);
   });

@@ -4,8 +4,14 @@ import { startupBanner } from "../../src/cli/service/startupBanner.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 
 const url = new URL("http://127.0.0.1:3000/");
-const FIRST_RUN = { url, hasBootstrapKey: true, isWithoutWorkspace: false, logInLink: null };
-const EMPTY_LOG = { url, hasBootstrapKey: false, isWithoutWorkspace: true, logInLink: null };
+type Started = Parameters<typeof startupBanner>[1];
+const FIRST_RUN: Started = {
+  url,
+  bootstrapKey: { id: "qc7xuBpxhDvW", isRevoked: false },
+  isWithoutWorkspace: false,
+  logInLink: null,
+};
+const EMPTY_LOG: Started = { url, bootstrapKey: null, isWithoutWorkspace: true, logInLink: null };
 
 const shown = (env: Readonly<Record<string, string>>, started = FIRST_RUN) =>
   startupBanner(readConfig(env), started);
@@ -23,7 +29,7 @@ describe("the commands that the banner shows", () => {
 
   test.each(Object.entries(starts))("%s mean the installation that shows them", (_name, started) => {
     const commands = commandsIn(shown({ DATA_DIR: "/srv/it's mail" }, started));
-    expect(commands).toHaveLength(started === FIRST_RUN ? 3 : 4);
+    expect(commands).toHaveLength(started === FIRST_RUN ? 2 : 4);
     expect(new Set(commands)).toEqual(new Set(["DATA_DIR='/srv/it'\\''s mail' bun run postledger"]));
   });
 

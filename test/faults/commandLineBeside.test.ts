@@ -72,7 +72,7 @@ test(
       const inWorkspace = ["--workspace", workspace.json.id] as const;
       expect((await run("sender", "add", "second@example.com", ...inWorkspace)).exitCode).toBe(0);
       expect((await run("sender", "verify", "second@example.com", ...inWorkspace)).exitCode).toBe(0);
-      const issued = await run("api-key", "create", ...inWorkspace);
+      const issued = await run("api-key", "create", ...inWorkspace, "--all-scopes");
       expect(issued.exitCode).toBe(0);
       const caller = callerOf(service.url, issued.json.key);
       const body = { from: "second@example.com", to: "you@example.net", subject: "Second", text: "Hello." };

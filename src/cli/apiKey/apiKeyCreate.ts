@@ -8,13 +8,15 @@ import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, LIST_VALUE, UsageError } from "../program/command.ts";
+import { type Command, type Invocation, LIST_VALUE, UsageError } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
-function scopesOf(text: string | undefined, isTest: boolean): readonly Scope[] {
-  if (text === undefined) return isTest ? TEST_SCOPES : SCOPES;
+function scopesOf({ option }: Invocation, isTest: boolean): readonly Scope[] {
+  const [text, isEvery] = [option("scopes"), option("all-scopes") !== undefined];
+  if (text !== undefined && isEvery) throw new UsageError("give either --scopes or --all-scopes");
+  if (text === undefined) return everyScope(isTest, isEvery);
   const scopes = text.split(",").map((part) => {
     const scope = part.trim();
     if (isScope(scope)) return scope;
@@ -26,6 +28,15 @@ function scopesOf(text: string | undefined, isTest: boolean): readonly Scope[] {
     throw new UsageError(`--scopes: a test key can hold ${TEST_SCOPES.join(", ")}`);
   }
   return scopes;
+}
+
+/** A live key gets every scope only if that is asked for: it may also issue keys and erase people. */
+function everyScope(isTest: boolean, isEvery: boolean): readonly Scope[] {
+  if (isTest) return TEST_SCOPES;
+  if (isEvery) return SCOPES;
+  throw new UsageError(
+    `say what the key may do with --scopes, such as --scopes email:send,email:read, or give it everything with --all-scopes. There are ${SCOPES.join(", ")}`,
+  );
 }
 
 /** The parts of a comma-separated list; null if there is no list. */
@@ -70,8 +81,9 @@ export const apiKeyCreate: Command = {
     {
       name: "scopes",
       value: LIST_VALUE,
-      help: `what it may do, separated by commas: ${SCOPES.join(", ")} (default: all of them; with --test ${TEST_SCOPES.join(", ")})`,
+      help: `what it may do, separated by commas: ${SCOPES.join(", ")} (default: none; with --test ${TEST_SCOPES.join(", ")})`,
     },
+    { name: "all-scopes", value: null, help: "it may do everything in its workspace" },
     {
       name: "test",
       value: null,
@@ -96,7 +108,7 @@ export const apiKeyCreate: Command = {
   description: "It is shown only once: the log keeps a keyed hash of it.",
   examples: [
     "postledger api-key create --scopes email:send,email:read",
-    "postledger api-key create --workspace <id> --sender acme.example",
+    "postledger api-key create --all-scopes --sender acme.example",
     "postledger api-key create --workspace <id> --test",
   ],
   async run(invocation) {
@@ -104,7 +116,7 @@ export const apiKeyCreate: Command = {
     const issue = {
       isTest,
       name: displayNameArgument("--name", invocation.option("name") ?? "unnamed"),
-      scopes: scopesOf(invocation.option("scopes"), isTest),
+      scopes: scopesOf(invocation, isTest),
       senders: listOf(invocation.option("sender"), senderOf),
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
       expiresAt: expiryOf(invocation.option("expires")),
@@ -124,10 +136,5 @@ export const apiKeyCreate: Command = {
     if (invocation.json) return;
     // On standard error, because scripts take the key from standard output.
     for (const sender of missing) process.stderr.write(`${missingSenderText(sender, workspaceId)}\n`);
-    if (invocation.option("scopes") === undefined) {
-      process.stderr.write(
-        `it has ${isTest ? "every scope that a test key can hold" : "every scope"}, since --scopes was not given: ${issue.scopes.join(", ")}\n`,
-      );
-    }
   },
 };

@@ -70,7 +70,7 @@ async function startUnlessStopped(
 
 /** A link to the dashboard while an installation is new; null later, or if it has several workspaces. */
 async function logInLink(app: RunningApp): Promise<string | null> {
-  if (!app.hasBootstrapKey) return null;
+  if (app.bootstrapKey === null) return null;
   const answer = await app.dashboardLink(null);
   return answer.kind === "link" ? answer.url : null;
 }

@@ -5,14 +5,19 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded, logDirectory } from "../../service/adapters/openStore.ts";
 import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";
-import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/bootstrapWorkspace.ts";
+import {
+  bootstrapKeyPath,
+  firstCurl,
+  ownKeyCommands,
+  shellQuoted,
+} from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
 import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
 import type { RunningApp } from "../../service/startApp.ts";
 
-interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace"> {
+interface Started extends Pick<RunningApp, "url" | "bootstrapKey" | "isWithoutWorkspace"> {
   /** Logs in to the dashboard once; null if none was made. */
   readonly logInLink: string | null;
 }
@@ -28,7 +33,7 @@ export function startupBanner(config: Config, started: Started): string {
     ["Reference", `${url}/docs`],
     ["Data", dataLocation(config)],
     ["Mail", mailDestinationText(config)],
-    ...(started.hasBootstrapKey ? [["API key", bootstrapKeyPath(config.dataDir)]] : []),
+    ...(started.bootstrapKey !== null ? [["API key", bootstrapKeyPath(config.dataDir)]] : []),
     ["Stop", "Ctrl-C, which finishes work in flight"],
   ];
   const lines = facts.map(([name = "", fact = ""]) => `  ${name.padEnd(11)}${fact}`);
@@ -38,7 +43,7 @@ export function startupBanner(config: Config, started: Started): string {
 function nextSteps(
   config: Config,
   url: string,
-  { hasBootstrapKey, isWithoutWorkspace, logInLink }: Started,
+  { bootstrapKey, isWithoutWorkspace, logInLink }: Started,
 ): readonly string[] {
   if (isWithoutWorkspace)
     return [
@@ -47,7 +52,7 @@ function nextSteps(
       ...firstCommands(commandHere(config)),
       "",
     ];
-  if (!hasBootstrapKey) return [];
+  if (bootstrapKey === null) return [];
   return [
     ...(logInLink === null ? [] : ["Open the dashboard, with a link that logs in once:", "", logInLink, ""]),
     "Send a first email:",
@@ -56,7 +61,8 @@ function nextSteps(
     "",
     "Its key may do everything and does not expire. Make keys of your own, revoke it, and delete its file:",
     "",
-    ...ownKeyCommands(commandHere(config)),
+    ...ownKeyCommands(bootstrapKey, commandHere(config)).map((command) => `  ${command}`),
+    `  rm ${shellQuoted(bootstrapKeyPath(config.dataDir))}`,
     "",
   ];
 }
@@ -68,14 +74,6 @@ function firstCommands(command: string): readonly string[] {
     `  ${command} sender add hello@acme.example`,
     `  ${command} sender verify hello@acme.example`,
     `  ${command} api-key create --scopes email:send,email:read`,
-  ];
-}
-
-function ownKeyCommands(command: string): readonly string[] {
-  return [
-    `  ${command} api-key create --scopes email:send,email:read`,
-    `  ${command} api-key list`,
-    `  ${command} api-key revoke <key-id>`,
   ];
 }
 

@@ -1,8 +1,8 @@
 import { isLoopback, isLoopbackUrl } from "../../kernel/network/isLoopback.ts";
 import { isOutbox, mailDestination } from "../../service/adapters/openMailTransport.ts";
 import {
-  BOOTSTRAP_KEY_REMEDY,
   bootstrapKeyDetail,
+  bootstrapKeyRemedy,
   WORKSPACE_REMEDY,
 } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -10,7 +10,7 @@ import type { RunningApp } from "../../service/startApp.ts";
 import { OUTBOX_REMEDY, outboxDetail } from "../../service/status/checks/dependencyChecks.ts";
 import { DESCRIPTORS_REMEDY, lowDescriptorLimit } from "../../service/status/checks/descriptorCheck.ts";
 
-interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
+interface Started extends Pick<RunningApp, "bootstrapKey" | "isWithoutWorkspace" | "held"> {
   /** Whether the banner was shown, which already tells about what is left from a first run. */
   readonly isGreeted: boolean;
   /** How many files and connections may be open at once; null if nobody knows. */
@@ -32,7 +32,7 @@ export function startupWarnings(
     | "mailRoute"
     | "misspelt"
   >,
-  { hasBootstrapKey, isWithoutWorkspace, held, isGreeted, descriptorLimit }: Started,
+  { bootstrapKey, isWithoutWorkspace, held, isGreeted, descriptorLimit }: Started,
 ): readonly string[] {
   const warnings: string[] = [...config.misspelt, ...(isGreeted ? [] : outboxWarnings(config))];
   if (isOpenWithoutTls(config)) {
@@ -56,8 +56,8 @@ export function startupWarnings(
   if (isWithoutWorkspace && !isGreeted) {
     warnings.push(`the log has no workspace, so nobody can use it: ${WORKSPACE_REMEDY}`);
   }
-  if (hasBootstrapKey && !isGreeted) {
-    warnings.push(`${bootstrapKeyDetail(config.dataDir)}: ${BOOTSTRAP_KEY_REMEDY}`);
+  if (bootstrapKey !== null && !isGreeted) {
+    warnings.push(`${bootstrapKeyDetail(config.dataDir)}: ${bootstrapKeyRemedy(bootstrapKey)}`);
   }
   return warnings;
 }

@@ -1,9 +1,9 @@
 import type { EventStore } from "../../../ports/eventStore.ts";
 import {
-  BOOTSTRAP_KEY_REMEDY,
   bootstrapKeyDetail,
   bootstrapKeyPath,
-  bootstrapKeyStatus,
+  bootstrapKeyRemedy,
+  readBootstrapKey,
 } from "../../bootstrapWorkspace.ts";
 import type { Config } from "../../config/config.ts";
 import { type Check, warning } from "./check.ts";
@@ -14,12 +14,9 @@ export async function bootstrapKeyChecks(
   store: EventStore,
 ): Promise<readonly Check[]> {
   const name = "first key";
-  switch (await bootstrapKeyStatus(store, dataDir)) {
-    case "absent":
-      return [];
-    case "there":
-      return [warning(name, bootstrapKeyDetail(dataDir), BOOTSTRAP_KEY_REMEDY)];
-    case "revoked":
-      return [warning(name, `${bootstrapKeyPath(dataDir)} holds a key that is revoked`, "delete the file")];
-  }
+  const key = await readBootstrapKey(store, dataDir);
+  if (key === null) return [];
+  return key.isRevoked
+    ? [warning(name, `${bootstrapKeyPath(dataDir)} holds a key that is revoked`, "delete the file")]
+    : [warning(name, bootstrapKeyDetail(dataDir), bootstrapKeyRemedy(key))];
 }
