@@ -105,7 +105,7 @@ describe("a service that cannot start", () => {
     "SMTP_URL that is not set, though a proxy brings in others": () => ({
       env: { BASE_URL: "https://mail.example.com" },
       patterns: [
-        /^postledger: SMTP_URL is not set\. Set it to your relay, or to `outbox:` to write mail to files\.$/m,
+        /^postledger: SMTP_URL is not set\. .* BASE_URL is https:\/\/mail\.example\.com\. Set it to your relay, or/m,
       ],
     }),
     "SMTP_URL with tls=off": () => ({

@@ -405,23 +405,25 @@ describe("settings", () => {
       INBOUND_HOST: "0.0.0.0",
       RETURN_PATH_DOMAIN: "bounce.example.com",
     };
-    const reachable: readonly Environment[] = [
-      { HOST: "0.0.0.0" },
-      { HOST: "0.0.0.0", BASE_URL: "http://127.0.0.1:3000" },
-      { BASE_URL: "https://mail.example.com" },
-      { BASE_URL: "http://192.0.2.1:3000" },
-      returned,
+    const openBy: readonly (readonly [Environment, reason: string])[] = [
+      [{ HOST: "0.0.0.0" }, "HOST is 0.0.0.0"],
+      [{ HOST: "0.0.0.0", BASE_URL: "http://127.0.0.1:3000" }, "HOST is 0.0.0.0"],
+      [{ BASE_URL: "https://mail.example.com" }, "BASE_URL is https://mail.example.com"],
+      [{ BASE_URL: "http://192.0.2.1:3000" }, "BASE_URL is http://192.0.2.1:3000"],
+      [returned, "INBOUND_HOST is 0.0.0.0"],
     ];
+    const reachable = openBy.map(([env]) => env);
     const trials: readonly Environment[] = [
       ...["127.0.0.2", "::1", "localhost", "LocalHost"].map((HOST) => ({ HOST })),
       ...["http://localhost:8080/mail", "https://[::1]:3000"].map((BASE_URL) => ({ BASE_URL })),
       { ...returned, INBOUND_HOST: "127.0.0.1" },
     ];
-    const unset = "SMTP_URL is not set. Set it to your relay, or to `outbox:` to write mail to files.";
 
     test("must name a relay, or the outbox", () => {
-      for (const env of reachable) {
-        expect(errorsOf(env)).toEqual([unset]);
+      for (const [env, reason] of openBy) {
+        expect(errorsOf(env)).toEqual([
+          `SMTP_URL is not set. It must be, unless only this machine reaches the service, and ${reason}. Set it to your relay, or to \`outbox:\` to write mail to files.`,
+        ]);
         for (const SMTP_URL of ["smtp://relay.example:587", "outbox:"])
           expect(errorsOf({ ...env, SMTP_URL })).toEqual([]);
         expect(errorsOf({ ...env, SMTP_URL_FILE: "/nowhere" })).toEqual([

@@ -57,7 +57,8 @@ export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needs
   const store = readStoreConfig(reader);
   const inbound = readInboundConfig(reader, server.host);
   const submission = readSubmissionConfig(reader, server.host);
-  const isTrial = isOnlyForThisMachine({ ...server, ...inbound, submission });
+  const openSetting = settingOpenToOthers({ ...server, ...inbound, submission });
+  const isTrial = openSetting === undefined;
   const config: Config = {
     ...server,
     ...store,
@@ -78,23 +79,28 @@ export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needs
     misspelt: reader.misspelt(),
   };
   const errors = [...reader.errors, ...contradictions(config, reader.errors)];
-  if (needsRelay && isRelayMissing(config) && !isSaid(errors, "SMTP_URL")) errors.push(RELAY_MISSING);
+  if (needsRelay && isRelayMissing(config) && !isSaid(errors, "SMTP_URL"))
+    errors.push(relayMissing(openSetting));
   if (errors.length > 0) throw new ConfigError(errors);
   return config;
 }
 
-/** Whether the service takes requests and mail from nowhere else, and its links lead nowhere else. */
-function isOnlyForThisMachine({
+/** The setting by which the service takes requests or mail from elsewhere, or its links lead there. */
+function settingOpenToOthers({
   host,
   baseUrl,
   submission,
   inbound,
-}: Pick<Config, "host" | "baseUrl" | "submission" | "inbound">): boolean {
-  const hosts = [host, submission?.host ?? host, inbound?.host ?? host];
-  return hosts.every(isLoopback) && isLoopbackUrl(baseUrl);
+}: Pick<Config, "host" | "baseUrl" | "submission" | "inbound">): string | undefined {
+  const hosts = { HOST: host, SUBMISSION_HOST: submission?.host, INBOUND_HOST: inbound?.host };
+  const open = Object.entries(hosts).find(([, at]) => at !== undefined && !isLoopback(at));
+  if (open !== undefined) return open.join(" is ");
+  return isLoopbackUrl(baseUrl) ? undefined : `BASE_URL is ${baseUrl.origin}`;
 }
 
-const RELAY_MISSING = "SMTP_URL is not set. Set it to your relay, or to `outbox:` to write mail to files.";
+function relayMissing(openSetting: string | undefined): string {
+  return `SMTP_URL is not set. It must be, unless only this machine reaches the service, and ${openSetting}. Set it to your relay, or to \`outbox:\` to write mail to files.`;
+}
 
 /** Whether a service cannot start, for want of a relay. */
 export function isRelayMissing({
