@@ -54,7 +54,7 @@ function AnyOf(values: readonly string[], description: string) {
   const rule = `must be one of ${values.join(", ")}, or several of them with commas between`;
   const faultIn = (text: string) => {
     const meant = didYouMean(values, text.split(","));
-    if (meant === null) return { message: rule, summary: "is not known here: errors lists the values" };
+    if (meant === null) return { message: rule, summary: "has no such value: errors lists those there are" };
     const hint = `is not known here: did you mean ${meant}?`;
     return { message: `${hint} It ${rule}`, summary: hint };
   };

@@ -174,6 +174,7 @@ const ADVICE = {
   TrackOpens: "opens are not tracked",
   TrackLinks: "clicks are not tracked",
   expires_at: "did you mean deliver_before?",
+  idempotency_key: "it goes into the header Idempotency-Key",
 };
 
 /** Adds the further checks of a send to a schema. */

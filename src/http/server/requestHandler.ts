@@ -19,7 +19,7 @@ import {
 } from "./requestContext.ts";
 import { type RequestLog, requestLine } from "./requestLog.ts";
 import { hasReadablePath, pathOf, routable } from "./requestTarget.ts";
-import { methodsOf, nearestPath } from "./routeMatching.ts";
+import { methodsOf, nearestPath, operationsBelow } from "./routeMatching.ts";
 import { routes } from "./routes.ts";
 
 /** The part of the server that answering a request needs. */
@@ -46,15 +46,19 @@ function isEndOfConnection(error: unknown): boolean {
 /** The problem for a path without a route, or without one for this method. `path` is below `basePath`, or "". */
 function unknownRoute(request: Request, path: string, basePath: string): Problem {
   const methods = methodsOf(path);
+  const below = operationsBelow(path).map((one) => `${one.method} ${basePath}${one.path}`);
+  const belowIt = below.length === 0 ? "" : `. Below it: ${below.join(", ")}`;
   if (methods.length === 0) {
-    const meant = nearestPath(request.method, path === "" ? pathOf(request) : path);
-    const hint = meant === null ? "" : `. Did you mean ${basePath}${meant}?`;
+    const asked = path === "" ? pathOf(request) : path;
+    const meant = nearestPath(request.method, asked);
+    const slashes = asked.includes("//") ? ", without doubled slashes" : "";
+    const hint = meant === null ? belowIt : `. Did you mean ${basePath}${meant}${slashes}?`;
     return new Problem("NOT_FOUND", {
       detail: `There is no such path: ${basePath}${routes.docs.path} lists all${hint}`,
     });
   }
   return new Problem("METHOD_NOT_ALLOWED", {
-    detail: `This path takes ${methods.join(", ").replace(/, (?=\w+$)/, " and ")}, not ${request.method}`,
+    detail: `This path takes ${methods.join(", ").replace(/, (?=\w+$)/, " and ")}, not ${request.method}${belowIt}`,
     headers: { allow: methods.join(", ") },
   });
 }

@@ -42,6 +42,22 @@ export function methodsOf(path: string): readonly string[] {
   return methods.includes("GET") ? [...methods, "HEAD"] : methods;
 }
 
+/** A route's path as people write it. */
+function shownPath(path: string): string {
+  return path.replace(/:([a-z_]+)/g, "{$1}");
+}
+
+const operationsByParent = patterns.flatMap(({ method, path }) => {
+  const parent = path.slice(0, path.lastIndexOf("/"));
+  const operation = { method, path: shownPath(path) };
+  return parent === "" ? [] : [{ operation, parent: pathPattern(parent) }];
+});
+
+/** The operations one part below a path, such as POST /api/v1/emails/{id}/cancel. */
+export function operationsBelow(path: string): readonly { readonly method: string; readonly path: string }[] {
+  return operationsByParent.filter(({ parent }) => parent.test(path)).map(({ operation }) => operation);
+}
+
 /** The path prefix of most operations. */
 const API_PREFIX = "/api/v1";
 
@@ -57,16 +73,18 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous, or when the resource is
- * misspelt or has another service's name. Null for any other path, or if no such route takes the method.
+ * The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous, when a slash is doubled,
+ * or when the resource is misspelt or has another service's name. Null for any other path, or if no such route takes the method.
  */
 export function nearestPath(method: string, path: string): string | null {
-  const [, given = "", ...rest] = path.replace(/^(?:\/api)?(?:\/v\d+)?(?=\/)/, "").split("/");
+  const single = path.replace(/\/{2,}/g, "/");
+  const [, given = "", ...rest] = single.replace(/^(?:\/api)?(?:\/v\d+)?(?=\/)/, "").split("/");
   const resource = OTHER_NAMES.get(given) ?? nearestName(given, RESOURCES) ?? given;
   const below = ["", resource, ...rest].join("/");
   const wanted = method === "HEAD" ? "GET" : method;
   const taking = patterns.filter(
     (one) => one.method === wanted && (one.pattern.test(API_PREFIX + below) || one.pattern.test(below)),
   );
-  return literalFirst(taking)?.path.replace(/:([a-z_]+)/g, "{$1}") ?? null;
+  const meant = literalFirst(taking);
+  return meant === undefined ? null : shownPath(meant.path);
 }

@@ -73,6 +73,12 @@ describe("a refusal says what to do about", () => {
     expect(await unknown(service, "/emails/1")).toBe(
       "There is no such path: /docs lists all. Did you mean /api/v1/emails/{id}?",
     );
+    expect(await unknown(service, "//api/v1//emails")).toBe(
+      "There is no such path: /docs lists all. Did you mean /api/v1/emails, without doubled slashes?",
+    );
+    expect(await unknown(service, "/health")).toBe(
+      "There is no such path: /docs lists all. Below it: GET /health/live, GET /health/ready",
+    );
     for (const path of ["/api/emails", "/v1/emails", "/api/v2/emails"]) {
       expect(await unknown(service, path)).toBe(
         "There is no such path: /docs lists all. Did you mean /api/v1/emails?",
@@ -104,8 +110,14 @@ describe("a refusal says what to do about", () => {
   });
 
   test("a method that a path does not take", async () => {
-    const { json } = await service.call("PUT", SEND, { body: {} });
-    expect(json.detail).toBe("This path takes POST, GET and HEAD, not PUT");
+    const detail = async (method: string, path: string) => (await service.call(method, path)).json.detail;
+    expect(await detail("PUT", "/webhooks")).toBe(
+      "This path takes GET, POST and HEAD, not PUT. Below it: GET /webhooks/{id}, PATCH /webhooks/{id}, DELETE /webhooks/{id}",
+    );
+    const ofOne = await detail("DELETE", `${SEND}/${crypto.randomUUID()}`);
+    expect(ofOne).toStartWith("This path takes GET and HEAD, not DELETE. Below it: ");
+    expect(ofOne).toContain("POST /api/v1/emails/{id}/cancel");
+    expect(await detail("PUT", "/docs")).toBe("This path takes GET and HEAD, not PUT");
   });
 
   test("a name beside the sender's address", async () => {

@@ -61,10 +61,11 @@ const bodies: readonly Case[] = [
   ],
   [
     "a misspelt member",
-    send(message({ subjet: "x", zzz: 1 })),
+    send(message({ subjet: "x", zzz: 1, idempotency_key: "order-4711" })),
     {
       "/subjet": "is not known here: did you mean subject?",
       "/zzz": "is not known here",
+      "/idempotency_key": "is not known here: it goes into the header Idempotency-Key",
     },
   ],
   [
@@ -443,7 +444,7 @@ describe.each(await testStores())("faults are reported in words on $name:", (sto
     ["reason=no_route,mailbox_ful", "/reason: is not known here: did you mean mailbox_full?"],
     ["reason=full", "/reason: is not known here: did you mean mailbox_full?"],
     ["status=Bounced", "/status: is not known here: did you mean bounced?"],
-    ["reason=nonsense", "/reason: is not known here: errors lists the values"],
+    ["reason=nonsense", "/reason: has no such value: errors lists those there are"],
   ])("?%s is answered with the value that was meant, and lists all of them once", async (query, detail) => {
     const { status, json } = await tenant.call("GET", `/api/v1/emails?${query}`);
     expect([status, json.detail]).toEqual([400, detail]);
