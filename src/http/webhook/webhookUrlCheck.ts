@@ -37,7 +37,14 @@ export async function blockedReason(url: string, rules: DestinationRules): Promi
 }
 
 function refused(text: string, { isDevelopment }: DestinationRules, message: string): Problem {
-  const pair = isDevelopment ? privateHostOf(text) : null;
-  const hint = pair === null ? "" : `; for development, WEBHOOK_ALLOW_PRIVATE_HOSTS can list ${pair}`;
+  const hint = isDevelopment ? developmentHint(text) : "";
   return refusedFor("INVALID_WEBHOOK_URL", [{ pointer: "/url", message: message + hint }]);
+}
+
+function developmentHint(text: string): string {
+  const pair = privateHostOf(text);
+  if (pair !== null) return `; for development, WEBHOOK_ALLOW_PRIVATE_HOSTS can list ${pair}`;
+  return text.startsWith("http://")
+    ? "; even in development, only localhost and 127.0.0.1 can be called without TLS"
+    : "";
 }

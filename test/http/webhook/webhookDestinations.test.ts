@@ -94,7 +94,10 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
 
   test("that no setting would make good are refused with what is wrong, and no advice", async () => {
     for (const [url, fault] of [
-      ["http://example.com/hook", "it does not begin with https://"],
+      [
+        "http://app:4000/hook",
+        "it does not begin with https://; even in development, only localhost and 127.0.0.1 can be called without TLS",
+      ],
       ["https://192.0.2.1/hook", "it has an address in place of a name"],
       ["https://user:secret@example.com/hook", "it holds a user or a password"],
       [`https://example.com/${"a".repeat(2_000)}`, "it has more than 2000 characters"],
