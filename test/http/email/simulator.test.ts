@@ -32,6 +32,8 @@ describe.each(await testStores())("mail to the simulator on $name", (store: Test
     ["bounced", "bounced", "email.bounced"],
     ["nobody", "bounced", "email.bounced"],
     ["complained", "complained", "email.complained"],
+    ["failed", "failed", "email.failed"],
+    ["sent", "sent", "email.sent"],
     ["deferred", "deferred", "email.delivery_delayed"],
     ["suppressed", "suppressed", "email.suppressed"],
   ])(
