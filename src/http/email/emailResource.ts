@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { EmailRow } from "../../../projections/emails/queries.ts";
 import { ACCEPTED_AS, UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
 import type { Receipt } from "../../domain/email/idempotency.ts";
+import { messageIdOf } from "../../domain/email/messageId.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { WAITING_REASONS, type Waiting as WaitingView } from "../../domain/email/waitingReason.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -58,13 +59,22 @@ const summaryFields = {
   from: NullableText,
   to: NullableText,
   subject: WithheldText,
+  message_id: Nullable(
+    FreeText(
+      "Its Message-ID, the same in every attempt; some relays replace it. Null once the content is erased.",
+    ),
+  ),
+  tags: Type.Array(Type.String(), { description: "None once the content is erased." }),
+  template_id: Nullable(Uuid),
+  scheduled_at: Nullable(Time("What it is, or was, scheduled for; null: at once.")),
+  next_attempt_at: Nullable(DateTime),
   attempts: Count("How many times a delivery was begun, whoever was at fault when it failed."),
 };
 
 export const EmailSummary = Closed(summaryFields, {
   $id: "EmailSummary",
   description:
-    "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read. With the scope `email:status` alone the subject is always null.",
+    "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read, and then its template and times too. With the scope `email:status` alone the subject is always null.",
 });
 
 const summaryJson = answerJson(EmailSummary);
@@ -72,14 +82,31 @@ const summaryJson = answerJson(EmailSummary);
 /** A message in a list: addresses, subject and status. Null fields once the content is erased. */
 export function emailSummaryJson({ id, email, content, events }: ShownEmail) {
   const createdAt = rfc3339(email.acceptedAt);
-  const { from = null, to = null, subject = null } = content ?? {};
-  const updatedAt = events.at(-1)?.at ?? createdAt;
-  return summaryJson({ ...email, id, createdAt, updatedAt, from, to, subject });
+  const { from = null, to = null, subject = null, tags = [] } = content ?? {};
+  return summaryJson({
+    ...email,
+    id,
+    createdAt,
+    updatedAt: events.at(-1)?.at ?? createdAt,
+    from,
+    to,
+    subject,
+    messageId: content && messageIdOf(id, content.from),
+    tags: [...tags],
+    scheduledAt: email.scheduledAt === null ? null : rfc3339(email.scheduledAt),
+    nextAttemptAt: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
+  });
 }
+
+/** What only the message's own events have. */
+const UNREAD = {
+  ...{ from: null, to: null, subject: null, messageId: null },
+  ...{ tags: [], templateId: null, scheduledAt: null, nextAttemptAt: null },
+};
 
 /** As {@link emailSummaryJson}, from the read model alone. */
 export function rowSummaryJson(row: EmailRow) {
-  return summaryJson({ ...row, from: null, to: null, subject: null });
+  return summaryJson({ ...row, ...UNREAD });
 }
 
 const Waiting = Closed(
@@ -114,7 +141,6 @@ export const Email = Closed(
     reply_to_name: NullableText,
     html: WithheldText,
     text: WithheldText,
-    template_id: Nullable(Uuid),
     template_version_id: Nullable(Uuid),
     attachments: Type.Array(
       Closed({
@@ -133,11 +159,7 @@ export const Email = Closed(
           "The caller's own headers, as they came with the send. Null without the scope `email:read`.",
       }),
     ),
-    tags: Type.Array(Type.String(), { description: "None once the content is erased." }),
     metadata: Nullable(Metadata, { description: "Null without the scope `email:read`." }),
-    scheduled_at: Nullable(
-      Time("What it is, or was, scheduled for; null when it was to be delivered at once."),
-    ),
     deliver_before: Nullable(
       Time(
         "From when no attempt begins, and it fails as `expired` if it still waits; null without such a time.",
@@ -148,7 +170,6 @@ export const Email = Closed(
         description: "As it came with the send; null: the workspace's `content_retention_days` count.",
       }),
     ),
-    next_attempt_at: Nullable(DateTime),
     waiting: Nullable(Waiting),
     content_erased: Type.Boolean({
       description:
@@ -170,7 +191,6 @@ export function emailJson(view: ShownEmail, waiting: WaitingView | null): Respon
     reply_to_name: content?.replyToName ?? null,
     html: content?.html ?? null,
     text: content?.text ?? null,
-    template_id: email.templateId,
     template_version_id: email.templateVersionId,
     attachments: (content?.attachments ?? []).map(({ filename, contentType, bytes, contentId }) => ({
       filename: filename ?? null,
@@ -180,12 +200,9 @@ export function emailJson(view: ShownEmail, waiting: WaitingView | null): Respon
       expired: email.attachmentsExpired,
     })),
     headers: content?.headers ?? null,
-    tags: content?.tags ?? [],
     metadata: content?.metadata ?? null,
-    scheduled_at: email.scheduledAt === null ? null : rfc3339(email.scheduledAt),
     deliver_before: email.deliverBefore === null ? null : rfc3339(email.deliverBefore),
     content_retention: email.isErasedAtEnd ? UNTIL_FINAL_STATUS : null,
-    next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
     waiting: waiting && waitingJson(waiting),
     content_erased: email.contentErased,
     timeline: view.events.map(timelineJson),

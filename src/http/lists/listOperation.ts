@@ -47,7 +47,7 @@ function pageSchema<Item extends TSchema>(item: Item) {
     data: Type.Array(item, { maxItems: PAGE_ITEMS_MAX }),
     next_cursor: Nullable(Type.String(), {
       description:
-        "Null on the last page. A page may hold fewer items than `limit`, or none, and not be the last: one request looks at a bounded number of items, however few of them a filter matches.",
+        "Null on the last page. A page may hold fewer items than `limit`, or none, and not be the last: a request looks at a bounded number of items, however few a filter matches.",
     }),
   });
 }

@@ -29,7 +29,8 @@ export const EXAMPLE_TEXTS: Readonly<Record<string, string>> = {
 };
 
 const MAIL = { from: "hello@example.com", to: EXAMPLE_ADDRESS, subject: "Your order" };
-const SENT = { status: "sent", attempts: 1, ...MAIL };
+const MESSAGE_ID = `<${EXAMPLE_ID}@example.com>`;
+const SENT = { status: "sent", attempts: 1, ...MAIL, message_id: MESSAGE_ID };
 const REFUSED = {
   reason: "recipient_address_rejected",
   code: 550,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
+import { DAY_MS } from "../../../src/kernel/time.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
@@ -186,7 +187,10 @@ describe.each(await testStores())("reading on $name", (store) => {
       await service.addEmailEvents(id, { type: "EmailContentErased", data: { reason: "operator" } });
       await service.log.store.truncateBefore(emailStream(id), 1);
       const { json, text } = await get(id);
-      const emptyContent = { from: null, to: null, subject: null, html: null, text: null, metadata: null };
+      const emptyContent = {
+        ...{ from: null, to: null, subject: null, html: null, text: null, metadata: null },
+        ...{ message_id: null, tags: [] },
+      };
       expect(json).toMatchObject({ ...emptyContent, content_erased: true, status: "queued" });
       expect(json.timeline.map((entry: { type: string }) => entry.type)).toEqual([
         "queued",
@@ -295,16 +299,19 @@ describe.each(await testStores())("reading on $name", (store) => {
 
     test("shows each message as a summary, newest first", async () => {
       const own = await service.tenant();
-      const ids = [await accept({}, own), await accept({}, own), await accept({}, own)];
+      const later = { scheduled_at: new Date(Date.now() + DAY_MS).toISOString(), tags: ["receipts"] };
+      const ids = [await accept({}, own), await accept({}, own), await accept(later, own)];
       await untilListed(own, 3);
       const { data } = await list(own);
       expect(data.map(({ id }) => id)).toEqual(ids.toReversed());
       expect(Object.keys(data[0] ?? {}).sort()).toEqual(
         [
-          ...["attempts", "created_at", "from", "id", "object", "reason", "status", "subject", "to"],
-          "updated_at",
+          ...["attempts", "created_at", "from", "id", "message_id", "next_attempt_at", "object", "reason"],
+          ...["scheduled_at", "status", "subject", "tags", "template_id", "to", "updated_at"],
         ].sort(),
       );
+      expect(data[0]).toMatchObject({ ...later, message_id: `<${ids[2]}@example.com>` });
+      for (const item of data) expect((await get(item.id, own)).json).toMatchObject(item);
     });
 
     test("shows nothing of another workspace", async () => {

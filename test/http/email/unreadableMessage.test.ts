@@ -72,7 +72,7 @@ describe.each(await testStores())("a message of which an event cannot be read, o
     }
     const list = await tenant.call("GET", "/api/v1/emails?limit=50");
     expect(list.json.data).toHaveLength(ids.length + 1);
-    const row = { from: null, to: null, subject: null };
+    const row = { from: null, to: null, subject: null, message_id: null, tags: [] };
     expect(list.json.data.at(-1)).toMatchObject(row);
     expect(list.json.data[0]).toMatchObject({ status: "sent", to: "someone-9@example.net" });
     const ready = await tenant.call("GET", "/health/ready");

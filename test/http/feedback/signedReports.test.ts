@@ -198,6 +198,7 @@ describe("webhook calls of Resend", () => {
     const id = await sent(to);
     const message_id = /^Message-ID: (.+)\r$/im.exec(rawOf(to))?.[1];
     expect(message_id).toContain(id);
+    expect((await emailOf(fixture.tenant, id)).message_id).toBe(message_id);
     const event = resendEvent("email.delivered", { message_id, to: [to] });
     expect((await call("resend", resendCall(event))).status).toBe(204);
     expect((await emailOf(fixture.tenant, id)).status).toBe("delivered");
