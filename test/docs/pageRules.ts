@@ -62,7 +62,7 @@ function callFaults(prose: string): readonly string[] {
   });
 }
 
-const SOURCE_PATH = /^(?:src|projections|test|docs|\.ci)(?:\/[\w.-]+)*\/?$/;
+const SOURCE_PATH = /^(?:src|projections|test|docs|examples|\.ci)(?:\/[\w.-]+)*\/?$/;
 
 /** Files and folders of the repository that the text names and that are not there. */
 function pathFaults(prose: string): readonly string[] {

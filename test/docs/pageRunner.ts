@@ -13,7 +13,16 @@ import { type Bindings, jsonOutputFault, textOutputFault, withValues } from "./o
 import { settingNames } from "./settingNames.ts";
 
 /** What of a clone the pages work with. */
-const CLONED = ["package.json", "bun.lock", "bunfig.toml", "tsconfig.json", "src", "projections", "test"];
+const CLONED = [
+  "package.json",
+  "bun.lock",
+  "bunfig.toml",
+  "tsconfig.json",
+  "src",
+  "projections",
+  "test",
+  "examples",
+];
 const INSTALLED = "node_modules";
 /** Where the pages say that something listens; here it is another port. */
 const SERVICE = "127.0.0.1:3000";

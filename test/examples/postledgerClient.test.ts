@@ -1,20 +1,26 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PAGES } from "../docs/pages.ts";
-import { ROOT } from "../support/root.ts";
-import { testStores } from "../support/stores/stores.ts";
-import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
-import { until } from "../support/until.ts";
 import {
   type AcceptedEmail,
   type ClientOptions,
   type NewEmail,
   PostledgerClient,
   PostledgerError,
-} from "./postledgerClient.ts";
+} from "../../examples/postledgerClient.ts";
+import { PAGES } from "../docs/pages.ts";
+import { runProcess } from "../support/process/runProcess.ts";
+import { ROOT } from "../support/root.ts";
+import { testStores } from "../support/stores/stores.ts";
+import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+const COMPILE_MS_MAX = 60_000;
+const TSC = join(ROOT, "node_modules/.bin/tsc");
 
 /** What befalls a request on its way: its answer is lost, or it never arrives and is answered with this. */
 type Failure =
@@ -31,6 +37,37 @@ async function errorOf(call: Promise<unknown>): Promise<PostledgerError> {
   if (!(error instanceof PostledgerError)) throw new Error(`not refused as expected: ${error}`);
   return error;
 }
+
+/** Compiles the page's program as a project for Node does, and returns where it is. */
+async function compileForNode(folder: string): Promise<string> {
+  const page = PAGES.find(({ path }) => path === "docs/clients.md");
+  const [send = "", list = ""] =
+    page?.blocks.flatMap(({ language, text }) => (language === "ts" ? [text] : [])) ?? [];
+  const program = `${send}\n${list}`
+    .replace('"http://127.0.0.1:3000"', 'process.env.POSTLEDGER_URL ?? ""')
+    .replace('"bounced"', '"queued"');
+  const client = await Bun.file(join(ROOT, "examples/postledgerClient.ts")).text();
+  const options = { module: "NodeNext", strict: true, types: ["node"], outDir: "out" };
+  const files = {
+    "program.ts": program,
+    "postledgerClient.ts": client,
+    "package.json": '{ "type": "module" }',
+    "tsconfig.json": JSON.stringify({ compilerOptions: options }),
+  };
+  for (const [name, text] of Object.entries(files)) await Bun.write(join(folder, name), text);
+  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  const { exitCode, out } = await runProcess([process.execPath, TSC, "-p", folder], { env: process.env });
+  expect({ exitCode, out }).toEqual({ exitCode: 0, out: "" });
+  return join(folder, "out/program.js");
+}
+
+let folder: string;
+let compiled: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postledger-client-"));
+  compiled = await compileForNode(folder);
+}, COMPILE_MS_MAX);
+afterAll(() => rm(folder, { recursive: true }));
 
 describe.each(await testStores())("the client of the example, against a service on $name", (store) => {
   let service: TestService;
@@ -156,24 +193,12 @@ describe.each(await testStores())("the client of the example, against a service 
   });
 
   test("does what the page about it shows", async () => {
-    const page = PAGES.find(({ path }) => path === "docs/clients.md");
-    const [send = "", list = ""] =
-      page?.blocks.flatMap(({ language, text }) => (language === "ts" ? [text] : [])) ?? [];
     const caller = await service.tenant({ sender: "hello@example.com" });
-    const client = JSON.stringify(join(ROOT, "test/examples/postledgerClient.ts"));
-    const program = `${send}\n${list}`
-      .replace('"./postledgerClient.ts"', client)
-      .replace("http://127.0.0.1:3000", service.url)
-      .replace('"bounced"', '"queued"');
-    const { stdout, stderr } = Bun.spawn([process.execPath, "-"], {
-      stdin: Buffer.from(program),
-      stdout: "pipe",
-      stderr: "pipe",
-      env: { ...process.env, POSTLEDGER_API_KEY: caller.apiKey },
+    const { out, err } = await runProcess([process.execPath, compiled], {
+      env: { ...process.env, POSTLEDGER_URL: service.url, POSTLEDGER_API_KEY: caller.apiKey },
     });
-    const [told, fault] = await Promise.all([new Response(stdout).text(), new Response(stderr).text()]);
-    const [accepted = "", ...listed] = told.trim().split("\n");
-    expect(fault).toBe("");
+    const [accepted = "", ...listed] = out.trim().split("\n");
+    expect(err).toBe("");
     expect(accepted).toMatch(/^accepted as [0-9a-f-]{36}$/);
     expect(listed).toContain(`${accepted.slice(-36)} queued`);
   });

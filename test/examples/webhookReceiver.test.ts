@@ -4,14 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
+import { type WebhookEvent, webhookReceiver } from "../../examples/webhookReceiver.ts";
 import { runProcess } from "../support/process/runProcess.ts";
+import { ROOT } from "../support/root.ts";
 import type { NameServer } from "../support/servers/nameServer.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 import { hostOf, loopbackNames, webhookSettings } from "../support/webhook/webhookWorld.ts";
-import { type WebhookEvent, webhookReceiver } from "./webhookReceiver.ts";
 
 /** A call as it came, and what it was answered with. */
 interface Processed {
@@ -166,7 +167,7 @@ test.each([{}, { WEBHOOK_SECRET: "" }])(
   "started with %p the example names the variable it lacks",
   async (env) => {
     const { PATH = "" } = process.env;
-    const words = [process.execPath, join(import.meta.dir, "webhookReceiver.ts")];
+    const words = [process.execPath, join(ROOT, "examples/webhookReceiver.ts")];
     const { exitCode, out, err } = await runProcess(words, { env: { PATH, PORT: "0", ...env } });
     expect([exitCode, out]).toEqual([1, ""]);
     expect(err).toMatch(/^WEBHOOK_SECRET is not set: [^\n]+\n$/);

@@ -52,7 +52,7 @@ export function webhookReceiver({ secret, onEvent }: ReceiverOptions) {
   };
 }
 
-/** `WEBHOOK_SECRET=whsec_… bun test/examples/webhookReceiver.ts`, behind whatever ends TLS for it. */
+/** `WEBHOOK_SECRET=whsec_… bun examples/webhookReceiver.ts`, behind whatever ends TLS for it. */
 if (import.meta.main) {
   const onEvent = ({ type, data }: WebhookEvent) => console.log(type, data.id, data.status ?? "");
   const { WEBHOOK_SECRET: secret } = process.env;
