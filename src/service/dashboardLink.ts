@@ -1,6 +1,10 @@
 import { LOG_IN_LINK_MS, newLogInToken } from "../commands/apiKey/redeemLogInLink.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { type NamedWorkspace, workspacesNamed } from "../commands/workspace/readWorkspace.ts";
+import {
+  type NamedWorkspace,
+  workspacesMeant,
+  workspacesNamed,
+} from "../commands/workspace/readWorkspace.ts";
 import { type EpochMs, rfc3339 } from "../kernel/time.ts";
 import type { Config } from "./config/config.ts";
 
@@ -13,20 +17,21 @@ export type DashboardLinkAnswer =
       readonly workspaceName: string;
       readonly expiresAt: string;
     }
-  /** There are several workspaces, and the request named none. */
+  /** There are several workspaces, and the request named none, or several by one name. */
   | { readonly kind: "several"; readonly workspaces: readonly NamedWorkspace[] }
   | { readonly kind: "unknownWorkspace" }
   | { readonly kind: "noWorkspace" };
 
-/** Makes a link that logs in once, to the named workspace or to the only one. */
+/** Makes a link that logs in once, to the workspace with this id or name, or to the only one. */
 export async function dashboardLink(
   deps: Dependencies,
   config: Pick<Config, "baseUrl">,
-  workspaceId: string | null,
+  workspace: string | null,
 ): Promise<DashboardLinkAnswer> {
-  const known = workspaceId === null ? await workspacesNamed(deps.store) : await named(deps, workspaceId);
+  const { store } = deps;
+  const known = workspace === null ? await workspacesNamed(store) : await workspacesMeant(store, workspace);
   const [first, ...others] = known;
-  if (first === undefined) return { kind: workspaceId === null ? "noWorkspace" : "unknownWorkspace" };
+  if (first === undefined) return { kind: workspace === null ? "noWorkspace" : "unknownWorkspace" };
   if (others.length > 0) return { kind: "several", workspaces: known };
   const now: EpochMs = deps.clock.now();
   const token = newLogInToken(deps.keys, first.id, now);
@@ -44,9 +49,4 @@ export function dashboardUrl({ baseUrl }: Pick<Config, "baseUrl">): string {
   const url = new URL(baseUrl);
   if (url.hostname === "0.0.0.0" || url.hostname === "[::]") url.hostname = "localhost";
   return `${url.href.replace(/\/$/, "")}/dashboard`;
-}
-
-async function named(deps: Dependencies, id: string): Promise<readonly NamedWorkspace[]> {
-  const workspace = await deps.workspaces.get(id);
-  return workspace === null ? [] : [{ id, name: workspace.name }];
 }

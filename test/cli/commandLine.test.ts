@@ -22,6 +22,7 @@ import { COMMAND_LINE } from "../support/process/program.ts";
 import { runCalls } from "../support/process/runCalls.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
+import { startNameServer } from "../support/servers/nameServer.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
@@ -451,7 +452,7 @@ describe("keys and senders on the command line", () => {
     const dataDir = await mkdtemp(join(folder, "tenants-"));
     const run = (...words: string[]) => runCommand(words, dataDir);
     const workspace = (await run("workspace", "create", "Acme")).out.trim();
-    return { run, of: ["--workspace", workspace] as const };
+    return { dataDir, run, of: ["--workspace", workspace] as const };
   };
 
   test(
@@ -459,8 +460,8 @@ describe("keys and senders on the command line", () => {
     async () => {
       const { run, of } = await started();
       const billing = "billing@acme.example";
-      expect((await run("sender", "add", billing)).out).toStartWith("added\n");
-      expect((await run("sender", "verify", billing)).out).toBe("verified\n");
+      expect((await run("sender", "add", billing)).out).toStartWith(`${billing} added\n`);
+      expect((await run("sender", "verify", billing)).out).toBe(`${billing} verified\n`);
       expect((await run("sender", "list")).out).toContain(billing);
       expect((await run("sender", "add", "a@")).err).toContain("the address a@ has a domain (after the @)");
       expect((await run("sender", "add", "a")).err).toContain(
@@ -485,15 +486,45 @@ describe("keys and senders on the command line", () => {
         ["sender", "verify", billing],
         ["erasure", "request", "ana@example.com"],
       ]) {
-        for (const [wrong, hint] of [
-          ["Acme", `its id is wanted: Acme is the name of ${of[1]}`],
-          [crypto.randomUUID(), "`bun run postledger workspace list`"],
-        ] as const) {
+        expect((await run(...words, "--workspace", "Acme")).exitCode).toBe(0);
+        for (const wrong of ["Gamma", crypto.randomUUID()]) {
+          const hint = "`bun run postledger workspace list`";
           const { exitCode, out, err } = await run(...words, "--workspace", wrong);
           expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
           expect(err).toStartWith(`postledger: there is no workspace ${wrong}\n${hint}`);
         }
       }
+      const second = (await run("workspace", "create", "Acme")).out.trim();
+      const several = await run("api-key", "list", "--workspace", "Acme");
+      expect(several).toMatchObject({ exitCode: 1, out: "" });
+      for (const id of [of[1], second]) expect(several.err).toContain(`${id}  Acme\n`);
+      expect(several.err).toEndWith("give an id: several have this name\n");
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a domain is verified by its record, and what is there instead is shown",
+    async () => {
+      const { dataDir, run, of } = await started();
+      const records = new Map<string, string>();
+      const dns = await startNameServer((name) => [records.get(name) ?? []].flat());
+      const verify = (sender: string) =>
+        runCommand(["sender", "verify", sender, ...of, "--dns"], dataDir, { DNS_SERVERS: dns.address });
+      const { name, value } = (await run("sender", "add", "acme.example", ...of, "--json")).json.dns_record;
+      expect(await verify("acme.example")).toMatchObject({
+        exitCode: 1,
+        err: `postledger: there is no TXT record of ${name}: publish one that is "${value}"\n`,
+      });
+      records.set(name, "v=spf1 -all");
+      expect((await verify("acme.example")).err).toContain('found "v=spf1 -all"');
+      records.set(name, value);
+      expect(await verify("acme.example")).toMatchObject({ exitCode: 0, out: "acme.example verified\n" });
+      const [domain] = (await run("sender", "list", ...of, "--json")).json;
+      expect(domain).toMatchObject({ status: "verified", verified_by: "dns" });
+      expect(await verify("other.example")).toMatchObject({ exitCode: 1 });
+      expect((await verify("ana@acme.example")).err).toContain("--dns is for a domain");
+      dns.stop();
     },
     TEST_MS_MAX,
   );
@@ -712,7 +743,6 @@ describe("where there is no data directory", () => {
     expect(err).toMatch(
       /^postledger: there is no workspace [^\n]+\n[^\n]+ workspace list` lists them[^\n]+\n$/,
     );
-    expect((await call(["workspace", "pause", "Acme"], { cwd })).err).toContain("Acme is the name of");
   });
 
   test("one of many workspaces is known by its name", async () => {
@@ -725,8 +755,8 @@ describe("where there is no data directory", () => {
         await newWorkspace(deps, `Shop ${count}`, systemCommandContext("cli"));
       return newWorkspace(deps, "Globex", systemCommandContext("cli"));
     });
-    const { err } = await call(["workspace", "pause", "Globex"], { cwd });
-    expect(err).toContain(`Globex is the name of ${last}`);
+    const { out } = await call(["workspace", "pause", "Globex"], { cwd });
+    expect(out).toContain(last);
   });
 
   test("what is renamed is known by the name that it has now, and not by the one from before", async () => {
@@ -735,8 +765,7 @@ describe("where there is no data directory", () => {
     await call(["workspace", "create", "Acme"], { cwd });
     const [workspace] = JSON.parse((await call(["workspace", "list", "--json"], { cwd })).out);
     expect(await call(["workspace", "rename", workspace.id, "Globex"], { cwd })).toMatchObject({ status: 0 });
-    const { err } = await call(["workspace", "pause", "Globex"], { cwd });
-    expect(err).toContain(`Globex is the name of ${workspace.id}`);
-    expect((await call(["workspace", "pause", "Acme"], { cwd })).err).not.toContain(workspace.id);
+    expect((await call(["workspace", "pause", "Globex"], { cwd })).out).toContain(workspace.id);
+    expect((await call(["workspace", "pause", "Acme"], { cwd })).err).toContain("there is no workspace Acme");
   });
 });

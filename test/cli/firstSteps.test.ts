@@ -83,7 +83,7 @@ describe("on a log without a workspace", () => {
       const inWorkspace = ["--workspace", created.json.id];
       const domain = await run("sender", "add", "acme.example", ...inWorkspace);
       expect(domain.out).toMatch(
-        /^added\nIt can send once it is verified\. Publish this TXT record, then ask the API to look for it:\n {2}_postledger\.acme\.example {2}postledger-verification=[0-9a-f]{64}\n/,
+        /^acme\.example added\nIt can send once it is verified\. Publish this TXT record, then have it looked up: `bun run postledger sender verify acme\.example --workspace \S+ --dns`\n {2}_postledger\.acme\.example {2}postledger-verification=[0-9a-f]{64}\n/,
       );
       expect(domain.out).toContain(`postledger sender verify acme.example --workspace ${created.json.id}`);
       const repeated = await run("sender", "add", "acme.example", ...inWorkspace, "--json");
@@ -101,7 +101,7 @@ describe("on a log without a workspace", () => {
       });
       const address = await run("sender", "add", "a@other.example", ...inWorkspace);
       expect(address.out).toMatch(
-        /^added\nIt can send once it is verified\. On your word: `bun run postledger sender verify /,
+        /^a@other\.example added\nIt can send once it is verified\. On your word: `bun run postledger sender verify /,
       );
       const key = await run("api-key", "create", ...inWorkspace, "--scopes", "email:send, email:read");
       expect({ exitCode: key.exitCode, err: key.err }).toEqual({ exitCode: 0, err: "" });

@@ -2,13 +2,13 @@ import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import { rotateKeyForOperator } from "../../commands/apiKey/rotateApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../domain/apiKey/decisions.ts";
 import type { ApiKey } from "../../domain/apiKey/state.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse, UsageError } from "../program/command.ts";
-import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { unknownKey } from "./unknownKey.ts";
 

@@ -123,11 +123,10 @@ interface Found {
 }
 
 async function entries(config: Config, asked: AuditLogArguments): Promise<Found> {
-  const { workspaceId } = asked;
   return withStore(config, async (store) => {
-    if (workspaceId !== null) await existingWorkspace(store, workspaceId);
+    const workspaceId = asked.workspaceId && (await existingWorkspace(store, asked.workspaceId));
     return withRows(store, async (db) => {
-      const rows = entriesOf(db, asked);
+      const rows = entriesOf(db, { ...asked, workspaceId });
       if (workspaceId === null) return { rows, elsewhere: countWorkspaceEntries(db, asked) };
       const named = await Array.fromAsync(rows, (row) => withSenderName({ store }, workspaceId, row));
       return { rows: named, elsewhere: null };

@@ -1,9 +1,9 @@
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { DashboardLinkAnswer } from "../../service/dashboardLink.ts";
-import { type Command, CommandFailure, notFound } from "../program/command.ts";
+import { type Command, CommandFailure } from "../program/command.ts";
 import { requireRegularFiles } from "../program/requireRegularFiles.ts";
 import { askRunningService } from "../service/askRunningService.ts";
-import { noWorkspace, severalWorkspaces } from "../workspace/workspaceOption.ts";
+import { noWorkspace, severalWorkspaces, unknownWorkspace } from "../workspace/workspaceOption.ts";
 
 const ASK_MS_MAX = 15_000;
 
@@ -17,7 +17,7 @@ export const dashboardLinkCommand: Command = {
     {
       name: "workspace",
       value: "<id>",
-      help: "which workspace it opens: see `workspace list` (default: the only one)",
+      help: "id or name of the workspace it opens: see `workspace list` (default: the only one)",
     },
   ],
   // It only reads the service's address from DATA_DIR.
@@ -26,7 +26,7 @@ export const dashboardLinkCommand: Command = {
   async run({ config, option, print }) {
     requireRegularFiles(config);
     const answer = await ask(config.dataDir, option("workspace"));
-    if (answer.kind === "unknownWorkspace") notFound(`there is no workspace ${option("workspace")}`);
+    if (answer.kind === "unknownWorkspace") throw unknownWorkspace(option("workspace") ?? "");
     if (answer.kind === "noWorkspace") throw noWorkspace();
     if (answer.kind === "several") throw severalWorkspaces(answer.workspaces, "add --workspace <id>");
     const { url, workspaceName, workspaceId, expiresAt } = answer;

@@ -42,15 +42,19 @@ export const senderAdd: Command = {
     const mailRecords = shown.map(({ kind, name, value }) => ({ for: kind, type: "TXT", name, value }));
     const dnsRecord = record && { dns_record: { type: "TXT", ...record }, mail_records: mailRecords };
     const json = { outcome, ...dnsRecord };
-    const verify = `${POSTLEDGER} sender verify ${invocation.operand(SENDER_OPERAND.name)} --workspace ${workspaceId}`;
-    invocation.print(
-      json,
-      outcome === "renamed"
-        ? ["already exists, and has the new name"]
-        : [...addedLines(outcome === "added", record, verify), ...recordLines(shown)],
-    );
+    const sender = invocation.operand(SENDER_OPERAND.name);
+    const verify = `${POSTLEDGER} sender verify ${sender} --workspace ${workspaceId}`;
+    const lines =
+      outcome === "renamed" ? [] : [...nextLines(outcome === "added", record, verify), ...recordLines(shown)];
+    invocation.print(json, [`${sender} ${DONE[outcome]}`, ...lines]);
   },
 };
+
+const DONE = {
+  added: "added",
+  alreadyAdded: "was there already",
+  renamed: "was there already, and has the new name",
+} as const;
 
 /** The records the domain should publish so that receivers can authenticate its mail. */
 function recordsOf({ dkimKeys, returnPathDomain }: Config, domain: string): readonly MailRecord[] {
@@ -68,16 +72,15 @@ function recordLines(records: readonly MailRecord[]): readonly string[] {
   ];
 }
 
-/** What was done, and what is left to do before the sender can send. */
-function addedLines(isNew: boolean, record: DomainRecord | null, verify: string): readonly string[] {
+/** What is left to do before the sender can send. */
+function nextLines(isNew: boolean, record: DomainRecord | null, verify: string): readonly string[] {
   const shown = record === null ? [] : [`  ${record.name}  ${record.value}`];
-  if (!isNew) return ["was there already", ...(record === null ? [] : ["Its TXT record:"]), ...shown];
+  if (!isNew) return record === null ? [] : ["Its TXT record:", ...shown];
   const wants = "It can send once it is verified.";
   return record === null
-    ? ["added", `${wants} On your word: \`${verify}\``]
+    ? [`${wants} On your word: \`${verify}\``]
     : [
-        "added",
-        `${wants} Publish this TXT record, then ask the API to look for it:`,
+        `${wants} Publish this TXT record, then have it looked up: \`${verify} --dns\``,
         ...shown,
         `On your word, without it: \`${verify}\``,
       ];

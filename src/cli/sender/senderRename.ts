@@ -2,8 +2,8 @@ import { renameExistingSender } from "../../commands/sender/manageSender.ts";
 import { type Command, type Option, UsageError } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { changeSender } from "./senderDisableAndEnable.ts";
 import { SENDER_OPERAND } from "./senderOperand.ts";
-import { changeSender } from "./senderVerifyAndDisable.ts";
 
 export const NAME_OPTION: Option = {
   name: "name",
@@ -30,6 +30,8 @@ export const senderRename: Command = {
     const outcome = await changeSender(invocation, (deps, id, context) =>
       renameExistingSender(deps, id, displayName, context),
     );
-    invocation.print({ outcome, display_name: displayName }, [outcome]);
+    invocation.print({ outcome, display_name: displayName }, [
+      `${invocation.operand(SENDER_OPERAND.name)} ${outcome}`,
+    ]);
   },
 };

@@ -1,9 +1,9 @@
 import { workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
+import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { newWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
-import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 export const workspaceCreate: Command = {

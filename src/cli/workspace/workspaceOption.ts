@@ -1,23 +1,24 @@
-import { workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import type { AggregateKind } from "../../commands/transact.ts";
-import { type NamedWorkspace, workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
-import { workspaceStream } from "../../domain/workspace/events.ts";
+import {
+  type NamedWorkspace,
+  workspacesMeant,
+  workspacesNamed,
+} from "../../commands/workspace/readWorkspace.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
-import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { OpenLogOptions } from "../../service/openInstanceFromConfig.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { CommandFailure, type Invocation, type Operand, type Option } from "../program/command.ts";
-import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 
 export const WORKSPACE_OPTION: Option = {
   name: "workspace",
   value: "<id>",
-  help: "id of the workspace it belongs to: see `workspace list` (default: the only one)",
+  help: "id or name of the workspace it belongs to: see `workspace list` (default: the only one)",
 };
 
 /** The id of a command's workspace. Throws {@link CommandFailure} if it does not exist or is ambiguous. */
@@ -30,7 +31,7 @@ export async function workspaceOf(store: EventStore, invocation: Invocation): Pr
 /** The id of a workspace as an operand, for commands about the workspace itself. */
 export const WORKSPACE_OPERAND: Operand = {
   name: "id",
-  help: "id of the workspace: see `workspace list` (default: the only one)",
+  help: "id or name of the workspace: see `workspace list` (default: the only one)",
   count: "optional",
 };
 
@@ -65,20 +66,23 @@ export async function loadOfWorkspace<
   return [...(await loadAllOfKind(store, kind))].filter(([, own]) => own.workspaceId === workspaceId);
 }
 
-/** How many workspaces of one name a hint lists. */
+/** How many workspaces of one name are listed. */
 const CALLED_MAX = 10;
 
-/** Checks the workspace id given to a command. Throws {@link CommandFailure} if there is no such workspace. */
-export async function existingWorkspace(store: EventStore, id: string): Promise<string> {
-  if (isUuid(id) && (await store.lastRevision(workspaceStream(id))) !== null) return id;
-  const called = [...(await loadAllOfKind(store, workspaceAggregate))]
-    .filter(([, { name }]) => name === id)
-    .map(([calledId]) => calledId);
-  const hint =
-    called.length === 0
-      ? `\`${POSTLEDGER} workspace list\` lists them with their ids`
-      : `its id is wanted: ${id} is the name of ${called.slice(0, CALLED_MAX).join(", ")}`;
-  throw new CommandFailure("not_found", `there is no workspace ${id}`, hint);
+/** The id of the workspace that is meant by its id or its name. Throws {@link CommandFailure} unless there is one. */
+export async function existingWorkspace(store: EventStore, text: string): Promise<string> {
+  const meant = await workspacesMeant(store, text);
+  const [first, ...others] = meant;
+  if (first === undefined) throw unknownWorkspace(text);
+  if (others.length > 0)
+    throw severalWorkspaces(meant.slice(0, CALLED_MAX), "give an id: several have this name");
+  return first.id;
+}
+
+/** The failure of a command for a workspace that there is not. */
+export function unknownWorkspace(text: string): CommandFailure {
+  const hint = `\`${POSTLEDGER} workspace list\` lists them with their ids`;
+  return new CommandFailure("not_found", `there is no workspace ${text}`, hint);
 }
 
 /** The only workspace of a log. Throws {@link CommandFailure}, with `hint` if there are several. */

@@ -8,7 +8,7 @@ import { existingWorkspace } from "./workspaceOption.ts";
 export const workspaceRename: Command = {
   name: "workspace rename",
   operands: [
-    { name: "id", help: "id of the workspace: see `workspace list`" },
+    { name: "id", help: "id or present name of the workspace: see `workspace list`" },
     { name: "name", help: "its new name; in quotes when it has spaces" },
   ],
   summary: "Give a workspace another name",

@@ -38,3 +38,28 @@ export function domainVerification(deps: Dependencies, dns: DnsResolver) {
     return { kind: "verified" };
   };
 }
+
+/** Why a domain is not verified, as a sentence for its owner. */
+export function domainRecordFault(outcome: Exclude<DomainOutcome, { kind: "verified" }>): string {
+  if (outcome.kind === "limited") return "there were too many look-ups; try again later";
+  const { name, value } = outcome.expected;
+  if (outcome.kind === "zoneFailing")
+    return `the name servers of ${name} fail (SERVFAIL), so its TXT record could not be read: try again later`;
+  return outcome.found.length === 0
+    ? `there is no TXT record of ${name}: publish one that is "${value}"`
+    : `no TXT record of ${name} is "${value}": found ${foundText(outcome.found)}`;
+}
+
+/** How many strings of records an answer repeats, and how many characters of each. */
+const FOUND_STRINGS_MAX = 3;
+const FOUND_CHARACTERS_MAX = 100;
+
+/** What was found instead of the record. Anybody may have written it, so only visible characters are repeated. */
+function foundText(found: readonly string[]): string {
+  const shown = found.slice(0, FOUND_STRINGS_MAX).map((text) => {
+    const cut = [...text.slice(0, 2 * FOUND_CHARACTERS_MAX)].slice(0, FOUND_CHARACTERS_MAX).join("");
+    return `"${cut.replace(/[^\x20-\x7e]/g, "?")}"${cut.length < text.length ? " and more" : ""}`;
+  });
+  const others = found.length - shown.length;
+  return `${shown.join(", ")}${others > 0 ? ` and ${others} other strings` : ""}`;
+}

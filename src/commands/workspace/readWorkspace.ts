@@ -1,8 +1,10 @@
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
+import { isUuid } from "../../kernel/ids.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { loadAllOfKind } from "../loadAllOfKind.ts";
 import { load, writtenFirstAt } from "../transact.ts";
 
 /** A workspace, from its stream, with the time of its creation; null if there is none. */
@@ -17,6 +19,14 @@ export async function readWorkspace(deps: Dependencies, id: string) {
 export interface NamedWorkspace {
   readonly id: string;
   readonly name: string;
+}
+
+/** The workspace with this id, or else all that have this name, for which it reads the log. */
+export async function workspacesMeant(store: EventStore, text: string): Promise<readonly NamedWorkspace[]> {
+  const { state } = isUuid(text) ? await load(store, workspaceAggregate.of(text)) : { state: null };
+  if (state !== null) return [{ id: text, name: state.name }];
+  const all = await loadAllOfKind(store, workspaceAggregate);
+  return [...all].flatMap(([id, { name }]) => (name === text ? [{ id, name }] : []));
 }
 
 /** How many workspaces are offered to choose from; the others are left out. */

@@ -1,7 +1,7 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { SenderView } from "../../commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../commands/sender/requestSenderVerification.ts";
-import { domainVerification } from "../../commands/sender/verifySenderDomain.ts";
+import { domainRecordFault, domainVerification } from "../../commands/sender/verifySenderDomain.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
@@ -65,32 +65,8 @@ async function verifyByDns(
     throw unavailable(error.message);
   });
   if (outcome.kind === "limited") throw tooMany("look-ups", outcome.againAt, context.at);
-  if (outcome.kind === "zoneFailing") {
-    const detail = `the name servers of ${outcome.expected.name} fail (SERVFAIL), so its TXT record could not be read: try again later`;
-    throw new Problem("SENDER_VERIFICATION_FAILED", { detail });
-  }
-  if (outcome.kind === "recordMissing") {
-    const { name, value } = outcome.expected;
-    const detail =
-      outcome.found.length === 0
-        ? `there is no TXT record of ${name}: publish one that is "${value}"`
-        : `no TXT record of ${name} is "${value}": found ${foundText(outcome.found)}`;
-    throw new Problem("SENDER_VERIFICATION_FAILED", { detail });
-  }
-}
-
-/** How many strings of records an answer repeats, and how many characters of each. */
-const FOUND_STRINGS_MAX = 3;
-const FOUND_CHARACTERS_MAX = 100;
-
-/** What was found instead of the record. Anybody may have written it, so only visible characters are repeated. */
-function foundText(found: readonly string[]): string {
-  const shown = found.slice(0, FOUND_STRINGS_MAX).map((text) => {
-    const cut = [...text.slice(0, 2 * FOUND_CHARACTERS_MAX)].slice(0, FOUND_CHARACTERS_MAX).join("");
-    return `"${cut.replace(/[^\x20-\x7e]/g, "?")}"${cut.length < text.length ? " and more" : ""}`;
-  });
-  const others = found.length - shown.length;
-  return `${shown.join(", ")}${others > 0 ? ` and ${others} other strings` : ""}`;
+  if (outcome.kind !== "verified")
+    throw new Problem("SENDER_VERIFICATION_FAILED", { detail: domainRecordFault(outcome) });
 }
 
 function tooMany(what: string, againAt: EpochMs, now: EpochMs): Problem {

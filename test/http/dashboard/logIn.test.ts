@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LOG_IN_LINK_MS, newLogInToken } from "../../../src/commands/apiKey/redeemLogInLink.ts";
 import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
+import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SESSION_IDLE_MS_MAX, SESSION_MS_MAX } from "../../../src/http/dashboard/frame/sessions.ts";
 import { apiKeyId, newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
@@ -64,6 +65,19 @@ describe.each(await testStores())("logging in on $name", (store) => {
     expect(cookie).not.toContain(tenant.keyId);
     const visitor = await logIn(service.url, tenant.apiKey);
     expect((await visitor.get("/")).status).toBe(200);
+  });
+
+  test("a link is made for a workspace by its id or, if no other has it, its name", async () => {
+    const create = (name: string) => newWorkspace(service.log, name, systemCommandContext("test"));
+    const [first, second] = [await create("Twice"), await create("Twice")];
+    const only = await create("Once");
+    const linkFor = (text: string) => service.app.app.dashboardLink(text);
+    for (const text of [only, "Once"])
+      expect(await linkFor(text)).toMatchObject({ workspaceId: only, workspaceName: "Once" });
+    const workspaces = [first, second].map((id) => ({ id, name: "Twice" }));
+    expect(await linkFor("Twice")).toEqual({ kind: "several", workspaces });
+    for (const text of ["Never", crypto.randomUUID()])
+      expect(await linkFor(text)).toEqual({ kind: "unknownWorkspace" });
   });
 
   test("a link logs in once, on whatever instance, and not when it is old or of nothing", async () => {

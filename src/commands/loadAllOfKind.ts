@@ -1,6 +1,6 @@
-import type { AggregateKind } from "../../commands/transact.ts";
-import type { DomainEvent } from "../../kernel/event/decider.ts";
-import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
+import type { DomainEvent } from "../kernel/event/decider.ts";
+import { type EventStore, LOG_START } from "../ports/eventStore.ts";
+import type { AggregateKind } from "./transact.ts";
 
 /** All aggregates of a kind by id, folded in one read of the log. Throws `StoreError`. */
 export async function loadAllOfKind<State, Event extends DomainEvent>(

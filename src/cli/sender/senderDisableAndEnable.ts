@@ -1,12 +1,12 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { markVerified, switchExistingSender } from "../../commands/sender/manageSender.ts";
+import { switchExistingSender } from "../../commands/sender/manageSender.ts";
 import { senderIdOf } from "../../commands/sender/senderId.ts";
-import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type Command, type Invocation, notFound } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 
-type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
+type SenderChange = (deps: Dependencies, id: string, context: WorkspaceCommandContext) => Promise<string>;
 
 /** Changes the sender that the operand names, and returns the outcome. Ends the command if there is none. */
 export async function changeSender(invocation: Invocation, change: SenderChange): Promise<string> {
@@ -29,17 +29,10 @@ function changeSenderCommand(verb: string, summary: string, done: string, change
     examples: [`postledger sender ${verb} billing@acme.example --workspace <id>`],
     async run(invocation) {
       await changeSender(invocation, change);
-      invocation.print({ outcome: done }, [done]);
+      invocation.print({ outcome: done }, [`${invocation.operand(SENDER_OPERAND.name)} ${done}`]);
     },
   };
 }
-
-export const senderVerify = changeSenderCommand(
-  "verify",
-  "Mark a sender as verified, on your word",
-  "verified",
-  (deps, id, context) => markVerified(deps, id, "operator", context),
-);
 
 export const senderDisable = changeSenderCommand(
   "disable",
