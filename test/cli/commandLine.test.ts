@@ -314,7 +314,7 @@ describe("api-key list", () => {
       ]);
       const { out } = await run("api-key", "list", ...of);
       expect(out).toContain(
-        `${passing.id}  expired  until ${expires}  last used 2026-11-21T02:00:00.000Z  passing  email:read\n`,
+        `${passing.id}  expired  until ${expires}  last used in the hour from 2026-11-21T02:00:00.000Z  passing  email:read\n`,
       );
       expect(out).toContain(`${lasting.id}  active   does not expire  never used  `);
     },

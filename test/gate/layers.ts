@@ -109,6 +109,7 @@ const LOOSE_FILES: Readonly<Record<string, readonly string[]>> = {
     "dependencies.ts",
     "createDependencies.ts",
     "streamWriteQueue.ts",
+    "loadAllOfKind.ts",
     "transact.ts",
   ],
   "src/reactors": [],

@@ -68,7 +68,7 @@ function keyLine({
   const isLeft = status === "active" && !handed_out;
   const remark = isLeft ? "  its rotation was not recorded, so nobody has its secret: revoke it" : "";
   const expiry = expires_at === null ? "does not expire" : `until ${expires_at}`;
-  const lastUse = last_used_at === null ? "never used" : `last used ${last_used_at}`;
+  const lastUse = last_used_at === null ? "never used" : `last used in the hour from ${last_used_at}`;
   return `${id}  ${status.padEnd(7)}  ${expiry}  ${lastUse}  ${name}  ${scopes.join(",")}${test ? "  test" : ""}${remark}`;
 }
 

@@ -1,5 +1,6 @@
 import { type Context, Elysia } from "elysia";
 import { rfc3339, utcDay } from "../../kernel/time.ts";
+import { DASHBOARD_PATH } from "../dashboard/frame/dashboardRoute.ts";
 import { countPage } from "../server/authorization.ts";
 import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -114,7 +115,11 @@ export function referenceController({ document, basePath }: ReferenceOptions) {
       "referrer-policy": "no-referrer",
     }),
   );
-  const links = { document: basePath + routes.openApi.path, script: basePath + SCRIPT_PATH };
+  const links = {
+    document: basePath + routes.openApi.path,
+    script: basePath + SCRIPT_PATH,
+    dashboard: basePath + DASHBOARD_PATH,
+  };
   const html = daily(() => page(referencePage(current(), links), htmlHeaders()));
   return new Elysia({ normalize: false })
     .get(routes.openApi.path, answer(json))

@@ -20,6 +20,7 @@ interface Entry {
 interface ReferenceLinks {
   readonly document: string;
   readonly script: string;
+  readonly dashboard: string;
 }
 
 function operationEntries(document: OpenApiDocument, base: string): readonly Entry[] {
@@ -100,7 +101,8 @@ ${groups.map(({ name, entries }) => contentsOf(name, entries)).join("\n")}
 <div class="group first">
 <h1>${Bun.escapeHTML(info.title)} API</h1>
 <p class="soft">Version ${Bun.escapeHTML(info.version)} at <code>${Bun.escapeHTML(base)}</code>, also as
-<a href="${Bun.escapeHTML(links.document)}">OpenAPI 3.1</a>.</p>
+<a href="${Bun.escapeHTML(links.document)}">OpenAPI 3.1</a>. The <a href="${Bun.escapeHTML(links.dashboard)}">dashboard</a>
+shows what became of each message.</p>
 ${prose(String(info.description ?? ""))}
 <p>Send the API key with every request: <code>Authorization: Bearer &lt;API_KEY&gt;</code>.
 Each operation names the scope that the key must hold. The examples take the key from the environment:</p>

@@ -50,6 +50,7 @@ export const webhookDeliveryOperations = operationsOf("Webhook deliveries", {
       "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. The retry schedule of each starts again. Deliveries in flight are left alone. " +
       LEFT_ALONE,
     body: RecoverWebhookBody,
+    isBodyOptional: true,
     ...answersOk(WebhookRecovery, "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
 });

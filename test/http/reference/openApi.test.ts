@@ -215,7 +215,7 @@ describe("served", () => {
     const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, target]) => target ?? "");
     const [script = "", document, ...others] = links.filter((target) => !target.startsWith("#"));
     expect(script).toMatch(/^\/mail\/docs\/search\.\w+\.js$/);
-    expect([document, ...others]).toEqual(["/mail/openapi.json"]);
+    expect([document, ...others]).toEqual(["/mail/openapi.json", "/mail/dashboard"]);
     const answer = await fetch(app.url.replace(/\/mail$/, "") + script);
     expect(answer.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
     expect(answer.headers.get("cache-control")).toContain("immutable");
@@ -295,7 +295,7 @@ test("the page escapes whatever a description holds", () => {
       baseUrl,
       version: hostileText,
     }),
-    { document: "/openapi.json", script: "/script.js" },
+    { document: "/openapi.json", script: "/script.js", dashboard: "/dashboard" },
   );
   expect(page).toContain("&lt;script&gt;");
   expect([...page.matchAll(/<script[^>]*>/g)].map(([tag]) => tag)).toEqual([
