@@ -47,20 +47,15 @@ export function bootstrapKeyDetail(dataDir: string): string {
 }
 
 /** The commands that replace it: one that makes a key for a program, and one that revokes it. */
-export function ownKeyCommands(
-  { id }: BootstrapKey,
-  command: string,
-): readonly [create: string, revoke: string] {
-  return [
-    `${command} api-key create --scopes email:send,email:read`,
-    `${command} api-key revoke ${id ?? "<id>"}`,
-  ];
+export function ownKeyCommands({ id }: BootstrapKey, command: string): readonly string[] {
+  const create = `${command} api-key create --scopes email:send,email:read`;
+  return [create, `${command} api-key revoke ${id ?? "<id>"}`];
 }
 
 /** What to do about it. */
 export function bootstrapKeyRemedy(key: BootstrapKey): string {
-  const [create, revoke] = ownKeyCommands(key, POSTLEDGER);
-  return `make keys of your own, such as \`${create}\`, then \`${revoke}\`, and delete the file`;
+  const commands = ownKeyCommands(key, POSTLEDGER).map((command) => `\`${command}\``);
+  return `make keys of your own, such as ${commands.join(", then ")}, and delete the file`;
 }
 
 /** What to do about a log without a workspace. */

@@ -66,16 +66,12 @@ export async function loadOfWorkspace<
   return [...(await loadAllOfKind(store, kind))].filter(([, own]) => own.workspaceId === workspaceId);
 }
 
-/** How many workspaces of one name are listed. */
-const CALLED_MAX = 10;
-
 /** The id of the workspace that is meant by its id or its name. Throws {@link CommandFailure} unless there is one. */
 export async function existingWorkspace(store: EventStore, text: string): Promise<string> {
   const meant = await workspacesMeant(store, text);
   const [first, ...others] = meant;
   if (first === undefined) throw unknownWorkspace(text);
-  if (others.length > 0)
-    throw severalWorkspaces(meant.slice(0, CALLED_MAX), "give an id: several have this name");
+  if (others.length > 0) throw severalWorkspaces(meant, "give an id: several have this name");
   return first.id;
 }
 

@@ -21,14 +21,6 @@ export interface NamedWorkspace {
   readonly name: string;
 }
 
-/** The workspace with this id, or else all that have this name, for which it reads the log. */
-export async function workspacesMeant(store: EventStore, text: string): Promise<readonly NamedWorkspace[]> {
-  const { state } = isUuid(text) ? await load(store, workspaceAggregate.of(text)) : { state: null };
-  if (state !== null) return [{ id: text, name: state.name }];
-  const all = await loadAllOfKind(store, workspaceAggregate);
-  return [...all].flatMap(([id, { name }]) => (name === text ? [{ id, name }] : []));
-}
-
 /** How many workspaces are offered to choose from; the others are left out. */
 const NAMED_MAX = 50;
 
@@ -43,4 +35,13 @@ export async function workspacesNamed(store: EventStore): Promise<readonly Named
     const { state } = await load(store, workspaceAggregate.of(id));
     return { id, name: state?.name ?? "" };
   });
+}
+
+/** The workspace with this id, or else those with this name, at most {@link NAMED_MAX}, for which it reads the log. */
+export async function workspacesMeant(store: EventStore, text: string): Promise<readonly NamedWorkspace[]> {
+  const { state } = isUuid(text) ? await load(store, workspaceAggregate.of(text)) : { state: null };
+  if (state !== null) return [{ id: text, name: state.name }];
+  const all = await loadAllOfKind(store, workspaceAggregate);
+  const called = [...all].filter(([, { name }]) => name === text);
+  return called.slice(0, NAMED_MAX).map(([id, { name }]) => ({ id, name }));
 }

@@ -82,31 +82,19 @@ const summaryJson = answerJson(EmailSummary);
 /** A message in a list: addresses, subject and status. Null fields once the content is erased. */
 export function emailSummaryJson({ id, email, content, events }: ShownEmail) {
   const createdAt = rfc3339(email.acceptedAt);
+  const updatedAt = events.at(-1)?.at ?? createdAt;
   const { from = null, to = null, subject = null, tags = [] } = content ?? {};
-  return summaryJson({
-    ...email,
-    id,
-    createdAt,
-    updatedAt: events.at(-1)?.at ?? createdAt,
-    from,
-    to,
-    subject,
-    messageId: content && messageIdOf(id, content.from),
-    tags: [...tags],
-    scheduledAt: email.scheduledAt === null ? null : rfc3339(email.scheduledAt),
-    nextAttemptAt: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
-  });
+  const messageId = content && messageIdOf(id, content.from);
+  const scheduledAt = email.scheduledAt === null ? null : rfc3339(email.scheduledAt);
+  const nextAttemptAt = email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null;
+  const shown = { from, to, subject, messageId, tags: [...tags] };
+  return summaryJson({ ...email, id, createdAt, updatedAt, ...shown, scheduledAt, nextAttemptAt });
 }
-
-/** What only the message's own events have. */
-const UNREAD = {
-  ...{ from: null, to: null, subject: null, messageId: null },
-  ...{ tags: [], templateId: null, scheduledAt: null, nextAttemptAt: null },
-};
 
 /** As {@link emailSummaryJson}, from the read model alone. */
 export function rowSummaryJson(row: EmailRow) {
-  return summaryJson({ ...row, ...UNREAD });
+  const content = { from: null, to: null, subject: null, messageId: null, tags: [] };
+  return summaryJson({ ...row, ...content, templateId: null, scheduledAt: null, nextAttemptAt: null });
 }
 
 const Waiting = Closed(

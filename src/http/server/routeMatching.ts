@@ -10,6 +10,7 @@ const patterns = Object.values(routes).map(({ method, path }) => ({
   method,
   path,
   pattern: pathPattern(path),
+  parent: pathPattern(path.slice(0, path.lastIndexOf("/"))),
 }));
 
 /** The one that a path means: a literal word also matches another route's variable part. */
@@ -47,15 +48,10 @@ function shownPath(path: string): string {
   return path.replace(/:([a-z_]+)/g, "{$1}");
 }
 
-const operationsByParent = patterns.flatMap(({ method, path }) => {
-  const parent = path.slice(0, path.lastIndexOf("/"));
-  const operation = { method, path: shownPath(path) };
-  return parent === "" ? [] : [{ operation, parent: pathPattern(parent) }];
-});
-
-/** The operations one part below a path, such as POST /api/v1/emails/{id}/cancel. */
+/** The operations one part below a path other than the root, such as POST /api/v1/emails/{id}/cancel. */
 export function operationsBelow(path: string): readonly { readonly method: string; readonly path: string }[] {
-  return operationsByParent.filter(({ parent }) => parent.test(path)).map(({ operation }) => operation);
+  const below = path.length < 2 ? [] : patterns.filter(({ parent }) => parent.test(path));
+  return below.map((one) => ({ method: one.method, path: shownPath(one.path) }));
 }
 
 /** The path prefix of most operations. */
@@ -73,8 +69,9 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous, when a slash is doubled,
- * or when the resource is misspelt or has another service's name. Null for any other path, or if no such route takes the method.
+ * The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous, when a slash is
+ * doubled, or when the resource is misspelt or has another service's name. Null for any other path, or if no such route
+ * takes the method.
  */
 export function nearestPath(method: string, path: string): string | null {
   const single = path.replace(/\/{2,}/g, "/");

@@ -44,7 +44,6 @@ function refused(text: string, { isDevelopment }: DestinationRules, message: str
 function developmentHint(text: string): string {
   const pair = privateHostOf(text);
   if (pair !== null) return `; for development, WEBHOOK_ALLOW_PRIVATE_HOSTS can list ${pair}`;
-  return text.startsWith("http://")
-    ? "; even in development, only localhost and 127.0.0.1 can be called without TLS"
-    : "";
+  if (!text.startsWith("http://")) return "";
+  return "; even in development, only localhost and 127.0.0.1 can be called without TLS";
 }
