@@ -40,7 +40,7 @@ function pagesOf(contents: DashboardContents): readonly string[] {
       (part) => `/messages/${contents.sent}/${part}`,
     ),
     `/messages/${contents.scheduled}/reschedule`,
-    "/inbox",
+    "/outbox",
     "/templates",
     "/templates/new",
     `/templates/${contents.template}`,
@@ -86,7 +86,7 @@ function pagesOf(contents: DashboardContents): readonly string[] {
 }
 
 /** Pages of mail, for a session that shows test mail in place of live mail. */
-const TEST_MAIL_PAGES = ["/", "/messages", "/messages?q=status%3Abounced", "/inbox"];
+const TEST_MAIL_PAGES = ["/", "/messages", "/messages?q=status%3Abounced", "/outbox"];
 
 /** A page that came later and is not measured is a mistake here. */
 function requireEveryPage(pages: readonly string[]): void {

@@ -253,7 +253,7 @@ describeInBrowser("sessions", (browser) => {
     const { page, errors } = await browser.open();
     await logInByKey(page, service.url, reader.apiKey);
     const pages = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
-    expect(await pages.allTextContents()).toEqual(["Overview", "Messages", "Inbox"]);
+    expect(await pages.allTextContents()).toEqual(["Overview", "Messages", "Outbox"]);
     for (const path of ["/", "/messages", `/messages/${samples.deferred}`]) {
       await openPage(page, at(path));
       expect(await page.locator("main form[method=post]").count()).toBe(0);

@@ -153,7 +153,7 @@ async function dashboardAnswers(caller: Tenant): Promise<ReadonlyMap<string, str
     ]),
     `/messages/rows?ids=${[ids.emails, ids.waiting, ids.templated].join()}`,
     `/messages?q=to:${TO}`,
-    `/inbox?open=${ids.emails}`,
+    `/outbox?open=${ids.emails}`,
   ]);
   // Of what is no page the crawl keeps the address alone.
   const crawled = [...(await crawlDashboard(visitor))].filter(([, html]) => html !== "");

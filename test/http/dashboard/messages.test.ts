@@ -15,8 +15,8 @@ import { until } from "../../support/until.ts";
 
 const START_MS = 60_000;
 const SAMPLES = 35;
-/** Mails on a page of the inbox. */
-const INBOX_PAGE = 25;
+/** Mails on a page of the outbox. */
+const OUTBOX_PAGE = 25;
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>`;
 
 describe.each(await testStores())("messages on $name", (store) => {
@@ -112,10 +112,10 @@ describe.each(await testStores())("messages on $name", (store) => {
     }
   });
 
-  test("in the inbox come page by page", async () => {
+  test("in the outbox come page by page", async () => {
     const other = await service.tenant();
     const ids: string[] = [];
-    for (let nth = 0; nth < INBOX_PAGE + 1; nth += 1) {
+    for (let nth = 0; nth < OUTBOX_PAGE + 1; nth += 1) {
       const { json } = await other.send(newKey(), message({ subject: `Number ${nth}.` }));
       await service.addEmailEvents(
         json.id,
@@ -128,20 +128,20 @@ describe.each(await testStores())("messages on $name", (store) => {
       ids.push(json.id);
     }
     const otherVisitor = await logIn(service.url, other.apiKey);
-    const first = async () => (await otherVisitor.get("/inbox")).html;
+    const first = async () => (await otherVisitor.get("/outbox")).html;
     await until(
       async () => (await first()).includes(`open=${ids.at(-1)}`),
-      "the newest message in the inbox",
+      "the newest message in the outbox",
     );
     expect(await first()).not.toContain("Number 0.");
-    const [, older = ""] = /href="\/dashboard(\/inbox\?cursor=[^"]+)"/.exec(await first()) ?? [];
+    const [, older = ""] = /href="\/dashboard(\/outbox\?cursor=[^"]+)"/.exec(await first()) ?? [];
     const { html } = await otherVisitor.get(older);
     expect(html).toContain("Number 0.");
     // Opening a message keeps the page.
     expect(html).toContain(`${older}&amp;open=${ids[0]}`);
   });
 
-  test("that were not sent do not push those that were off the first page of the inbox, also if a report has come", async () => {
+  test("that were not sent do not push those that were off the first page of the outbox, also if a report has come", async () => {
     const other = await service.tenant();
     const { json: sent } = await other.send(newKey(), message({}));
     await service.addEmailEvents(
@@ -154,13 +154,13 @@ describe.each(await testStores())("messages on $name", (store) => {
       { type: "EmailDelivered", data: { attempt: 1, source: "api" } },
     );
     let last = "";
-    for (let nth = 0; nth < INBOX_PAGE; nth += 1) last = (await other.send(newKey(), message({}))).json.id;
+    for (let nth = 0; nth < OUTBOX_PAGE; nth += 1) last = (await other.send(newKey(), message({}))).json.id;
     const otherVisitor = await logIn(service.url, other.apiKey);
     await until(
       async () => rowsIn((await otherVisitor.get("/messages")).html).includes(last),
       "the last message in the list",
     );
-    expect(rowsIn((await otherVisitor.get("/inbox")).html)).toEqual([sent.id]);
+    expect(rowsIn((await otherVisitor.get("/outbox")).html)).toEqual([sent.id]);
   });
 
   test("that were canceled do not show a later report as what became of them", async () => {
@@ -748,8 +748,8 @@ describe.each(await testStores())("messages on $name", (store) => {
     for (const path of [
       "/",
       "/messages",
-      "/inbox",
-      `/inbox?open=${json.id}`,
+      "/outbox",
+      `/outbox?open=${json.id}`,
       `/messages/${json.id}`,
       `/messages/${json.id}?show=text`,
       `/messages/${json.id}?show=headers`,

@@ -21,10 +21,10 @@ test(
     const app = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
     try {
       const visitor = await logIn(app.url, apiKey);
-      const [overview, messages, inbox, suppressions] = await Promise.all(
-        ["/", "/messages", "/inbox", "/suppressions"].map((path) => visitor.get(path)),
+      const [overview, messages, outbox, suppressions] = await Promise.all(
+        ["/", "/messages", "/outbox", "/suppressions"].map((path) => visitor.get(path)),
       );
-      for (const page of [overview, messages, inbox, suppressions]) {
+      for (const page of [overview, messages, outbox, suppressions]) {
         expect(page?.html).toContain("Lists and figures are being built");
         expect(page?.html).toMatch(/of which \d+% is read/);
         expect(page?.html).not.toContain("No message has been sent yet");
@@ -34,7 +34,7 @@ test(
       expect(ready.json.checks.read_models.detail).toMatch(/^being built: \d+% of the log is read$/);
       expect(overview?.html).toContain("The figures are being counted");
       expect(overview?.html).not.toContain("caught up");
-      for (const page of [overview, messages, inbox]) expect(page?.status).toBe(200);
+      for (const page of [overview, messages, outbox]) expect(page?.status).toBe(200);
       // What must be whole to be shown is there when it is whole.
       expect(suppressions?.status).toBe(503);
       expect(suppressions?.html).toContain("<h1>Suppressions</h1>");

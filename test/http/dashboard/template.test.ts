@@ -48,7 +48,7 @@ describe("templates in the dashboard", () => {
     expect((await otherVisitor.get(next)).html).toContain("Number 0<");
     expect((await otherVisitor.get("/templates?cursor=nonsense")).status).toBe(400);
     const [, cursor] = next.split("?");
-    for (const list of ["/messages", "/audit", "/suppressions", "/inbox"])
+    for (const list of ["/messages", "/audit", "/suppressions", "/outbox"])
       expect([list, (await otherVisitor.get(`${list}?${cursor}`)).status]).toEqual([list, 400]);
   });
 

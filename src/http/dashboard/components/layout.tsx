@@ -187,7 +187,7 @@ const Group: FC<{
   <ul>
     {group
       .filter(({ scope }) => scope === null || context.may(scope))
-      .filter(({ isOfOutbox }) => isOfOutbox === undefined || context.isOutbox)
+      .filter(({ isOfOutbox }) => isOfOutbox === undefined || (context.isOutbox && context.mail === "live"))
       .map((item) => (
         <li>
           <a href={context.to(item.path)} aria-current={item === current ? "page" : undefined}>

@@ -2,7 +2,6 @@ import { apiKeyRoutes } from "../apiKey/apiKeyRoutes.tsx";
 import { attachmentRoutes } from "../attachment/attachmentRoutes.tsx";
 import { auditLogRoutes } from "../audit/auditLogRoutes.tsx";
 import { backupAndExportRoutes } from "../audit/backupAndExportRoutes.tsx";
-import { inboxRoutes } from "../developmentInbox/inboxRoutes.tsx";
 import { emailActionRoutes } from "../email/emailActionRoutes.tsx";
 import { emailListRoutes } from "../email/emailListRoutes.tsx";
 import { emailRoutes } from "../email/emailRoutes.tsx";
@@ -13,6 +12,7 @@ import type { LiveStreams } from "../live/liveStreams.ts";
 import { pollingRoutes } from "../live/pollingRoutes.tsx";
 import { maintenanceRoutes } from "../maintenance/maintenanceRoutes.tsx";
 import { newEmailRoutes } from "../newEmail/newEmailRoutes.tsx";
+import { outboxRoutes } from "../outbox/outboxRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
 import { senderRoutes } from "../sender/senderRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
@@ -43,7 +43,7 @@ export function allDashboardRoutes(
     ...emailRoutes(options),
     ...emailActionRoutes(options),
     ...rescheduleRoutes(options),
-    ...inboxRoutes(options),
+    ...outboxRoutes(options),
     ...templateRoutes(options),
     ...versionRoutes(options),
     ...draftRoutes(options),

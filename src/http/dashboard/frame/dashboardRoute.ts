@@ -37,7 +37,7 @@ export interface PageContext {
   readonly workspaceName: string;
   /** Since when the workspace's sending is paused; null while it is not. */
   readonly pausedSince: EpochMs | null;
-  /** Whether mail is only written to files, which the inbox shows. */
+  /** Whether mail is only written to files, which the outbox shows. */
   readonly isOutbox: boolean;
   /** Whether the key has this scope. Pages hide what it may not do. */
   may(scope: Scope): boolean;

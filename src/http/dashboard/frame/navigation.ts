@@ -7,7 +7,7 @@ export interface NavigationItem {
   readonly title: string;
   /** Null: every key may see it. */
   readonly scope: Scope | null;
-  /** Whether it has something to show only while mail is written to files. */
+  /** Whether it has something to show only while live mail is written to files, and shown. */
   readonly isOfOutbox?: true;
   /** Its icon, as SVG path data on a grid of 24 by 24. */
   readonly icon: string;
@@ -23,7 +23,7 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
     item("/", "Overview", null, "M4 20V10m6 10V4m6 16v-7m-14 7h18"),
     item("/messages", "Messages", "email:status", "M3 6h18v12H3zM3 7l9 6 9-6"),
     {
-      ...item("/inbox", "Inbox", "email:read", "M3 13l3-8h12l3 8v6H3zm0 0h5l1.5 3h5L16 13h5"),
+      ...item("/outbox", "Outbox", "email:read", "M3 13l3-8h12l3 8v6H3zm0 0h5l1.5 3h5L16 13h5"),
       isOfOutbox: true,
     },
   ],

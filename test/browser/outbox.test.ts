@@ -5,7 +5,7 @@ import { describeInBrowser, expectGoodLooks, logInByLink } from "./browserFixtur
 
 const TEST_MS_MAX = 90_000;
 
-describeInBrowser("the inbox", (browser) => {
+describeInBrowser("the outbox", (browser) => {
   let app: TestApp;
   beforeAll(async () => {
     app = await startTestApp();
@@ -22,7 +22,7 @@ describeInBrowser("the inbox", (browser) => {
   test("the first minute: in by the link, a mail is sent, and there it is", async () => {
     const { page, errors } = await browser.open();
     await logInByLink(page, app);
-    await page.getByRole("link", { name: "Inbox" }).click();
+    await page.getByRole("link", { name: "Outbox" }).click();
     await page.getByRole("heading", { name: "No mail yet" }).waitFor();
     await page.locator("#live.on").waitFor();
     await app.send("first-mail-1", mail(1));
@@ -34,7 +34,7 @@ describeInBrowser("the inbox", (browser) => {
   test("later ones come by themselves, and the open mail stays", async () => {
     const { page } = await browser.open();
     await logInByLink(page, app);
-    await page.goto(`${app.url}/dashboard/inbox`);
+    await page.goto(`${app.url}/dashboard/outbox`);
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await page.frameLocator("iframe").getByText("Your order has shipped").waitFor();
@@ -43,7 +43,7 @@ describeInBrowser("the inbox", (browser) => {
     await page.getByText("Mail 2").waitFor();
     await page.getByRole("heading", { name: "Mail 1" }).waitFor();
     await page.keyboard.press("Escape");
-    await page.waitForURL(/\/inbox$/);
+    await page.waitForURL(/\/outbox$/);
   });
 
   test(
@@ -52,9 +52,9 @@ describeInBrowser("the inbox", (browser) => {
       await app.send("third-mail-1", { ...mail(3), subject: "Reset your password" });
       await expectGoodLooks(
         browser,
-        "inbox",
+        "outbox",
         async (page) => {
-          await page.goto(`${app.url}/dashboard/inbox`);
+          await page.goto(`${app.url}/dashboard/outbox`);
           await page.getByText("Mail 1").click();
           await page.frameLocator("iframe").getByText("Your order has shipped").waitFor();
         },

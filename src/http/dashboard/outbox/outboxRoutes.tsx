@@ -7,35 +7,37 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { cursorAsked, pageAsked } from "../frame/listCursor.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { InboxPage } from "./inboxPage.tsx";
+import { OutboxPage } from "./outboxPage.tsx";
 
 const MAILS_PER_PAGE = 25;
 /** What a sent message can become by reports of its recipient's server. */
 const SENT_STATUSES = ["sent", "delivered", "bounced", "complained"];
 
+/** No test mail is written to files. */
+const NOTHING = { shown: [], nextCursor: null };
+
 /** A mailbox of what would have been sent: mail that was only written to the outbox. */
-export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [get("/inbox", "email:read", (context) => showInbox(options, context))];
+export function outboxRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [get("/outbox", "email:read", (context) => showOutbox(options, context))];
 }
 
-async function showInbox(options: DashboardOptions, context: PageContext): Promise<Page> {
+async function showOutbox(options: DashboardOptions, context: PageContext): Promise<Page> {
   const { query, principal } = context;
   const cursor = cursorAsked(context);
   if (cursor === null) await catchUp(options.readModel("emails"));
   const stream = await messagesStream(options, context);
-  const { shown, nextCursor } = await loadEmailRows(options, principal, {
-    ownerId: mailOwnerId(principal),
-    statuses: SENT_STATUSES,
-    ...pageAsked(context, { limit: MAILS_PER_PAGE }),
-  });
+  const asked = pageAsked(context, { limit: MAILS_PER_PAGE });
+  const ofOwner = { ownerId: mailOwnerId(principal), statuses: SENT_STATUSES, ...asked };
+  const { shown, nextCursor } =
+    context.mail === "live" ? await loadEmailRows(options, principal, ofOwner) : NOTHING;
   const mails = shown.filter(({ transport }) => transport === "outbox");
   const open = query.get("open") ?? "";
   const opened = isUuid(open) ? await readEmail(options.deps, principal, open.toLowerCase()) : null;
   return {
-    title: "Inbox",
+    title: "Outbox",
     isWide: true,
     body: (
-      <InboxPage
+      <OutboxPage
         context={context}
         mails={mails}
         opened={opened}
@@ -43,7 +45,6 @@ async function showInbox(options: DashboardOptions, context: PageContext): Promi
         cursor={cursor}
         nextCursor={nextCursor}
         stream={stream}
-        isOutbox={options.isOutbox}
       />
     ),
   };

@@ -12,7 +12,7 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 import { cursorForLink } from "../frame/listCursor.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 
-interface InboxProps {
+interface OutboxProps {
   readonly context: PageContext;
   readonly mails: readonly MessageRow[];
   /** The mail shown beside the list; null: none. */
@@ -22,12 +22,10 @@ interface InboxProps {
   readonly nextCursor: string | null;
   /** The address of the stream that says what is new. */
   readonly stream: string;
-  /** Whether new mail goes to the outbox. */
-  readonly isOutbox: boolean;
 }
 
-/** The address of the page of the inbox after `cursor`, with something opened. */
-function inboxAddress(
+/** The address of the page of the outbox after `cursor`, with something opened. */
+function outboxAddress(
   context: PageContext,
   {
     cursor,
@@ -35,24 +33,20 @@ function inboxAddress(
   }: { readonly cursor: string | null; readonly open?: string | null; readonly width?: string },
 ): string {
   const page = cursor === null ? null : cursorForLink(context, cursor);
-  return context.to(withFilter("/inbox", { cursor: page, ...opened }));
+  return context.to(withFilter("/outbox", { cursor: page, ...opened }));
 }
 
-export const InboxPage: FC<InboxProps> = (props) => {
-  const { context, mails, opened, cursor, nextCursor, isOutbox } = props;
+export const OutboxPage: FC<OutboxProps> = (props) => {
+  const { context, mails, opened, cursor, nextCursor } = props;
   return (
     <>
-      <Heading title="Inbox" beside={<LiveMark stream={props.stream} />} />
-      <p class="soft">
-        {isOutbox
-          ? "Mail is written to files here and goes nowhere else: this is what would have been sent."
-          : "Mail goes to the relay now. This is what was written to the outbox before."}
-      </p>
+      <Heading title="Outbox" beside={<LiveMark stream={props.stream} />} />
+      <p class="soft">{leadOf(context)}</p>
       {mails.length === 0 && opened === null ? (
         <div
-          id="inbox"
-          hx-get={inboxAddress(context, { cursor })}
-          hx-select="#inbox"
+          id="outbox"
+          hx-get={outboxAddress(context, { cursor })}
+          hx-select="#outbox"
           hx-trigger={ON_CHANGE}
           hx-target="this"
           hx-swap="outerHTML"
@@ -60,22 +54,30 @@ export const InboxPage: FC<InboxProps> = (props) => {
           <NoRows
             isBuilding={context.readModelBuild !== null}
             nextCursor={nextCursor}
-            empty={<NoMail context={context} isOutbox={isOutbox} />}
+            empty={<NoMail context={context} />}
           />
         </div>
       ) : (
-        <div id="inbox" class={opened === null ? "inbox" : "inbox opened"}>
+        <div id="outbox" class={opened === null ? "outbox" : "outbox opened"}>
           <MailList {...props} />
           <Opened {...props} />
         </div>
       )}
-      <Pager context={context} path="/inbox" nextCursor={nextCursor} />
+      <Pager context={context} path="/outbox" nextCursor={nextCursor} />
     </>
   );
 };
 
-const NoMail: FC<Pick<InboxProps, "context" | "isOutbox">> = ({ context, isOutbox }) =>
-  isOutbox ? (
+/** What the page shows. */
+function leadOf({ mail, isOutbox }: PageContext): string {
+  if (mail !== "live") return "Test mail is not written to files: there is only live mail here.";
+  return isOutbox
+    ? "Mail is written to files here and goes nowhere else: this is what would have been sent."
+    : "Mail goes to the relay now. This is what was written to the outbox before.";
+}
+
+const NoMail: FC<Pick<OutboxProps, "context">> = ({ context }) =>
+  context.isOutbox && context.mail === "live" ? (
     <Empty title="No mail yet">
       <p>Send a message with the API: it appears here within a second, as its recipient would see it.</p>
       <p>
@@ -85,17 +87,18 @@ const NoMail: FC<Pick<InboxProps, "context" | "isOutbox">> = ({ context, isOutbo
   ) : (
     <Empty title="No mail here">
       <p>
-        <a href={context.to("/messages")}>Messages</a> lists the mail that goes to the relay.
+        <a href={context.to("/messages")}>Messages</a> lists{" "}
+        {context.mail === "live" ? "the mail that goes to the relay" : "test mail, with what became of it"}.
       </p>
     </Empty>
   );
 
-const MailList: FC<InboxProps> = ({ context, mails, opened, cursor }) => (
+const MailList: FC<OutboxProps> = ({ context, mails, opened, cursor }) => (
   <ul
     id="mails"
     class="mails"
     aria-label="Mails, newest first"
-    hx-get={inboxAddress(context, { cursor, open: opened?.id ?? null })}
+    hx-get={outboxAddress(context, { cursor, open: opened?.id ?? null })}
     hx-select="#mails"
     hx-trigger={ON_CHANGE}
     hx-target="this"
@@ -104,7 +107,7 @@ const MailList: FC<InboxProps> = ({ context, mails, opened, cursor }) => (
     {mails.map(({ id, to, subject, snippet, createdAt }) => (
       <li id={`row-${id}`}>
         <a
-          href={inboxAddress(context, { cursor, open: id })}
+          href={outboxAddress(context, { cursor, open: id })}
           data-row={id}
           aria-current={opened?.id === id ? "true" : undefined}
         >
@@ -120,7 +123,7 @@ const MailList: FC<InboxProps> = ({ context, mails, opened, cursor }) => (
   </ul>
 );
 
-const Opened: FC<InboxProps> = ({ context, opened, isPhoneWide, cursor }) => {
+const Opened: FC<OutboxProps> = ({ context, opened, isPhoneWide, cursor }) => {
   if (opened === null)
     return (
       <section class="mail nothing soft">
@@ -134,16 +137,16 @@ const Opened: FC<InboxProps> = ({ context, opened, isPhoneWide, cursor }) => {
   return (
     <section class="mail" aria-label="Mail">
       <p class="mail-bar">
-        <a href={inboxAddress(context, { cursor })} data-back>
+        <a href={outboxAddress(context, { cursor })} data-back>
           Close
         </a>
         {content.html === undefined ? null : (
           <span class="widths">
-            <a href={inboxAddress(context, own)} aria-current={isPhoneWide ? undefined : "true"}>
+            <a href={outboxAddress(context, own)} aria-current={isPhoneWide ? undefined : "true"}>
               Desktop
             </a>
             <a
-              href={inboxAddress(context, { ...own, width: "phone" })}
+              href={outboxAddress(context, { ...own, width: "phone" })}
               aria-current={isPhoneWide ? "true" : undefined}
             >
               Phone
