@@ -46,7 +46,7 @@ describeInBrowser("the audit", (browser) => {
     await page.getByRole("link", { name: "Sending paused" }).waitFor();
     expect(await page.title()).toBe("Audit log · Postledger");
     await page.getByLabel("About").selectOption("workspace");
-    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await page.getByRole("button", { name: "Search", exact: true }).click();
     await page.waitForURL(/target_type=workspace/);
     await page.getByRole("link", { name: "Sending paused" }).click();
     await page.waitForURL(/action=sending.paused/);

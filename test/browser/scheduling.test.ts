@@ -95,7 +95,7 @@ describeInBrowser("scheduled messages and tags", (browser) => {
       expect(await page.getByText("Without one").count()).toBe(0);
       await page.getByText("Filters", { exact: true }).click();
       await page.getByLabel("Tag").fill("welcome");
-      await page.getByRole("button", { name: "Apply" }).click();
+      await page.locator(".filters").getByRole("button", { name: "Search" }).click();
       await page.waitForURL(/q=tag%3Awelcome$/);
       await waitForPageWith(page, "With a tag");
       await page.keyboard.press("/");

@@ -72,7 +72,7 @@ describeInBrowser("the pages of webhooks", (browser) => {
       const { page, errors } = await browser.open();
       await visitPage("/webhooks")(page);
       await page.getByRole("link", { name: "Add endpoint" }).click();
-      await page.getByLabel("Address").fill(world.urlOf("new"));
+      await page.getByLabel("URL").fill(world.urlOf("new"));
       await page.getByRole("button", { name: "Add endpoint" }).click();
       await page.getByRole("heading", { name: "The endpoint was added" }).waitFor();
       expect(await page.locator(".secret code").textContent()).toStartWith("whsec_");

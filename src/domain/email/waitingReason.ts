@@ -97,7 +97,7 @@ function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
 
 function soonToGo(email: Email, { now, policy, relay, contentStore, lastDeferral }: WaitingFacts): Waiting {
   if (!isDue(email, policy, now)) {
-    const detail = `The last attempt was put off: ${lastDeferral ?? "see the timeline"}.`;
+    const detail = `It was deferred: ${lastDeferral ?? "see the timeline"}.`;
     return { reason: "retry_scheduled", until: email.nextAttemptAt, detail };
   }
   if (relay !== null)

@@ -3,7 +3,8 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
 
-export type DeliveryStatus = "pending" | "attempting" | "delivered" | "exhausted" | "skipped";
+export const DELIVERY_STATUSES = ["pending", "attempting", "delivered", "exhausted", "skipped"] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 export interface WebhookDelivery {
   readonly status: DeliveryStatus;

@@ -3,7 +3,7 @@ import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/
 import type { WebhookHistoryEvent } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { emailStream } from "../../domain/email/events.ts";
-import { LEASE_EXPIRED } from "../../domain/webhookDelivery/state.ts";
+import { DELIVERY_STATUSES, LEASE_EXPIRED } from "../../domain/webhookDelivery/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -24,7 +24,7 @@ import { WebhookEventBody } from "../webhook/webhookEventSchemas.ts";
 /** How many deliveries can be recovered at once. */
 export const RECOVERED_MAX = 10_000;
 
-export const DeliveryStatus = OneOf(["pending", "attempting", "delivered", "exhausted", "skipped"]);
+export const DeliveryStatus = OneOf(DELIVERY_STATUSES);
 
 const EMAIL_STREAM = emailStream("");
 

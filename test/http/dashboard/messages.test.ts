@@ -333,6 +333,12 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(rowsIn(html)).toEqual(rowsIn((await search(meant)).html));
   });
 
+  test("days are picked, and a time that was searched for stays in the form", async () => {
+    const { html } = await search("after:2026-11-01 before:2026-12-01T08:30:00Z");
+    expect(html).toContain('name="after" type="date" value="2026-11-01"');
+    expect(html).toContain('name="before" type="text" value="2026-12-01T08:30:00Z"');
+  });
+
   test("a search that is too long is not cut, but answered with what is wrong", async () => {
     const { status, html } = await search(`status:bounced ${" ".repeat(1_000)}to:ana@example.com`);
     expect(status).toBe(422);
@@ -360,10 +366,14 @@ describe.each(await testStores())("messages on $name", (store) => {
       "550 5.1.1",
       "Attempt 1 began",
       "eager-otter",
-      "Accepted",
+      "<strong>Queued</strong>",
+      // What the search and the API call it.
+      ">recipient_address_rejected</code>",
+      `data-copy="&lt;${samples.bounced}@example.com&gt;"`,
     ])
       expect(html).toContain(text);
-    const then = await visitor.get(`/messages/${samples.bounced}?at=2`);
+    expect(html).not.toContain("Content stored");
+    const then = await visitor.get(`/messages/${samples.bounced}?at=1`);
     expect(then.html).not.toContain("eager-otter");
   });
 
@@ -394,9 +404,11 @@ describe.each(await testStores())("messages on $name", (store) => {
       { type: "EmailSent", data: { attempt: 1, transport: "simulator", reply: "250 2.0.0 simulated" } },
     );
     const { html } = await visitor.get(`/messages/${json.id}`);
-    expect(html).toContain("It counts as sent, and has gone nowhere: no relay was asked.");
+    expect(html).toContain("It has gone nowhere: no relay was asked.");
     expect(html).not.toContain("took it");
-    expect(html).toContain(`Worker <span title="${worker}">bbf843</span> has it for 1 minute, to simulate`);
+    expect(html).toContain(
+      `Worker <span title="${worker}">bbf843</span> simulates its delivery. Its lease: 1 minute.`,
+    );
   });
 
   test("that the operator has recorded as sent claim no more than that", async () => {
@@ -478,7 +490,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     const { json } = await tenant.send(newKey(), message({ scheduled_at: `${day(2)}:00Z` }));
     const at = `/messages/${json.id}`;
     const shown = (await visitor.get(at)).html;
-    for (const text of ["Scheduled", "Send now", "Reschedule…", "Accepted and scheduled"])
+    for (const text of ["Scheduled", "Send now", "Reschedule…", "To be sent at"])
       expect(shown).toContain(text);
     expect((await visitor.get(`${at}/reschedule`)).html).toContain(`value="${day(2)}"`);
     const late = await visitor.post(`${at}/reschedule`, { scheduled_at: day(31) });

@@ -23,7 +23,7 @@ describe("the overview in the dashboard", () => {
     }
     const expected = {
       accepted: "3",
-      "taken by relay": "2",
+      sent: "2",
       delivered: "1",
       bounced: "1",
       complained: "1",

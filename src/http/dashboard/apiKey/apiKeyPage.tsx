@@ -68,7 +68,7 @@ export function apiKeyListPage(context: PageContext, { page, ending, now }: ApiK
               title: "Name",
               cell: ({ name, test }) => <span class="clip">{test ? `${name} (test)` : name}</span>,
             },
-            { title: "State", cell: ({ status }) => <Status status={status} /> },
+            { title: "Status", cell: ({ status }) => <Status status={status} /> },
             {
               title: "Last used",
               cell: ({ last_used_at: at }) => (

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
+import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { FILE_BYTES_MAX } from "../../../domain/attachment/fileSizeLimit.ts";
 import { bytesText, grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
@@ -23,22 +24,10 @@ export type AttachmentJson = ReturnType<typeof attachmentJson>;
 
 export const ATTACHMENTS_PATH = "/attachments";
 
-/** What the states mean to somebody who wants to send the file. */
-const STATES: Readonly<Record<string, string>> = {
-  pending: "being checked",
-  ready: "ready",
-  rejected: "rejected",
-  expired: "gone",
-};
-
-const AttachmentStatus: FC<Pick<AttachmentJson, "status">> = ({ status }) => (
-  <Status status={status} label={STATES[status] ?? status} />
-);
-
 interface AttachmentListProps {
   readonly context: PageContext;
   readonly page: RowPage<AttachmentJson>;
-  /** The requested state; "" for all. */
+  /** The requested status; "" for all. */
   readonly status: string;
   /** A command that uploads a first file. */
   readonly firstCommand: string;
@@ -53,13 +42,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
         <LinkButton href="#file" label="Upload a file" />
       </Heading>
       <FilterForm action={context.to(ATTACHMENTS_PATH)} label="Find uploads">
-        <Select
-          name="status"
-          label="State"
-          value={status}
-          none="Any"
-          options={Object.entries(STATES).map(([value, label]) => ({ value, label }))}
-        />
+        <Select name="status" label="Status" value={status} none="Any" options={ATTACHMENT_STATUSES} />
       </FilterForm>
       <RowList
         context={context}
@@ -73,7 +56,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
             title: "File",
             cell: ({ filename }) => <span class="clip">{filename ?? <i class="soft">name erased</i>}</span>,
           },
-          { title: "State", cell: (attachment) => <AttachmentStatus status={attachment.status} /> },
+          { title: "Status", cell: ({ status }) => <Status status={status} /> },
           { title: "Size", cell: ({ size_bytes: bytes }) => <Bytes bytes={bytes} />, isNumber: true },
           { title: "Uploaded", cell: ({ created_at: at }) => <Time at={at} />, isMinor: true },
           { title: "Kept until", cell: ({ expires_at: at }) => <Time at={at} />, isMinor: true },
@@ -96,7 +79,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
 const NothingFound: FC<AttachmentListProps> = ({ context, status, firstCommand }) => {
   if (status !== "")
     return (
-      <Empty title="No upload is in this state">
+      <Empty title="No upload has this status">
         <p>
           <a href={context.to(ATTACHMENTS_PATH)}>Show all uploads</a>
         </p>
@@ -132,7 +115,7 @@ export const AttachmentPage: FC<AttachmentPageProps> = (props) => {
     <>
       <Heading
         title={attachment.filename ?? "Upload without a name"}
-        beside={<AttachmentStatus status={attachment.status} />}
+        beside={<Status status={attachment.status} />}
       >
         {hasBytes ? <LinkButton href={`${at}/file`} label="Download" /> : null}
         {isThere ? <LinkButton href={`${at}/delete`} label="Delete…" kind="danger" asks /> : null}

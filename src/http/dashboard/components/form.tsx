@@ -165,7 +165,8 @@ export const TextArea: FC<TextAreaProps> = (props) => (
 interface SelectProps extends Pick<FieldProps, "name" | "label" | "value"> {
   /** The label of the empty value; without it there is none. */
   readonly none?: string;
-  readonly options: readonly { readonly value: string; readonly label: string }[];
+  /** Values, with labels where these differ. */
+  readonly options: readonly (string | { readonly value: string; readonly label: string })[];
 }
 
 /** A choice of a few values. */
@@ -177,11 +178,13 @@ export const Select: FC<SelectProps> = (props) => (
           {props.none}
         </option>
       )}
-      {props.options.map(({ value, label }) => (
-        <option value={value} selected={value === props.value}>
-          {label}
-        </option>
-      ))}
+      {props.options
+        .map((option) => (typeof option === "string" ? { value: option, label: option } : option))
+        .map(({ value, label }) => (
+          <option value={value} selected={value === props.value}>
+            {label}
+          </option>
+        ))}
     </select>
   </Labelled>
 );
@@ -250,7 +253,7 @@ export const FilterForm: FC<FilterFormProps> = ({ action, label, children }) => 
   <form method="get" action={action} class="filter" aria-label={label}>
     {children}
     <p class="actions">
-      <button type="submit">Show</button>
+      <button type="submit">Search</button>
     </p>
   </form>
 );

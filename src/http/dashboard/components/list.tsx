@@ -31,8 +31,10 @@ interface RowTableProps<Row> {
 export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTableProps<Row>) {
   // Figures are compared with those above them, so they stay a table even on narrow screens.
   const isOfFigures = linkOf === undefined && columns.some(({ isNumber }) => isNumber);
+  // A table that is scrolled sideways can be reached by keys.
+  const scrolled = { class: "table", role: "region", "aria-label": label, tabindex: 0 } as const;
   return (
-    <div class={isOfFigures ? "table" : "table rows"}>
+    <div {...(isOfFigures ? scrolled : { class: "table rows" })}>
       <table>
         <caption class="unseen">{label}</caption>
         <thead>
@@ -198,16 +200,19 @@ export const Empty: FC<EmptyProps> = ({ title, children }) => (
   </section>
 );
 
-/** A name with its value; null if there is none. */
-export type Fact = readonly [name: string, value: Child | null];
+/** A name with its value, null if there is none, and what the API calls it where that differs. */
+export type Fact = readonly [name: string, value: Child | null, apiName?: string];
 
 /** Names and values of one thing, one below the other. Leaves out names without a value. */
 export const Facts: FC<{ readonly facts: readonly Fact[] }> = ({ facts }) => (
   <dl class="facts">
-    {facts.map(([name, value]) =>
+    {facts.map(([name, value, apiName]) =>
       value === null ? null : (
         <div>
-          <dt>{name}</dt>
+          <dt>
+            {name}
+            {apiName === undefined ? null : <code>{apiName}</code>}
+          </dt>
           <dd>{value}</dd>
         </div>
       ),

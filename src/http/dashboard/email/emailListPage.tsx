@@ -83,9 +83,12 @@ const ADDRESS_FIELDS = [
   { name: "from", label: "Sender", placeholder: "billing@example.com" },
 ] as const;
 
+const DAY_FIELDS = [
+  { name: "after", label: "Accepted on or after (UTC)" },
+  { name: "before", label: "Accepted before (UTC)" },
+] as const;
+
 const OTHER_FIELDS = [
-  { name: "after", label: "Accepted on or after (UTC)", placeholder: "2026-11-01" },
-  { name: "before", label: "Accepted before (UTC)", placeholder: "2026-12-01" },
   { name: "template", label: "Template id" },
   { name: "tag", label: "Tag", placeholder: "welcome" },
   { name: "key", label: "Idempotency-Key", maxLength: 200 },
@@ -93,8 +96,12 @@ const OTHER_FIELDS = [
 
 /** The values to choose from; a list of several that was searched for is one of them, so the form keeps it. */
 function choices(names: readonly string[], searched = "") {
-  const values = searched.includes(",") ? [searched, ...names] : names;
-  return values.map((value) => ({ value, label: value }));
+  return searched.includes(",") ? [searched, ...names] : names;
+}
+
+/** A picker of days would lose a time, which a search can name too. */
+function dayType(searched = ""): "date" | "text" {
+  return searched === "" || /^\d{4}-\d{2}-\d{2}$/.test(searched) ? "date" : "text";
 }
 
 const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
@@ -164,11 +171,14 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
             none="Any"
             options={choices(EMAIL_REASONS, words.reason)}
           />
+          {DAY_FIELDS.map((field) => (
+            <Field {...field} type={dayType(words[field.name])} value={words[field.name] ?? ""} />
+          ))}
           {OTHER_FIELDS.map((field) => (
             <Field {...field} value={words[field.name] ?? ""} />
           ))}
           <p class="actions">
-            <button type="submit">Apply</button>
+            <button type="submit">Search</button>
           </p>
         </form>
       </details>

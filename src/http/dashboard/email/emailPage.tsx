@@ -2,6 +2,7 @@
 
 import type { Child, FC } from "hono/jsx";
 import { AT_END } from "../../../domain/email/contentErasure.ts";
+import { messageIdOf } from "../../../domain/email/messageId.ts";
 import { type EmailStatus, isWaiting } from "../../../domain/email/state.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
@@ -181,7 +182,9 @@ const Standing: FC<EmailPageProps> = (props) => {
   return (
     <section class="standing waiting" aria-label="Why it waits">
       <div>
-        <h2>{WAITING_TITLES[waiting.reason]}</h2>
+        <h2>
+          {WAITING_TITLES[waiting.reason]} <code class="soft">{waiting.reason}</code>
+        </h2>
         {waiting.reason === "scheduled" ? null : <p>{waitingDetail(waiting)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
         {waiting.until === null ? null : (
@@ -216,13 +219,13 @@ const Standing: FC<EmailPageProps> = (props) => {
 
 /** The detail of a scheduled retry ends in the log's own name for the reason. */
 function waitingDetail({ reason, detail }: Waiting): string {
-  const named = /^The last attempt was put off: ([a-z_]+)\.$/.exec(detail)?.[1];
+  const named = /^It was deferred: ([a-z_]+)\.$/.exec(detail)?.[1];
   return reason === "retry_scheduled" && named !== undefined
-    ? `The last attempt was put off. ${reasonText(named)}`
+    ? `It was deferred. ${reasonText(named)}`
     : detail;
 }
 
-/** What the relay said when it put the message off; undefined if it was put off for another reason since. */
+/** What the relay said when it deferred the message; undefined if it was deferred for another reason since. */
 function lastReply({ email, events }: ShownEmail): string | undefined {
   if (email.status !== "deferred") return undefined;
   const last = events.findLast(({ event }) => event.type === "EmailDeferred")?.event;
@@ -261,7 +264,15 @@ const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
       aria-label="What became of it"
     >
       <div>
-        <h2>{"reason" in ended.data ? reasonText(ended.data.reason) : COMPLAINED}</h2>
+        <h2>
+          {"reason" in ended.data ? (
+            <>
+              {reasonText(ended.data.reason)} <code class="soft">{ended.data.reason}</code>
+            </>
+          ) : (
+            COMPLAINED
+          )}
+        </h2>
         {source === undefined ? null : <p>{sourceText(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
         {suppressedSince === null || email.status === "suppressed" ? null : (
@@ -337,5 +348,9 @@ function factsOf({ context, view, templateAlias }: EmailPageProps): readonly Fac
     ],
     ["Tags", content?.tags === undefined ? null : content.tags.map((tag) => <>{search("tag", tag)} </>)],
     ["Id", <Copyable text={id} label="the id" />],
+    [
+      "Message-ID",
+      content === null ? null : <Copyable text={messageIdOf(id, content.from)} label="the Message-ID" />,
+    ],
   ];
 }

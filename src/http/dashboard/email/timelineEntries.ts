@@ -52,15 +52,15 @@ const KEY_NAMES_MAX = 20;
 
 /** How an attempt hands a message over. */
 const TRANSPORT_WORDS = {
-  smtp: "to hand it over by SMTP",
-  outbox: "to write it to the outbox",
-  simulator: "to simulate its delivery",
+  smtp: "hands it over by SMTP",
+  outbox: "writes it to the outbox",
+  simulator: "simulates its delivery",
 } satisfies Record<MailTransport["name"] | "simulator", string>;
 
 /** The log of another release may contain a transport that we do not know. */
 function transportInWords(transport: string): string {
   const known = Object.entries(TRANSPORT_WORDS).find(([name]) => name === transport);
-  return known?.[1] ?? `to hand it over by ${transport}`;
+  return known?.[1] ?? `hands it over by ${transport}`;
 }
 
 /** What the viewer may see besides the events. */
@@ -78,7 +78,10 @@ export async function timelineOf(
   { deliveries, hasKeyNames }: Shown,
 ): Promise<readonly TimelineEntry[]> {
   const names = hasKeyNames ? await keyNames(deps, events) : new Map();
-  const own = events.map((event) => ({ ...entryOf(event), actor: actorText(event.actor, names) }));
+  const own = events.flatMap((event) => {
+    const entry = entryOf(event);
+    return entry === null ? [] : [{ ...entry, actor: actorText(event.actor, names) }];
+  });
   const eventIds = events.filter(({ event }) => reachesEndpoints(event)).map(({ id }) => id);
   const webhookCalls =
     deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
@@ -179,8 +182,10 @@ interface EntryText {
 
 const CAME_LATE = "This came late, and did not change what became of the message.";
 
-function entryOf({ at, event }: HistoryEvent): Omit<TimelineEntry, "actor"> {
-  const { title, lines = [], said = "", tone = "quiet" } = entryTextOf(event);
+function entryOf({ at, event }: HistoryEvent): Omit<TimelineEntry, "actor"> | null {
+  const text = entryTextOf(event);
+  if (text === null) return null;
+  const { title, lines = [], said = "", tone = "quiet" } = text;
   const isSuperseded = "superseded" in event.data && event.data.superseded === true;
   return {
     at,
@@ -202,9 +207,9 @@ function actorText(actor: string, names: ReadonlyMap<string, string>): string | 
 function acceptedText(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): EntryText {
   const { templateId } = event.data;
   const lines = templateId === undefined ? [] : [`Made from the template ${templateId}.`];
-  if (event.type === "EmailQueued") return { title: "Accepted", tone: "busy", lines };
+  if (event.type === "EmailQueued") return { title: "Queued", tone: "busy", lines };
   const due = { words: "To be sent at", at: event.data.scheduledAt };
-  return { title: "Accepted and scheduled", tone: "waiting", lines: [due, ...lines] };
+  return { title: "Scheduled", tone: "waiting", lines: [due, ...lines] };
 }
 
 function givenUpText({
@@ -216,10 +221,12 @@ function givenUpText({
   return { title, tone: "bad", lines: [reasonText(data.reason), ...source], said: data.reply };
 }
 
-function entryTextOf(event: EmailEvent): EntryText {
+/** Null if the timeline leaves it out. */
+function entryTextOf(event: EmailEvent): EntryText | null {
   switch (event.type) {
     case "EmailContentStored":
-      return { title: "Content stored" };
+      // In the same append as what follows.
+      return null;
     case "EmailQueued":
     case "EmailScheduled":
       return acceptedText(event);
@@ -230,10 +237,10 @@ function entryTextOf(event: EmailEvent): EntryText {
         lines: [{ words: "To be sent at", at: event.data.scheduledAt }],
       };
     case "EmailSuppressed":
-      return { title: "Not sent", tone: "quiet", lines: [reasonText(event.data.reason)] };
+      return { title: "Suppressed", tone: "quiet", lines: [reasonText(event.data.reason)] };
     case "EmailDeliveryStarted": {
       const { attempt, worker, transport, leaseMs } = event.data;
-      const does = `has it for ${lengthOfTime(leaseMs)}, ${transportInWords(transport)}.`;
+      const does = `${transportInWords(transport)}. Its lease: ${lengthOfTime(leaseMs)}.`;
       return { title: `Attempt ${attempt} began`, tone: "busy", lines: [{ worker, does }] };
     }
     case "EmailSent":
@@ -247,7 +254,7 @@ function entryTextOf(event: EmailEvent): EntryText {
       return { title: "Delivered", tone: "good", lines: [sourceText(event.data.source)] };
     case "EmailComplained":
       return {
-        title: "Complained of",
+        title: "Complained",
         tone: "bad",
         lines: [`The recipient has reported it: ${event.data.feedbackType}.`, sourceText(event.data.source)],
       };
@@ -308,16 +315,16 @@ function sentText({
   }
   if (transport === "outbox") {
     return {
-      title: "Written to the outbox",
+      title: "Sent to the outbox",
       tone: "good",
       lines: ["It is a file, and has gone nowhere else."],
     };
   }
   if (transport === "simulator") {
     return {
-      title: "Simulated",
+      title: "Sent to the simulator",
       tone: "good",
-      lines: ["It counts as sent, and has gone nowhere: no relay was asked."],
+      lines: ["It has gone nowhere: no relay was asked."],
     };
   }
   const id = relayId === undefined ? [] : [`The relay calls it ${relayId}.`];
@@ -342,6 +349,6 @@ function deferralText(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data
       : ["The attempt does not lengthen the waits between attempts."]),
     { words: "Due again at", at: nextAttemptAt },
   ];
-  const title = reason === "resumed" ? "Due at once" : `Put off after attempt ${attempt}`;
+  const title = reason === "resumed" ? "Due at once" : `Deferred after attempt ${attempt}`;
   return { title, tone: "waiting", lines, said: reply };
 }

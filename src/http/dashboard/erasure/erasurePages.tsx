@@ -12,7 +12,7 @@ import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, type Fact, Facts, RowList } from "../components/list.tsx";
-import { Status, type Tone } from "../components/status.tsx";
+import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { formFields } from "../frame/formBody.ts";
@@ -23,14 +23,8 @@ export type ErasureJson = ReturnType<typeof erasureJson>;
 
 export const ERASURES_PATH = "/audit/erasures";
 
-const STATES: Readonly<Record<ErasureJson["status"], { readonly label: string; readonly tone: Tone }>> = {
-  requested: { label: "at work", tone: "busy" },
-  applied: { label: "cannot be read any more", tone: "busy" },
-  completed: { label: "completed", tone: "good" },
-};
-
 const ErasureStatus: FC<Pick<ErasureJson, "status">> = ({ status }) => (
-  <Status status={status} {...STATES[status]} />
+  <Status status={status} label={status === "applied" ? "applied, cannot be read any more" : status} />
 );
 
 interface ErasureListProps {
@@ -61,7 +55,7 @@ export const ErasureList: FC<ErasureListProps> = ({ context, page }) => (
       columns={[
         { title: "Asked for", cell: ({ created_at: at }) => <Time at={at} /> },
         { title: "Reference", cell: ({ reference }) => reference ?? "" },
-        { title: "State", cell: ({ status }) => <ErasureStatus status={status} /> },
+        { title: "Status", cell: ({ status }) => <ErasureStatus status={status} /> },
         {
           title: "Messages erased",
           cell: ({ report }) => (report === null ? "" : grouped(report.messages_erased)),

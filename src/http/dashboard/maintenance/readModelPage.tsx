@@ -53,7 +53,7 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
           idOf={({ name }) => name}
           columns={[
             { title: "Name", cell: ({ name }) => <code>{name}</code> },
-            { title: "State", cell: (model) => <ModelStatus model={model} now={now} /> },
+            { title: "Status", cell: (model) => <ModelStatus model={model} now={now} /> },
             { title: "Verification", cell: (model) => <Verified model={model} now={now} /> },
             {
               title: "",

@@ -4,7 +4,7 @@ import { FEEDBACK_STATUSES } from "../../../../projections/usage/tables.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../../kernel/time.ts";
 import { type ReadModel, readInSteps, scheduledRead } from "../../lists/caughtUpReads.ts";
 
-/** What is counted, in the order of the table. */
+/** What is counted, in the order of the table. `sent`: once; they may have another status since. */
 export const COUNTED = [
   "accepted",
   "sent",
@@ -15,11 +15,6 @@ export const COUNTED = [
   "suppressed",
 ] as const;
 export type Counted = (typeof COUNTED)[number];
-
-/** What a count is called, in small letters: messages that were sent once may have another status since. */
-export function nameOfCount(count: Counted | "canceled"): string {
-  return count === "sent" ? "taken by relay" : count;
-}
 
 /** The time ranges of the overview. */
 export const RANGES = ["hour", "day", "month"] as const;

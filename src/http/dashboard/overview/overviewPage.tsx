@@ -20,7 +20,6 @@ import {
   type Counted,
   type Counts,
   MESSAGES_OF_HOUR_MAX,
-  nameOfCount,
   RANGES,
   type Range,
 } from "./overviewCounts.ts";
@@ -133,7 +132,7 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
         {COUNTED.map((name) => (
           <li>
             <a href={listAddress(context, `${SEARCHED[name] ?? `status:${name} `}after:${since}`)}>
-              <Status status={name} label={nameOfCount(name)} />
+              <Status status={name} />
               <strong>{grouped(sumOf(buckets, name))}</strong>
               <span class="soft">{shareOf(buckets, name)}</span>
             </a>
@@ -210,7 +209,7 @@ const Plot: FC<{ readonly range: Range; readonly buckets: readonly Bucket[] }> =
               <th scope="col">From</th>
               {COUNTED.map((name) => (
                 <th scope="col" class="number">
-                  {nameOfCount(name)}
+                  {name}
                 </th>
               ))}
             </tr>

@@ -61,7 +61,7 @@ export const SenderList: FC<SenderListProps> = ({ context, page, faults }) => (
       }
       columns={[
         { title: "Address or domain", cell: (sender) => <span class="clip">{nameOf(sender)}</span> },
-        { title: "State", cell: (sender) => <SenderStatus sender={sender} /> },
+        { title: "Status", cell: (sender) => <SenderStatus sender={sender} /> },
         {
           title: "Display name",
           cell: (sender) => <span class="clip short">{sender.display_name ?? ""}</span>,

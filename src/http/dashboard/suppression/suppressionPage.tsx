@@ -3,7 +3,7 @@
 import type { FC } from "hono/jsx";
 import { NOTE_CHARACTERS_MAX } from "../../../commands/suppression/addOrRemoveSuppression.ts";
 import type { Suppression } from "../../../commands/suppression/readSuppression.ts";
-import { capitalized } from "../../../kernel/text/capitalized.ts";
+import { SUPPRESSION_REASONS } from "../../../domain/suppression/events.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
@@ -28,12 +28,6 @@ interface SuppressionListProps {
   readonly faults: Readonly<Record<string, string>>;
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  bounce: "bounced",
-  complaint: "complained",
-  manual: "added by hand",
-};
-
 const Filter: FC<Pick<SuppressionListProps, "context" | "filter">> = ({ context, filter }) => (
   <FilterForm action={context.to("/suppressions")} label="Find suppressions">
     <p class="field">
@@ -49,13 +43,7 @@ const Filter: FC<Pick<SuppressionListProps, "context" | "filter">> = ({ context,
         data-search
       />
     </p>
-    <Select
-      name="reason"
-      label="Reason"
-      value={filter.reason}
-      none="Any"
-      options={Object.entries(REASONS).map(([value, label]) => ({ value, label: capitalized(label) }))}
-    />
+    <Select name="reason" label="Reason" value={filter.reason} none="Any" options={SUPPRESSION_REASONS} />
   </FilterForm>
 );
 
@@ -103,11 +91,7 @@ const Rows: FC<SuppressionListProps> = ({ context, page, filter }) => (
         title: "Reason",
         cell: ({ reason, emailId }) => (
           <>
-            <Status
-              status={reason}
-              label={REASONS[reason] ?? reason}
-              tone={reason === "manual" ? "quiet" : "bad"}
-            />{" "}
+            <Status status={reason} />{" "}
             {emailId !== null && context.may("email:status") ? (
               <a class="beside" href={context.to(`/messages/${emailId}`)}>
                 the message

@@ -20,23 +20,11 @@ type Attempt = WholeDelivery["attempt_log"][number];
 /** How many of the newest attempts to show; the API has the rest. */
 const ATTEMPTS_SHOWN_MAX = 50;
 
-/** What the states are called. */
-export const DELIVERY_STATES: Readonly<Record<WebhookDeliveryRow["status"], string>> = {
-  pending: "waiting",
-  attempting: "under way",
-  delivered: "delivered",
-  exhausted: "given up",
-  skipped: "skipped",
-};
-
-/** The state of a delivery; one waiting after a failure differs from one never tried. */
-export const DeliveryState: FC<{ readonly delivery: Pick<WebhookDeliveryRow, "status" | "attempts"> }> = ({
+/** The status of a delivery; one that waits after a failure differs from one never tried. */
+export const DeliveryStatus: FC<{ readonly delivery: Pick<WebhookDeliveryRow, "status" | "attempts"> }> = ({
   delivery: { status, attempts },
 }) => (
-  <Status
-    status={status}
-    label={status === "pending" && attempts > 0 ? "trying again" : DELIVERY_STATES[status]}
-  />
+  <Status status={status} label={status === "pending" && attempts > 0 ? "pending, trying again" : status} />
 );
 
 interface Shown {
@@ -56,7 +44,7 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
     above: [WEBHOOKS, { path: here, title: "Endpoint" }],
     body: (
       <>
-        <Heading title={row.eventType} beside={<DeliveryState delivery={row} />}>
+        <Heading title={row.eventType} beside={<DeliveryStatus delivery={row} />}>
           {canRetry(shown) ? (
             <ActionButton
               context={context}
@@ -71,7 +59,7 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
           facts={[
             ["Happened", <Time at={row.createdAt} />],
             ["Message", messageOf(context, row)],
-            ["Goes to", <Copyable text={endpoint.url} label="the address" />],
+            ["URL", <Copyable text={endpoint.url} label="the URL" />],
             ["webhook-id", <Copyable text={row.id} label="the webhook-id" />],
             ["Event", <Copyable text={row.eventId} label="the event's id" />],
           ]}
@@ -100,7 +88,7 @@ const SKIPPED: Readonly<Record<string, string>> = {
   endpoint_deleted: "the endpoint was deleted",
 };
 
-/** Its state in words, and what happens next. */
+/** Its status in words, and what happens next. */
 function standing({ row: { status, dueAt, attempts }, delivery, isFailing, now }: Shown) {
   switch (status) {
     case "delivered":

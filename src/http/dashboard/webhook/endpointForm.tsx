@@ -58,7 +58,7 @@ export async function urlTakenFault(
   const db = await webhooks.caughtUpEndpoints(workspaceId);
   const all = listWebhookEndpoints(db, workspaceId, { limit: ENDPOINTS_MAX });
   const holder = all.find((endpoint) => endpoint.url === url);
-  const fault = "An endpoint of this workspace has this address already";
+  const fault = "An endpoint of this workspace has this URL already";
   // It may have been deleted meanwhile.
   if (holder === undefined) return { url: `${fault}.` };
   return {
@@ -122,11 +122,11 @@ export const EndpointForm: FC<EndpointFormProps> = (props) => {
     >
       <Field
         {...field("url", endpoint?.url)}
-        label="Address"
+        label="URL"
         type="url"
         isRequired
         placeholder="https://hooks.example.com/postledger"
-        hint="A public HTTPS address on port 443. Each event is sent there as a signed POST."
+        hint="A public HTTPS URL on port 443. Each event is sent there as a signed POST."
       />
       <Field
         {...field("description", endpoint?.description ?? "")}

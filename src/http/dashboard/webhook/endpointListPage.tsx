@@ -31,9 +31,12 @@ export function disabledBecause({ disabledReason }: WebhookEndpointRow): string 
 /** Active, failing or disabled. */
 export const EndpointStatus: FC<{
   readonly endpoint: WebhookEndpointRow & Pick<EndpointHealth, "failing">;
-}> = ({ endpoint: { status, failing } }) => (
-  <Status status={status === "active" && failing !== null ? "failing" : status} />
-);
+}> = ({ endpoint: { status, failing } }) =>
+  status === "active" && failing !== null ? (
+    <Status status="failing" label="active, failing" />
+  ) : (
+    <Status status={status} />
+  );
 
 const When: FC<{ readonly at: string | null; readonly now: EpochMs }> = ({ at, now }) =>
   at === null ? <span class="soft">not recently</span> : <Ago at={epochMs(at)} now={now} />;
@@ -89,10 +92,10 @@ export function listPage(context: PageContext, page: RowPage<ListedEndpoint>, no
           }
           columns={[
             {
-              title: "Address",
+              title: "URL",
               cell: ({ url }) => <span class="clip">{url.replace(/^https:\/\//, "")}</span>,
             },
-            { title: "State", cell: (row) => <EndpointStatus endpoint={row} /> },
+            { title: "Status", cell: (row) => <EndpointStatus endpoint={row} /> },
             { title: "Events", cell: ({ eventTypes }) => eventsText(eventTypes), isMinor: true },
             {
               title: "Last delivered",

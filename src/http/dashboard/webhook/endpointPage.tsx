@@ -2,8 +2,8 @@
 
 import type { FC } from "hono/jsx";
 import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
+import { DELIVERY_STATUSES } from "../../../domain/webhookDelivery/state.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
-import { capitalized } from "../../../kernel/text/capitalized.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { Page as ListPage } from "../../lists/cursorPaging.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
@@ -12,22 +12,16 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, RowList } from "../components/list.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
-import { DELIVERY_STATES, DeliveryState, messageOf } from "./deliveryPage.tsx";
+import { DeliveryStatus, messageOf } from "./deliveryPage.tsx";
 import { disabledBecause, EndpointStatus, InARow, type ListedEndpoint } from "./endpointListPage.tsx";
 import { WEBHOOKS } from "./endpointOfPath.ts";
 
-type DeliveryStatus = WebhookDeliveryRow["status"];
-
 /** Which deliveries to show. */
 export interface DeliveryFilters {
-  readonly status?: DeliveryStatus;
+  readonly status?: WebhookDeliveryRow["status"];
   readonly eventType?: string;
   /** As typed: what is no id finds nothing. */
   readonly emailId?: string;
-}
-
-export function isDeliveryStatus(text: string): text is DeliveryStatus {
-  return Object.hasOwn(DELIVERY_STATES, text);
 }
 
 interface LastFailure {
@@ -126,7 +120,7 @@ const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: Epoch
     <Facts
       facts={[
         ["Description", description],
-        ["Address", <Copyable text={url} label="the address" />],
+        ["URL", <Copyable text={url} label="the URL" />],
         ["Events", eventTypes === null ? "all" : eventTypes.join(", ")],
         [
           "Includes",
@@ -182,7 +176,7 @@ const Deliveries: FC<{ readonly context: PageContext; readonly shown: Shown }> =
         }
         columns={[
           { title: "Event", cell: ({ eventType }) => eventType },
-          { title: "State", cell: (row) => <DeliveryState delivery={row} /> },
+          { title: "Status", cell: (row) => <DeliveryStatus delivery={row} /> },
           { title: "Message", cell: (row) => <span class="clip">{messageOf(context, row)}</span> },
           { title: "Attempts", cell: ({ attempts }) => attempts, isNumber: true, isMinor: true },
           {
@@ -201,20 +195,17 @@ const Filters: FC<{ readonly action: string; readonly filters: DeliveryFilters }
   <FilterForm action={action} label="Find deliveries">
     <Select
       name="status"
-      label="State"
+      label="Status"
       value={filters.status ?? ""}
       none="Any"
-      options={Object.entries(DELIVERY_STATES).map(([value, label]) => ({
-        value,
-        label: capitalized(label),
-      }))}
+      options={DELIVERY_STATUSES}
     />
     <Select
       name="event_type"
       label="Event"
       value={filters.eventType ?? ""}
       none="Any"
-      options={WEBHOOK_EVENT_TYPES.map((type) => ({ value: type, label: type }))}
+      options={WEBHOOK_EVENT_TYPES}
     />
     <Field name="email_id" label="Message id" value={filters.emailId ?? ""} />
   </FilterForm>

@@ -10,8 +10,10 @@ import {
   type EndpointChange,
   updateWebhookEndpoint,
 } from "../../../commands/webhook/changeWebhookEndpoint.ts";
+import { DELIVERY_STATUSES } from "../../../domain/webhookDelivery/state.ts";
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
 import { isUuid, webhookDeliveryId } from "../../../kernel/ids.ts";
+import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
@@ -26,7 +28,7 @@ import { failureText } from "./deliveryPage.tsx";
 import { checkedInput, type EndpointFaults, EndpointForm, faultsOf, urlTakenFault } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";
 import { endpointOf, WEBHOOKS } from "./endpointOfPath.ts";
-import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpointPage.tsx";
+import { type DeliveryFilters, endpointPage } from "./endpointPage.tsx";
 
 /** One endpoint with its deliveries, and the form that changes it. */
 export function endpointRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -92,11 +94,11 @@ async function idsOf({ deps }: DashboardOptions, emailId: string, endpointId: st
 
 /** The filters in the address; unknown values of the lists to choose from are ignored. */
 function filtersOf(query: URLSearchParams): DeliveryFilters {
-  const status = query.get("status") ?? "";
+  const status = DELIVERY_STATUSES.find((one) => one === query.get("status"));
   const eventType = query.get("event_type") ?? "";
   const emailId = (query.get("email_id") ?? "").trim();
   return {
-    ...(isDeliveryStatus(status) ? { status } : {}),
+    ...omitUndefined({ status }),
     ...(isWebhookEventType(eventType) ? { eventType } : {}),
     ...(emailId === "" ? {} : { emailId }),
   };

@@ -17,7 +17,7 @@ import { Time } from "../components/time.tsx";
 import { listAddress } from "../email/emailListPage.tsx";
 import { searchText } from "../email/emailSearch.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { COUNTED, nameOfCount } from "../overview/overviewCounts.ts";
+import { COUNTED } from "../overview/overviewCounts.ts";
 import type { TagUsage } from "./usageByTag.ts";
 
 /** A workspace as the API shows it. */
@@ -71,16 +71,40 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
     <h2>Limits</h2>
     <Facts
       facts={[
-        ["Messages today (UTC)", <MessagesToday used={usage.messages_today} of={limits.messages_per_day} />],
-        ["Temporary files", <Used bytes={usage.storage_bytes} of={limits.storage_bytes} />],
-        ["Content and templates", <Used bytes={usage.content_bytes} of={limits.content_bytes} />],
-        ["Files of test mail", <Used bytes={usage.test_storage_bytes} of={limits.storage_bytes} />],
-        ["Content of test mail", <Used bytes={usage.test_content_bytes} of={limits.content_bytes} />],
-        ["Requests with one key", rateText(limits.key_requests_per_second)],
-        ["Requests with all keys", rateText(limits.workspace_requests_per_second)],
-        ["Uploads are kept", `${grouped(limits.attachment_retention_hours)} hours`],
-        ["Content is kept", `${grouped(limits.content_retention_days)} days`],
-        ["Archives as attachments", limits.archive_attachments ? "taken" : "refused"],
+        [
+          "Messages today (UTC)",
+          <MessagesToday used={usage.messages_today} of={limits.messages_per_day} />,
+          "messages_per_day",
+        ],
+        ["Temporary files", <Used bytes={usage.storage_bytes} of={limits.storage_bytes} />, "storage_bytes"],
+        [
+          "Content and templates",
+          <Used bytes={usage.content_bytes} of={limits.content_bytes} />,
+          "content_bytes",
+        ],
+        [
+          "Files of test mail",
+          <Used bytes={usage.test_storage_bytes} of={limits.storage_bytes} />,
+          "test_storage_bytes",
+        ],
+        [
+          "Content of test mail",
+          <Used bytes={usage.test_content_bytes} of={limits.content_bytes} />,
+          "test_content_bytes",
+        ],
+        ["Requests with one key", rateText(limits.key_requests_per_second), "key_requests_per_second"],
+        [
+          "Requests with all keys",
+          rateText(limits.workspace_requests_per_second),
+          "workspace_requests_per_second",
+        ],
+        [
+          "Uploads are kept",
+          `${grouped(limits.attachment_retention_hours)} hours`,
+          "attachment_retention_hours",
+        ],
+        ["Content is kept", `${grouped(limits.content_retention_days)} days`, "content_retention_days"],
+        ["Archives as attachments", limits.archive_attachments ? "taken" : "refused", "archive_attachments"],
       ]}
     />
     <p class="soft">
@@ -118,22 +142,20 @@ function rateText(perSecond: number | null): string {
 }
 
 const COUNTS = [...COUNTED, "canceled"] as const;
-/** Columns that a narrow window leaves out. */
-const MINOR: ReadonlySet<string> = new Set(["delivered", "complained", "failed", "suppressed", "canceled"]);
 
 function countColumn<Name extends (typeof COUNTS)[number]>(
   name: Name,
 ): Column<Readonly<Record<Name, number>>> {
   const cell = (row: Readonly<Record<Name, number>>) => grouped(row[name]);
-  return { title: capitalized(nameOfCount(name)), cell, isNumber: true, isMinor: MINOR.has(name) };
+  return { title: capitalized(name), cell, isNumber: true };
 }
 
 const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
   <section class="section">
     <h2>Usage of the last 30 days</h2>
     <p class="soft">
-      Mail to the simulator is counted here, but not against the limit of a day. “Taken by relay” counts each
-      message that the relay has ever taken, whatever became of it later.
+      Mail to the simulator is counted here, but not against the limit of a day. “Sent” counts each message
+      that was ever sent, whatever became of it later.
     </p>
     {days.length === 0 ? (
       <p class="soft">No message was accepted. Days without any are left out here.</p>
