@@ -75,6 +75,16 @@ describe("every page of the dashboard", () => {
     },
   );
 
+  test("a form of an earlier log-in is refused with what the browser shows now, and no word about keys", async () => {
+    const other = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
+    const { status, html } = await other.post("/log-out", { form_token: await fixture.visitor.formToken() });
+    expect(status).toBe(403);
+    expect(html).toContain(
+      "Nothing was changed: the form is from an earlier log-in, and this browser now shows test.",
+    );
+    expect(html).not.toContain("manages the keys");
+  });
+
   test.each(routes)(
     "$method $path refuses a script of a page that shows another workspace, or test mail",
     async ({ method, path }) => {

@@ -33,7 +33,7 @@ import { htmlResponse } from "./pageHeaders.ts";
 import { NotBuiltYet, ProblemBody, problemTitle } from "./problemPage.tsx";
 import { isFromOwnPage } from "./sameOrigin.ts";
 import { createSessions, type LoggedIn } from "./sessions.ts";
-import { refusedScript } from "./staleTab.ts";
+import { refusedScript, shownMail } from "./staleTab.ts";
 
 /** What pages are rendered with. */
 interface Frame extends DashboardOptions {
@@ -229,7 +229,8 @@ async function admit(
   const { retryAfterSeconds } = rateLimits.count(principal, limits);
   requireClient(request, principal);
   if (route.scope !== null && !context.may(route.scope)) {
-    throw new Problem("FORBIDDEN", { detail: `this needs a key with ${scopeText(route.scope)}` });
+    const who = "log in with one, or ask the person who manages the keys";
+    throw new Problem("FORBIDDEN", { detail: `this needs a key with ${scopeText(route.scope)}: ${who}` });
   }
   if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
   if (request.method === "GET") beginRead(request, workspaceId);
@@ -248,7 +249,7 @@ async function provenForm(frame: Frame, context: PageContext, route: DashboardRo
   // The forms of one page share a token.
   if (shownId !== null) return { ...context, form, formId: derivedId(shownId, path) };
   throw new Problem("FORBIDDEN", {
-    detail: "the form belongs to another session or is too old: go back, reload the page and submit it again",
+    detail: `nothing was changed: the form is from an earlier log-in, and this browser now shows ${shownMail(context)}. If it is for that workspace, go back, reload the page and submit it again. If not, log in to its own first`,
   });
 }
 

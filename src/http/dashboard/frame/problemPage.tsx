@@ -16,9 +16,8 @@ interface ProblemBodyProps {
 /** What to do next, by status; null if the problem says it. */
 function nextStep({ status, code, options }: Problem): string | null {
   if (status === 404 && options.detail !== undefined) return null;
-  if (status === 401) return null;
+  if (status === 401 || code === "FORBIDDEN") return null;
   if (status === 404) return "It may belong to another workspace, or the address may have been cut.";
-  if (code === "FORBIDDEN") return "Log in with a key that may, or ask the person who manages the keys.";
   if (status === 429) return tryAgainIn(options.retryAfterSeconds ?? 0);
   if (status >= 500)
     return "Load the page again in a moment. Whatever was sent may or may not have been done: look before you send it again.";
