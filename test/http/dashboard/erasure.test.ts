@@ -18,7 +18,7 @@ describe("erasures in the dashboard", () => {
     expect(sent.status).toBe(202);
     const { html } = await fixture.visitor.get("/audit/erasures/new");
     expect(html).toContain("This cannot be undone.");
-    const { location } = await fixture.visitor.post("/audit/erasures", {
+    const { location } = await fixture.visitor.post("/audit/erasures/new", {
       address: "Ana@example.org",
       reference: " SUP-4711 ",
     });
@@ -47,19 +47,19 @@ describe("erasures in the dashboard", () => {
   }, 90_000);
 
   test("what is no address is refused, with what was typed", async () => {
-    const { status, html } = await fixture.visitor.post("/audit/erasures", { address: "ana at example" });
+    const { status, html } = await fixture.visitor.post("/audit/erasures/new", { address: "ana at example" });
     expect(status).toBe(400);
     expect(html).toContain('value="ana at example"');
     expect(html).toContain('id="address-fault"');
     const named = { address: "ana@example.org", reference: "from ana@example.org" };
-    const other = await fixture.visitor.post("/audit/erasures", named);
+    const other = await fixture.visitor.post("/audit/erasures/new", named);
     expect(other.status).toBe(400);
     expect(other.html).toContain('value="from ana@example.org"');
     expect(other.html).toContain('id="reference-fault"');
   });
 
   test("nobody reads another workspace's request", async () => {
-    const { location } = await fixture.visitor.post("/audit/erasures", { address: "eve@example.org" });
+    const { location } = await fixture.visitor.post("/audit/erasures/new", { address: "eve@example.org" });
     const path = location?.replace("/dashboard", "") ?? "";
     const other = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
     expect((await other.get(path)).status).toBe(404);

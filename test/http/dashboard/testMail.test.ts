@@ -129,10 +129,10 @@ describe("test mail in the dashboard", () => {
 
   test("a test key is made where the box is ticked", async () => {
     const fields = { name: "Staging", scopes: "email:send", test: "true" };
-    expect((await fixture.visitor.post("/api-keys", fields)).html).toMatch(
+    expect((await fixture.visitor.post("/api-keys/new", fields)).html).toMatch(
       /data-copy="pl_test_[0-9A-Za-z]{50}"/,
     );
-    const refused = await fixture.visitor.post("/api-keys", { ...fields, scopes: "webhook:manage" });
+    const refused = await fixture.visitor.post("/api-keys/new", { ...fields, scopes: "webhook:manage" });
     expect(refused.status).toBe(400);
     expect(refused.html).toContain("for a test key");
     expect((await fixture.visitor.get("/api-keys")).html).toContain("Staging (test)");

@@ -74,7 +74,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       return apiKeyListPage(context, { page: { shown: keys, nextCursor }, ending, now });
     }),
     get(`${PATH}/new`, SCOPE, (context) => newPage(context)),
-    post(PATH, SCOPE, async (context) => {
+    post(`${PATH}/new`, SCOPE, async (context) => {
       const body = requestedKey(context.form);
       try {
         checkBody(body);
@@ -82,7 +82,9 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         const made = await issueOnRequest(options, context.principal, wanted, context.commandContext());
         return await shownNewKey(options, context, made);
       } catch (error) {
-        return newPage(context, formFaults(error));
+        const { fields, ...faults } = formFaults(error);
+        const missing = context.form.has("scopes") ? {} : { scopes: "Choose at least one scope." };
+        return newPage(context, { ...faults, fields: { ...fields, ...missing } });
       }
     }),
     get(ONE, SCOPE, async (context) => apiKeyPage(context, await keyOf(options, context))),

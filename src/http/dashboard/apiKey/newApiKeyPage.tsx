@@ -29,7 +29,7 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?:
         {issuer.expires_at === null ? null : <Bounded context={context} expiresAt={issuer.expires_at} />}
         <EntryForm
           context={context}
-          action="/api-keys"
+          action="/api-keys/new"
           refusal={faults?.whole}
           verb={
             issuer.expires_at === null ? "Create" : <UntilThen expiry={expiry} latest={issuer.expires_at} />

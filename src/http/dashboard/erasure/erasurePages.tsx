@@ -91,7 +91,7 @@ export const NewErasure: FC<NewErasureProps> = ({ context, faults }) => {
       </p>
       <EntryForm
         context={context}
-        action={ERASURES_PATH}
+        action={`${ERASURES_PATH}/new`}
         refusal={faults?.whole}
         verb="Erase for good"
         cancelTo={ERASURES_PATH}

@@ -22,7 +22,7 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
   return [
     get(ERASURES_PATH, "workspace:manage", (context) => listPage(options, context)),
     get(`${ERASURES_PATH}/new`, "workspace:manage", async (context) => newPage(context, null)),
-    post(ERASURES_PATH, "workspace:manage", async (context) => {
+    post(`${ERASURES_PATH}/new`, "workspace:manage", async (context) => {
       try {
         const id = await requestEntered(deps, context);
         return context.seeOther(`${ERASURES_PATH}/${id}`);
