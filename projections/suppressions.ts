@@ -1,5 +1,5 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
-import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import { firstRow, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import {
   type CreatedRange,
   CURSOR_COLUMNS,
@@ -59,6 +59,16 @@ export function isSuppressed(db: ReadDatabase, workspaceId: string, recipientHas
   return db.get(sql, workspaceId, recipientHash) !== undefined;
 }
 
+/** The suppression that an event began, by that event's id and time; null once it has ended. */
+export function suppressionOf(
+  db: ReadDatabase,
+  workspaceId: string,
+  { id, createdAt }: Pick<SuppressionRow, "id" | "createdAt">,
+): SuppressionRow | null {
+  const sql = `SELECT ${ROW} FROM suppressions WHERE workspace_id = ? AND created_at = ? AND id = ?`;
+  return firstRow(db, sql, workspaceId, createdAt, id);
+}
+
 /** Which suppressions to list. Times are RFC 3339 in UTC. */
 export interface SuppressionQuery extends CreatedRange, PageQuery {
   readonly workspaceId: string;
@@ -73,12 +83,14 @@ export interface SuppressionRow {
   readonly revision: number;
 }
 
+const ROW = `${CURSOR_COLUMNS}, recipient_hash AS recipientHash, revision`;
+
 /** Suppressions of one workspace, newest first. */
 export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): RowPage<SuppressionRow> {
   const { workspaceId: owner, reason } = query;
   return findRows(db, query, {
     ...{ table: "suppressions", of: "workspace_id", owner },
-    columns: `${CURSOR_COLUMNS}, recipient_hash AS recipientHash, revision`,
+    columns: ROW,
     index: reason === undefined ? "suppressions_by_time" : "suppressions_by_reason",
     along: [...equals("workspace_id", owner), ...equals("reason", reason), ...createdIn(query)],
     wanted: [],

@@ -128,9 +128,9 @@ const ofEndpoint = (event: ProjectedEvent, endpointId: string) => {
 const ofInstance = (action: InstanceAction, details?: AuditDetails): AuditAction =>
   about("instance", "")(action, details === undefined ? {} : { details });
 
-/** Only the host of a webhook URL is shown: its path may be a secret. */
+/** Only host and port of a webhook URL are shown: its path may be a secret. */
 function hostOf(url: string): string {
-  return new URL(url).hostname;
+  return new URL(url).host;
 }
 
 /** Member names as the API writes them. */

@@ -8,7 +8,7 @@ import { PAUSES_INDEX } from "./pausedWorkspaces.ts";
  */
 export const auditLog: Projection = {
   name: "audit-log",
-  version: 2,
+  version: 3,
   events: EVENTS,
   tables: [
     {

@@ -160,8 +160,8 @@ describe("an entry's target", () => {
     });
   });
 
-  test("shows only the host of an endpoint, and which fields changed", () => {
-    const url = "https://hooks.example.com/services/secret";
+  test("shows only host and port of an endpoint, and which fields changed", () => {
+    const url = "http://localhost:4001/services/secret";
     const facts = { description: null, eventTypes: null, sealedSecret: "s" };
     const events: readonly AuditedEvent[] = [
       {
@@ -174,9 +174,9 @@ describe("an entry's target", () => {
     ];
     withRows(events, (db) => {
       expect(entries(db).map(({ target: { label }, details }) => ({ label, details }))).toEqual([
-        { label: "hooks.example.com", details: {} },
-        { label: "hooks.example.com", details: { changed: ["event_types"] } },
-        { label: "hooks.example.com", details: { changed: ["include"] } },
+        { label: "localhost:4001", details: {} },
+        { label: "localhost:4001", details: { changed: ["event_types"] } },
+        { label: "localhost:4001", details: { changed: ["include"] } },
       ]);
     });
   });

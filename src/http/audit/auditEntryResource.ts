@@ -26,7 +26,7 @@ export const AuditEntry = Closed(
       id: Nullable(Type.String()),
       label: Nullable(
         FreeText(
-          "What people call it: a name, a sender's address or domain, the host of an endpoint. Null where it has none, and for what can be erased.",
+          "What people call it: a name, a sender's address or domain, an endpoint's host, with its port if it has one. Null where it has none, and for what can be erased.",
         ),
       ),
     }),

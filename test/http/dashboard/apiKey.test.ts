@@ -158,7 +158,9 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     );
     expect((await usage(rotated.secret)).status).toBe(200);
     expect((await usage(old.secret)).status).toBe(401);
-    expect((await fixture.visitor.get(`/api-keys/${rotated.id}`)).html).toContain("Replaces");
+    expect((await fixture.visitor.get(`/api-keys/${rotated.id}`)).html).toMatch(
+      new RegExp(`Replaces</dt><dd><a href="/dashboard/api-keys/${old.id}">Shop</a> <code[^>]*>${old.id}<`),
+    );
     expect((await fixture.visitor.post(`/api-keys/${old.id}/rotate`)).status).toBe(409);
     expect(
       (await fixture.visitor.post(`/api-keys/${rotated.id}/rotate`, { overlap_seconds: "-1" })).status,

@@ -12,7 +12,7 @@ import { until } from "../../support/until.ts";
 const TEST_MS_MAX = 120_000;
 
 describe("the audit in the dashboard", () => {
-  const fixture = dashboardFixture(sqliteStore, {});
+  const fixture = dashboardFixture(sqliteStore, { WEBHOOK_ALLOW_PRIVATE_HOSTS: "127.0.0.1:4001" });
   let operator: Visitor;
   beforeAll(async () => {
     operator = await logInAsOperator(fixture.service, fixture.tenant);
@@ -50,6 +50,26 @@ describe("the audit in the dashboard", () => {
     expect(keys).toContain("API key issued");
     expect(keys).not.toContain("Sending paused");
     expect((await fixture.visitor.get("/audit?before=2026-01-01")).html).toContain("Nothing matches");
+  });
+
+  test("the audit log names an endpoint by its URL and a suppression by its address, for a key that may see them", async () => {
+    const { tenant, service } = fixture;
+    const url = "http://127.0.0.1:4001/hooks/shop";
+    const { id } = (await tenant.call("POST", "/webhooks", { body: { url } })).json;
+    await tenant.call("POST", "/api/v1/suppressions", { body: { address: "ana@example.org" } });
+    const links = [
+      `<a href="/dashboard/webhooks/${id}">${url}</a>`,
+      '<a href="/dashboard/suppressions?address=ana%40example.org">ana@example.org</a>',
+    ];
+    const isLinked = async () => {
+      const { html } = await fixture.visitor.get("/audit");
+      return links.every((link) => html.includes(link));
+    };
+    await until(isLinked, "the names in the audit log");
+    const { apiKey } = await tenant.withKey({ scopes: ["workspace:manage"] });
+    const { html } = await (await logIn(service.url, apiKey)).get("/audit");
+    expect(html).toContain("127.0.0.1:4001");
+    for (const text of ["/hooks/shop", "ana@example.org"]) expect(html).not.toContain(text);
   });
 
   test("an invalid filter is reported, and the form keeps it", async () => {

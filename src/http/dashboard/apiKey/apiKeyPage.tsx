@@ -132,10 +132,14 @@ export const LastingCommand: FC<{ readonly context: PageContext }> = ({ context 
   />
 );
 
-const KeyLink: FC<{ readonly context: PageContext; readonly id: string }> = ({ context, id }) => (
-  <a href={context.to(`/api-keys/${id}`)}>
-    <code>{id}</code>
-  </a>
+const KeyLink: FC<{
+  readonly context: PageContext;
+  readonly id: string;
+  readonly name: string | undefined;
+}> = ({ context, id, name = "a key" }) => (
+  <>
+    <a href={context.to(`/api-keys/${id}`)}>{name}</a> <code class="soft">{id}</code>
+  </>
 );
 
 const Each: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
@@ -148,10 +152,16 @@ const Each: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
   </>
 );
 
+/** A key, and the names of those that it came of, by id. */
+interface ShownKey {
+  readonly apiKey: ApiKeyJson;
+  readonly names: ReadonlyMap<string, string>;
+}
+
 /** One key: what it may do, where it comes from, and actions on it. `refused` says why a form was refused. */
 export function apiKeyPage(
   context: PageContext,
-  apiKey: ApiKeyJson,
+  { apiKey, names }: ShownKey,
   refused?: { readonly status: number; readonly text: string },
 ): Page {
   const { id, name, status, scopes, senders, client_ranges: ranges } = apiKey;
@@ -196,10 +206,15 @@ export function apiKeyPage(
               apiKey.issued_by === null ? (
                 "whoever runs the service"
               ) : (
-                <KeyLink context={context} id={apiKey.issued_by} />
+                <KeyLink context={context} id={apiKey.issued_by} name={names.get(apiKey.issued_by)} />
               ),
             ],
-            ["Replaces", apiKey.rotated_from && <KeyLink context={context} id={apiKey.rotated_from} />],
+            [
+              "Replaces",
+              apiKey.rotated_from && (
+                <KeyLink context={context} id={apiKey.rotated_from} name={names.get(apiKey.rotated_from)} />
+              ),
+            ],
           ]}
         />
       </>

@@ -31,6 +31,7 @@ import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { secretAlreadyShownPage } from "../frame/secretAlreadyShownPage.tsx";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
+import { keyNames } from "./keyNames.ts";
 import { newApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PATH = "/api-keys";
@@ -61,6 +62,12 @@ function keyOf(options: DashboardOptions, { workspaceId, params }: PageContext):
   return existingKey(options, workspaceId, params.id ?? "");
 }
 
+/** A key with the names of those that it came of. */
+async function withNames({ deps }: DashboardOptions, apiKey: ApiKeyJson) {
+  const ids = [apiKey.issued_by, apiKey.rotated_from].filter((id) => id !== null);
+  return { apiKey, names: await keyNames(deps, ids) };
+}
+
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const newPage = async (context: PageContext, faults?: FormFaults): Promise<Page> =>
     newApiKeyPage(context, await existingKey(options, context.workspaceId, context.principal.keyId), faults);
@@ -87,7 +94,9 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         return newPage(context, { ...faults, fields: { ...fields, ...missing } });
       }
     }),
-    get(ONE, SCOPE, async (context) => apiKeyPage(context, await keyOf(options, context))),
+    get(ONE, SCOPE, async (context) =>
+      apiKeyPage(context, await withNames(options, await keyOf(options, context))),
+    ),
   ];
 }
 
@@ -199,7 +208,10 @@ async function rotate(options: DashboardOptions, context: PageContext): Promise<
     return await shownNewKey(options, context, made);
   } catch (error) {
     const { status, whole, fields } = formFaults(error);
-    return apiKeyPage(context, apiKey, { status, text: whole ?? rotationFault(fields) });
+    return apiKeyPage(context, await withNames(options, apiKey), {
+      status,
+      text: whole ?? rotationFault(fields),
+    });
   }
 }
 

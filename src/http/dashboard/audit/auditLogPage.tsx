@@ -108,7 +108,11 @@ function columns(context: PageContext): readonly Column<AuditRow>[] {
     {
       title: "By",
       cell: ({ actor: { type, id, name } }) => (
-        <a class="quiet" href={context.to(withFilter("/audit", { actor: id ?? type }))}>
+        <a
+          class="quiet"
+          title={id ?? undefined}
+          href={context.to(withFilter("/audit", { actor: id ?? type }))}
+        >
           {name ?? id ?? ACTORS[type] ?? type}
         </a>
       ),
@@ -151,22 +155,24 @@ const PAGES: Readonly<Record<string, { readonly path: string; readonly scope: Sc
   email: { path: "/messages", scope: "email:status" },
   attachment: { path: "/attachments", scope: "attachment:manage" },
   erasure: { path: "/audit/erasures", scope: "workspace:manage" },
+  suppression: { path: "/suppressions", scope: "suppression:manage" },
 };
 
-const Target: FC<Pick<AuditLogProps, "context"> & Pick<AuditRow, "target">> = ({
-  context,
-  target: { type, id, label },
-}) => {
+/** The path of a target's page; null if it has none that the session may see. A suppression is found by its address. */
+function pageOf({ may }: PageContext, { type, id, label }: AuditRow["target"]): string | null {
   const page = PAGES[type];
+  if (page === undefined || id === null || !may(page.scope)) return null;
+  if (type !== "suppression") return `${page.path}/${encodeURIComponent(id)}`;
+  return label === null ? null : withFilter(page.path, { address: label });
+}
+
+const Target: FC<Pick<AuditLogProps, "context"> & Pick<AuditRow, "target">> = ({ context, target }) => {
+  const { type, id, label } = target;
+  const page = pageOf(context, target);
   const text = label ?? (type === "workspace" ? "this workspace" : id);
   return (
-    <span class="clip target">
-      <span class="soft">{asWords(type)}</span>{" "}
-      {page === undefined || id === null || !context.may(page.scope) ? (
-        text
-      ) : (
-        <a href={context.to(`${page.path}/${encodeURIComponent(id)}`)}>{text}</a>
-      )}
+    <span class="clip target" title={text ?? undefined}>
+      <span class="soft">{asWords(type)}</span> {page === null ? text : <a href={context.to(page)}>{text}</a>}
     </span>
   );
 };

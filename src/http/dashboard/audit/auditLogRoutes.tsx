@@ -2,9 +2,11 @@
 import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS } from "../../../../projections/auditLog/actors.ts";
 import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditQuery, AuditRow } from "../../../../projections/auditLog/queries.ts";
+import { suppressionOf } from "../../../../projections/suppressions.ts";
+import { readSuppressionAt } from "../../../commands/suppression/readSuppression.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { pageOfAuditLog } from "../../audit/auditLogController.ts";
-import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, lookUpEach, scheduledRead } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
@@ -31,13 +33,35 @@ async function auditLogPage(options: Options, context: PageContext): Promise<Pag
   const filter = filterOf(context.query);
   const { query, fault } = queryOf(context.workspaceId, filter);
   if (!context.query.has("cursor")) await catchUp(options.readModel("audit-log"));
-  const page = fault === null ? await pageOfAuditLog(options, { ...query, ...pageAsked(context) }) : NOTHING;
+  const found = fault === null ? await pageOfAuditLog(options, { ...query, ...pageAsked(context) }) : NOTHING;
+  const page = await lookUpEach(options.readModel("audit-log"), found, (row) =>
+    withOwnName(options, context, row),
+  );
   return {
     title: "Audit log",
     isWide: true,
     status: fault === null ? 200 : 422,
     body: <AuditLog context={context} page={page} filter={filter} fault={fault} />,
   };
+}
+
+/** An entry with the name of its target that only a session may see which may see the target itself. */
+async function withOwnName(
+  { deps, readModel }: Options,
+  { workspaceId, may }: PageContext,
+  row: AuditRow,
+): Promise<AuditRow> {
+  const { type, id } = row.target;
+  const named = (label: string | null | undefined) => (label ? { ...row, target: { type, id, label } } : row);
+  if (id === null) return row;
+  if (type === "webhook_endpoint" && may("webhook:manage"))
+    return named((await deps.webhooks.get(workspaceId)).endpoints.get(id)?.url.replace(/^https:\/\//, ""));
+  if (type !== "suppression" || !may("suppression:manage")) return row;
+  const { createdAt } = row;
+  const found = await scheduledRead(readModel("suppressions"), (db) =>
+    suppressionOf(db, workspaceId, { id, createdAt }),
+  );
+  return found === null ? row : named((await readSuppressionAt(deps.store, found)).address);
 }
 
 const NOTHING: RowPage<AuditRow> = { shown: [], nextCursor: null };

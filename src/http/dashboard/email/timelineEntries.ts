@@ -3,7 +3,7 @@ import {
   webhookDeliveriesOf,
 } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import type { HistoryEvent, LoggedEvent } from "../../../commands/email/emailHistory.ts";
+import type { HistoryEvent } from "../../../commands/email/emailHistory.ts";
 import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { AT_END } from "../../../domain/email/contentErasure.ts";
 import { type EmailEvent, OPERATOR } from "../../../domain/email/events.ts";
@@ -16,6 +16,7 @@ import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
 import type { ShownEmail } from "../../email/shownEmail.ts";
 import { type ReadModel, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { webhookHistoryJson } from "../../webhookDelivery/webhookDeliveryResource.ts";
+import { keyNames } from "../apiKey/keyNames.ts";
 import type { Tone } from "../components/status.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import { failureText } from "../webhook/deliveryPage.tsx";
@@ -77,7 +78,8 @@ export async function timelineOf(
   { events, email }: ShownEmail,
   { deliveries, hasKeyNames }: Shown,
 ): Promise<readonly TimelineEntry[]> {
-  const names = hasKeyNames ? await keyNames(deps, events) : new Map();
+  const keys = hasKeyNames ? new Set(events.flatMap(({ actor }) => keyIdOf(actor) ?? [])) : [];
+  const names = await keyNames(deps, [...keys].slice(0, KEY_NAMES_MAX));
   const own = events.flatMap((event) => {
     const entry = entryOf(event);
     return entry === null ? [] : [{ ...entry, actor: actorText(event.actor, names) }];
@@ -86,18 +88,6 @@ export async function timelineOf(
   const webhookCalls =
     deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
   return [...own, ...webhookCalls].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
-}
-
-/** The names of the keys among the actors, by id. */
-async function keyNames(
-  { apiKeys }: Dependencies,
-  events: readonly LoggedEvent[],
-): Promise<ReadonlyMap<string, string>> {
-  const ids = new Set(events.flatMap(({ actor }) => keyIdOf(actor) ?? []));
-  const named = [...ids]
-    .slice(0, KEY_NAMES_MAX)
-    .map(async (id) => [id, (await apiKeys.get(id))?.name] as const);
-  return new Map((await Promise.all(named)).flatMap(([id, name]) => (name ? [[id, name] as const] : [])));
 }
 
 async function webhookEntries(
