@@ -27,6 +27,8 @@ export function bootstrapKeyPath(dataDir: string): string {
 export interface BootstrapKey {
   /** Null if the file cannot be read or holds no key. */
   readonly id: string | null;
+  /** Null if the log has no such key. */
+  readonly workspaceId: string | null;
   readonly isRevoked: boolean;
 }
 
@@ -38,12 +40,12 @@ export async function readBootstrapKey(store: EventStore, dataDir: string): Prom
   const text = await readFile(path, "utf8").catch(() => "");
   const id = apiKeyId(text.trim());
   const key = id === null ? null : (await load(store, apiKeyAggregate.of(id))).state;
-  return { id, isRevoked: key?.revoked ?? false };
+  return { id, workspaceId: key?.workspaceId ?? null, isRevoked: key?.revoked ?? false };
 }
 
-/** Why it should not stay there. */
-export function bootstrapKeyDetail(dataDir: string): string {
-  return `${bootstrapKeyPath(dataDir)} holds a key that may do everything and does not expire`;
+/** Why it should not stay in its file. */
+export function bootstrapKeyDetail(file: string): string {
+  return `${file} holds a key that may do everything and does not expire`;
 }
 
 /** The commands that replace it: one that makes a key for a program, and one that revokes it. */

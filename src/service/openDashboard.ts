@@ -1,9 +1,10 @@
+import { basename } from "node:path";
 import { version } from "../../package.json";
 import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { findMailRecords } from "../commands/sender/mailDnsRecords.ts";
 import { createDashboard, type Dashboard } from "../http/dashboard/frame/createDashboard.tsx";
-import type { DashboardOptions, MaintenanceCheck } from "../http/dashboard/frame/dashboardOptions.ts";
+import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
 import { notUpToDate } from "../http/lists/caughtUpReads.ts";
 import { dkimKeysFor } from "../kernel/crypto/dkimKeys.ts";
 import { SECOND_MS } from "../kernel/time.ts";
@@ -12,8 +13,9 @@ import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
+import { bootstrapKeyPath, readBootstrapKey } from "./bootstrapWorkspace.ts";
 import type { Config } from "./config/config.ts";
-import { bootstrapKeyChecks } from "./status/checks/bootstrapKeyChecks.ts";
+import { bootstrapKeyCheck } from "./status/checks/bootstrapKeyChecks.ts";
 import { lastSealCheck } from "./status/checks/logChecks.ts";
 import { verificationChecks } from "./status/checks/readModelVerificationChecks.ts";
 import { readModelStates } from "./status/readModelStates.ts";
@@ -48,6 +50,7 @@ export function openDashboard(
     readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled),
     buildMime: (message) => new Uint8Array(buildMime(message)),
     upkeep: upkeepOf(config, served.deps),
+    trialKeyFile: () => trialKeyFile(config, served.deps),
     readModelStates: readModelStates(config, served.deps, readers),
     mailRecords: (domain) =>
       findMailRecords(dns, {
@@ -85,18 +88,35 @@ function withoutWaiting({
   };
 }
 
+async function trialKeyFile({ isTrial, dataDir }: Config, { store }: Dependencies): Promise<string | null> {
+  // Whoever logs in may want to see why the store does not answer.
+  const key = isTrial ? await readBootstrapKey(store, dataDir).catch(() => null) : null;
+  return key === null || key.id === null || key.isRevoked ? null : bootstrapKeyPath(dataDir);
+}
+
+/** The first key is the operator's business, and its own workspace's. */
+function upkeepOf(config: Config, deps: Dependencies): DashboardOptions["upkeep"] {
+  const look = upkeepLookUp(config, deps);
+  return async ({ workspaceId, isOperator }) => {
+    const { checks, key } = await look();
+    if (key === null || !(isOperator || key.workspaceId === workspaceId)) return checks;
+    return [...checks, bootstrapKeyCheck(key, basename(bootstrapKeyPath(config.dataDir)))];
+  };
+}
+
 /** Shares one look-up between all who ask at the same time. */
-function upkeepOf(
-  config: Config,
-  { store, clock }: Dependencies,
-): () => Promise<readonly MaintenanceCheck[]> {
-  let known: Promise<readonly MaintenanceCheck[]> | null = null;
+function upkeepLookUp(config: Config, { store, clock }: Dependencies) {
+  const lookUp = async () => {
+    const asked = [lastSealCheck(store, config), readBootstrapKey(store, config.dataDir)] as const;
+    const [seal, key] = await Promise.all(asked);
+    return { checks: [seal, ...verificationChecks(config)], key };
+  };
+  let known: ReturnType<typeof lookUp> | null = null;
   let until = 0;
   return () => {
     if (known !== null && clock.monotonicMs() < until) return known;
     until = clock.monotonicMs() + UPKEEP_MS;
-    const asked = Promise.all([lastSealCheck(store, config), bootstrapKeyChecks(config, store)]);
-    const looked = asked.then(([seal, firstKey]) => [seal, ...verificationChecks(config), ...firstKey]);
+    const looked = lookUp();
     looked.catch(() => {
       until = 0;
     });

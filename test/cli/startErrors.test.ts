@@ -434,7 +434,7 @@ describe("a service that starts warns", () => {
 
   test("of the key of a first run for as long as it is there, unless the greeting has said so", () => {
     const settings = readConfig({ DATA_DIR: "/data", SMTP_URL: "outbox:" });
-    const started = { ...nothing, bootstrapKey: { id: "qc7xuBpxhDvW", isRevoked: false } };
+    const started = { ...nothing, bootstrapKey: { id: "qc7xuBpxhDvW", workspaceId: null, isRevoked: false } };
     expect(startupWarnings(settings, started)).toEqual([
       expect.stringMatching(
         /^\/data\/bootstrap\.key .*api-key create --scopes \S+.* api-key revoke qc7xuBpxhDvW/,

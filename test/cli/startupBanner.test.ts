@@ -7,7 +7,7 @@ const url = new URL("http://127.0.0.1:3000/");
 type Started = Parameters<typeof startupBanner>[1];
 const FIRST_RUN: Started = {
   url,
-  bootstrapKey: { id: "qc7xuBpxhDvW", isRevoked: false },
+  bootstrapKey: { id: "qc7xuBpxhDvW", workspaceId: null, isRevoked: false },
   isWithoutWorkspace: false,
   logInLink: null,
 };

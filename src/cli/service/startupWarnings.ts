@@ -2,6 +2,7 @@ import { isLoopback, isLoopbackUrl } from "../../kernel/network/isLoopback.ts";
 import { isOutbox, mailDestination } from "../../service/adapters/openMailTransport.ts";
 import {
   bootstrapKeyDetail,
+  bootstrapKeyPath,
   bootstrapKeyRemedy,
   WORKSPACE_REMEDY,
 } from "../../service/bootstrapWorkspace.ts";
@@ -57,7 +58,9 @@ export function startupWarnings(
     warnings.push(`the log has no workspace, so nobody can use it: ${WORKSPACE_REMEDY}`);
   }
   if (bootstrapKey !== null && !isGreeted) {
-    warnings.push(`${bootstrapKeyDetail(config.dataDir)}: ${bootstrapKeyRemedy(bootstrapKey)}`);
+    warnings.push(
+      `${bootstrapKeyDetail(bootstrapKeyPath(config.dataDir))}: ${bootstrapKeyRemedy(bootstrapKey)}`,
+    );
   }
   return warnings;
 }

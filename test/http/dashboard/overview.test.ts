@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { apiKeyId } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { askDashboard, logIn } from "../../support/dashboard.ts";
 import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
-import { message, newKey } from "../../support/tenants.ts";
+import { message, newKey, startService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 /** What a figure of the overview says. */
@@ -67,6 +70,33 @@ describe("the overview in the dashboard", () => {
     }, "both problems, one of them erased");
     expect(times.slice(0, 2)).toEqual(bouncedAt.toReversed());
   });
+});
+
+test("a first key is shown to its own workspace and to operators, by its file's name alone; the log-in says where it is", async () => {
+  const service = await startService(sqliteStore, { BOOTSTRAP: "on" });
+  try {
+    const file = join(service.app.dataDir, "bootstrap.key");
+    const key = (await readFile(file, "utf8")).trim();
+    const tenant = await service.tenant();
+    const owner = await logIn(service.url, key);
+    const [ofOwner, ofTenant, ofOperator] = await Promise.all(
+      [owner, await logIn(service.url, tenant.apiKey), await logInAsOperator(service, tenant)].map(
+        async (visitor) => (await visitor.get("/")).html.split('id="health"')[1] ?? "",
+      ),
+    );
+    for (const html of [ofOwner, ofOperator]) {
+      expect(html).toContain("bootstrap.key holds a key that may do everything");
+      expect(html).not.toContain(service.app.dataDir);
+    }
+    expect(ofTenant).not.toContain("First key");
+    expect(ofTenant).toContain("Last seal");
+    const logInPage = async () => (await askDashboard(service.url, "/log-in")).html;
+    expect(await logInPage()).toContain(`paste the key from <code>${file}</code>`);
+    await owner.post(`/api-keys/${apiKeyId(key)}/revoke`);
+    expect(await logInPage()).not.toContain("bootstrap.key");
+  } finally {
+    await service.remove();
+  }
 });
 
 describe("the overview of what is scheduled", () => {

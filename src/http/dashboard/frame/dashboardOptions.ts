@@ -20,6 +20,12 @@ export interface MaintenanceCheck {
   readonly action: string | null;
 }
 
+/** Who looks at the service's state. */
+interface Viewer {
+  readonly workspaceId: string;
+  readonly isOperator: boolean;
+}
+
 /** Read models that lack more than the latest events. */
 export interface ReadModelBuild {
   /** How much of the log the slowest of them has read, from 0 to 1. */
@@ -53,8 +59,10 @@ export interface DashboardOptions {
   readonly readWaitingReason: (view: EmailView) => Promise<Waiting | null>;
   /** The bytes of a message as a relay gets them (RFC 5322). */
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
-  /** What `doctor` reports about log and read models beyond readiness; refreshed when it is old. */
-  readonly upkeep: () => Promise<readonly MaintenanceCheck[]>;
+  /** What `doctor` reports beyond readiness and concerns whoever looks; refreshed when it is old. */
+  readonly upkeep: (viewer: Viewer) => Promise<readonly MaintenanceCheck[]>;
+  /** The file with the key that a first start has made, in a trial and while the key works; else null. */
+  readonly trialKeyFile: () => Promise<string | null>;
   /** The status of the read models. */
   readonly readModelStates: () => Promise<readonly ReadModelState[]>;
   /** The progress of read models being built; null while all are caught up. */

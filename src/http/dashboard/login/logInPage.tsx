@@ -20,6 +20,8 @@ interface LogInPageProps {
   readonly notice: string | null;
   /** Whether the service does its work. */
   readonly isReady: boolean;
+  /** The file with a key to begin with; null if there is none, or others than this machine reach the page. */
+  readonly trialKeyFile: string | null;
   readonly version: string;
   readonly docsAt: string;
 }
@@ -57,10 +59,16 @@ export const LogInPage: FC<LogInPageProps> = (props) => (
           </button>
         </p>
       </form>
+      {props.trialKeyFile === null ? null : (
+        <p>
+          To begin, paste the key from <code>{props.trialKeyFile}</code>, or open the link that the first
+          start printed.
+        </p>
+      )}
       <p class="soft">
-        On the machine that runs the service, in its folder or its container,{" "}
-        <code>{POSTLEDGER} dashboard link</code> prints a link that logs in once. Elsewhere, paste an API key:
-        the dashboard then shows and does what that key may.
+        Any API key logs in: the dashboard then shows and does what that key may. On the machine that runs the
+        service, in its folder or its container, <code>{POSTLEDGER} dashboard link</code> prints a link that
+        logs in once.
       </p>
       <p class="log-in-end">
         {props.isReady ? (

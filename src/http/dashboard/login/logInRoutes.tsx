@@ -18,7 +18,8 @@ import { htmlResponse } from "../frame/pageHeaders.ts";
 import type { Sessions } from "../frame/sessions.ts";
 import { LogInPage } from "./logInPage.tsx";
 
-interface LogInOptions extends Pick<DashboardOptions, "deps" | "basePath" | "version" | "readiness"> {
+interface LogInOptions
+  extends Pick<DashboardOptions, "deps" | "basePath" | "version" | "readiness" | "trialKeyFile"> {
   readonly sessions: Sessions;
   readonly assets: Assets;
 }
@@ -56,11 +57,12 @@ interface Admitted {
 }
 
 export function createLogIn(options: LogInOptions): LogIn {
-  const { sessions, assets, basePath, version, readiness } = options;
+  const { sessions, assets, basePath, version, readiness, trialKeyFile } = options;
   const home = `${basePath}${DASHBOARD_PATH}`;
   const page = async (next: string, status: number, told: { fault?: string; notice?: string }) => {
     // Everybody sees this page: what is wrong around the service is shown after the log-in.
     const isReady = healthStatus(await readiness()) !== "unavailable";
+    const keyFile = await trialKeyFile();
     return htmlResponse(
       `<!doctype html>${(
         <LogInPage
@@ -71,6 +73,7 @@ export function createLogIn(options: LogInOptions): LogIn {
           fault={told.fault ?? null}
           notice={told.notice ?? null}
           isReady={isReady}
+          trialKeyFile={keyFile}
           version={version}
           docsAt={`${basePath}/docs`}
         />

@@ -1,5 +1,6 @@
 import type { EventStore } from "../../../ports/eventStore.ts";
 import {
+  type BootstrapKey,
   bootstrapKeyDetail,
   bootstrapKeyPath,
   bootstrapKeyRemedy,
@@ -9,14 +10,18 @@ import type { Config } from "../../config/config.ts";
 import { type Check, warning } from "./check.ts";
 
 /** A warning for as long as the key of a first run is in its file. */
+export function bootstrapKeyCheck(key: BootstrapKey, file: string): Check {
+  const name = "first key";
+  return key.isRevoked
+    ? warning(name, `${file} holds a key that is revoked`, "delete the file")
+    : warning(name, bootstrapKeyDetail(file), bootstrapKeyRemedy(key));
+}
+
+/** That warning, if there is such a file. */
 export async function bootstrapKeyChecks(
   { dataDir }: Pick<Config, "dataDir">,
   store: EventStore,
 ): Promise<readonly Check[]> {
-  const name = "first key";
   const key = await readBootstrapKey(store, dataDir);
-  if (key === null) return [];
-  return key.isRevoked
-    ? [warning(name, `${bootstrapKeyPath(dataDir)} holds a key that is revoked`, "delete the file")]
-    : [warning(name, bootstrapKeyDetail(dataDir), bootstrapKeyRemedy(key))];
+  return key === null ? [] : [bootstrapKeyCheck(key, bootstrapKeyPath(dataDir))];
 }
