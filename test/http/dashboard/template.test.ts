@@ -228,11 +228,18 @@ describe("templates in the dashboard", () => {
     const undeclared = ["name", "order", "parcel", "", ""];
     const preview = (asked: Readonly<Record<string, string>>, headers = {}) =>
       fixture.visitor.post(`${at}/preview`, { ...fields, ...asked }, headers);
-    expect(rowsIn((await fixture.visitor.post(at, fields)).html)).toEqual(undeclared);
+    const { status, html } = await fixture.visitor.post(at, fields);
+    expect([status, rowsIn(html)]).toEqual([422, undeclared]);
+    expect(html).toContain("Not saved yet: rows were added for order, parcel below.");
     const previewed = (await preview({ rows: "undeclared" })).html;
     expect(rowsIn(previewed)).toEqual(undeclared);
-    expect(previewed).toContain("Uses order in line 1");
-    expect(previewed).toContain("did you mean name?");
+    for (const page of [html, previewed]) {
+      // With its row, a name is declared.
+      expect(page).not.toContain("Uses order");
+      expect(page).toContain("did you mean name?");
+    }
+    const good = await fixture.visitor.post(at, { subject: "Hi {{ city }}", html: "<p>{{ city }}</p>" });
+    expect(good.html).toContain('<p class="preview-subject">Hi ');
     const live = { "hx-request": "true" };
     const swapped = (await preview({ rows: "undeclared" }, live)).html;
     expect(rowsIn(swapped)).toEqual(undeclared);

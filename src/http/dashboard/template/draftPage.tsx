@@ -33,15 +33,29 @@ interface DraftEditorProps {
   readonly preview: DraftPreview | null;
   /** Whether a row was added, to be filled next. */
   readonly hasNewRow?: boolean | undefined;
+  /** The names for which rows were added instead of saving. */
+  readonly added?: readonly string[] | undefined;
 }
 
 /** The form of a new version, with a preview that refreshes when typing stops. */
-export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview, hasNewRow }) => {
+export const DraftEditor: FC<DraftEditorProps> = ({
+  context,
+  at,
+  fields,
+  preview,
+  hasNewRow,
+  added = [],
+}) => {
   const faults = preview?.faults ?? NO_FAULTS;
   const previewAt = context.to(`${at}/draft/preview`);
   return (
     <>
       <Heading title="New draft" />
+      {added.length === 0 ? null : (
+        <p class="notice" role="alert">
+          Not saved yet: rows were added for {added.join(", ")} below. Check their types, and save again.
+        </p>
+      )}
       <PostForm context={context} action={`${at}/draft`} class="editor">
         {/* The form's first button is the one that Enter presses. */}
         <PreviewButton previewAt={previewAt} isHidden />
@@ -300,7 +314,7 @@ export const SampleField: FC<SampleFieldProps> = ({ definition, samples, faults 
 
 const FRAME = "template-preview";
 
-const PreviewBody: FC<Omit<DraftEditorProps, "fields" | "hasNewRow">> = ({ context, at, preview }) => {
+const PreviewBody: FC<Pick<DraftEditorProps, "context" | "at" | "preview">> = ({ context, at, preview }) => {
   if (preview === null) return <p class="soft">Write a subject, and HTML or text.</p>;
   const { output } = preview;
   if (output === null) return <p class="fault">Correct the errors in the fields to see a preview.</p>;

@@ -31,10 +31,9 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
     postDraft("/templates/:id/draft", (context) => saveDraft(forOneRequest(deps), context)),
     postDraft("/templates/:id/draft/preview", async (context) => {
       const once = forOneRequest(deps);
-      const given = draftFields(context.form);
-      const preview = await previewDraft(once, given, context.commandContext());
       const asked = context.form.get(ROWS_FIELD);
-      const fields = await withRowsAsked(once, context, { fields: given, asked });
+      const fields = await withRowsAsked(once, context, { fields: draftFields(context.form), asked });
+      const preview = await previewDraft(once, fields, context.commandContext());
       const editing = { fields, preview, hasNewRow: asked === ANOTHER_ROW };
       if (!context.request.headers.has("hx-request")) return editorPage(deps, context, editing);
       const before = context.form.get("samples_of") ?? "";
@@ -61,12 +60,9 @@ async function withRowsAsked(
   { fields, asked }: { readonly fields: DraftFields; readonly asked: string | null },
 ): Promise<DraftFields> {
   if (asked === ANOTHER_ROW) return withAnotherRow(fields);
-  return asked === null ? fields : withRowsForUndeclared(deps, context, fields);
-}
-
-/** The fields with a row for each name that they use and do not declare. */
-async function withRowsForUndeclared(deps: Dependencies, context: PageContext, fields: DraftFields) {
-  return withRowsFor(fields, await undeclaredNames(deps, fields, context.commandContext()));
+  return asked === null
+    ? fields
+    : withRowsFor(fields, await undeclaredNames(deps, fields, context.commandContext()));
 }
 
 /** The editor's initial fields: those of the named version, else of the newest. */
@@ -82,6 +78,8 @@ interface Editing {
   readonly preview: DraftPreview | null;
   /** Whether a row was added, to be filled next. */
   readonly hasNewRow?: boolean;
+  /** The names for which rows were added instead of saving. */
+  readonly added?: readonly string[];
 }
 
 async function editorPage(deps: Dependencies, context: PageContext, editing: Editing): Promise<Page> {
@@ -104,8 +102,14 @@ async function saveDraft(deps: Dependencies, context: PageContext): Promise<Page
       "The version was drafted. Publish it to use it in sends.",
     );
   } catch (error) {
-    const preview = { output: null, faults: faultsOf(given, error), variables: null };
-    const fields = await withRowsForUndeclared(deps, context, given);
-    return { ...(await editorPage(deps, context, { fields, preview })), status: 422 };
+    const faults = faultsOf(given, error);
+    const added = await undeclaredNames(deps, given, context.commandContext());
+    const fields = withRowsFor(given, added);
+    // With these rows other things are wrong, or nothing.
+    const preview =
+      added.length > 0
+        ? await previewDraft(deps, fields, context.commandContext())
+        : { output: null, faults, variables: null };
+    return { ...(await editorPage(deps, context, { fields, preview, added })), status: 422 };
   }
 }
