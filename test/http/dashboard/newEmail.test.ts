@@ -107,6 +107,16 @@ describe("a new message in the dashboard", () => {
     expect(await read(location)).toMatchObject({ html: "<h1>Hi</h1>", text: expect.stringMatching(/hi/i) });
   });
 
+  test("goes at a time, and under a name, that its writer has chosen", async () => {
+    const scheduled_at = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 16);
+    const chosen = { ...fields(), from_name: "Acme Billing", scheduled_at };
+    expect(await read((await fixture.visitor.post(PATH, chosen)).location)).toMatchObject({
+      status: "scheduled",
+      from_name: "Acme Billing",
+      scheduled_at: `${scheduled_at}:00.000Z`,
+    });
+  });
+
   test.each(["<", "\u{1F600}"])(
     "takes the longest html and text, however a form encodes %p",
     async (character) => {
@@ -123,6 +133,7 @@ describe("a new message in the dashboard", () => {
       [{ from: "x@other.example" }, "from", "is not a sending address of this workspace"],
       [{ to: " nobody " }, "to", "must be one bare address"],
       [{ subject: "" }, "subject", "must have 1 to 998 characters"],
+      [{ scheduled_at: "2001-01-31T12:00" }, "scheduled_at", "is in the past"],
       [{ text: "" }, "text", "Write a text, or HTML."],
     ] as const) {
       const { status, html } = await fixture.visitor.post(PATH, { ...fields(), text: "  Typed.", ...wrong });

@@ -1,13 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import {
   HTML_CHARACTERS_MAX,
+  NAME_CHARACTERS_MAX,
   SUBJECT_CHARACTERS_MAX,
   TEXT_CHARACTERS_MAX,
 } from "../../../domain/email/contentLimits.ts";
+import { SCHEDULE_AHEAD_MS_MAX } from "../../../domain/email/scheduledTime.ts";
 import { newId } from "../../../kernel/ids.ts";
+import { DAY_MS } from "../../../kernel/time.ts";
 import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
+import { timeOfField } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf, formFields, verbatimFieldOf } from "../frame/formBody.ts";
@@ -58,6 +62,11 @@ async function newEmailPage(
             )}
           </p>
         )}
+        {context.may("template:manage") ? (
+          <p class="soft">
+            To send a template, choose Test send on its page: <a href={context.to("/templates")}>Templates</a>
+          </p>
+        ) : null}
         <SendForm
           context={context}
           action={PATH}
@@ -72,6 +81,19 @@ async function newEmailPage(
             label="HTML"
             hint="Optional. With HTML alone, the text is made from it."
             isCode
+          />
+          <Field
+            {...field("from_name")}
+            label="Sender's name"
+            hint="Shown beside From. Empty: the sender's display name, if it has one."
+            maxLength={NAME_CHARACTERS_MAX}
+          />
+          <Field
+            {...field("scheduled_at")}
+            label="Send at (UTC)"
+            type="datetime-local"
+            isUtc
+            hint={`Empty: at once. At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`}
           />
         </SendForm>
       </>
@@ -94,11 +116,14 @@ function sendNewEmail(options: DashboardOptions, context: PageContext): Promise<
 function bodyOf({ form }: PageContext): unknown {
   const html = verbatimFieldOf(form, "html");
   const text = verbatimFieldOf(form, "text");
+  const [fromName, scheduledAt] = [fieldOf(form, "from_name"), fieldOf(form, "scheduled_at")];
   return {
     from: fieldOf(form, "from"),
     to: fieldOf(form, "to"),
     subject: verbatimFieldOf(form, "subject"),
     ...(html === "" ? {} : { html }),
     ...(text === "" ? { auto_text: true } : { text }),
+    ...(fromName === "" ? {} : { from_name: fromName }),
+    ...(scheduledAt === "" ? {} : { scheduled_at: timeOfField(scheduledAt) }),
   };
 }
