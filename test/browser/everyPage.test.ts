@@ -83,7 +83,11 @@ describeInBrowser("every page with hostile content", (browser) => {
     "lists keep their rows within the window at every width",
     async () => {
       const { json } = await tenant.call("POST", "/api/v1/api-keys", {
-        body: { name: "Storefront in production ".repeat(4).trim(), scopes: SCOPES, expires_at: EXPIRES_AT },
+        body: {
+          name: "Storefront in production ".repeat(4).trim(),
+          scopes: SCOPES.slice(1),
+          expires_at: EXPIRES_AT,
+        },
       });
       await fetch(`${service.url}/api/v1/emails`, { headers: { authorization: `Bearer ${json.key}` } });
       const { page } = await browser.open({ locale: "en-US" });

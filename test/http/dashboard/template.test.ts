@@ -230,7 +230,7 @@ describe("templates in the dashboard", () => {
       fixture.visitor.post(`${at}/preview`, { ...fields, ...asked }, headers);
     const { status, html } = await fixture.visitor.post(at, fields);
     expect([status, rowsIn(html)]).toEqual([422, undeclared]);
-    expect(html).toContain("Not saved yet: rows were added for order, parcel below.");
+    expect(html).toContain("Not saved yet: rows were added below for order, parcel.");
     const previewed = (await preview({ rows: "undeclared" })).html;
     expect(rowsIn(previewed)).toEqual(undeclared);
     for (const page of [html, previewed]) {

@@ -19,6 +19,10 @@ describe("the workspace in the dashboard", () => {
     expect(html).toContain("1 of 12,345");
     expect(html).toContain('of <span title="1,000,000,000 bytes">1 GB</span>');
     expect(html).toContain(`postledger workspace limits ${fixture.tenant.workspaceId} --help`);
+    const { limits } = (await fixture.tenant.call("GET", "/api/v1/workspace")).json;
+    for (const name of Object.keys(limits)) expect(html).toContain(`<code>${name}</code>`);
+    // No narrow window leaves out a count.
+    expect(html).not.toContain("minor");
     expect(html).toMatch(/<tr id="row-\d{4}-\d\d-\d\d"><td>[\d-]+<\/td><td class="number">2<\/td>/);
   });
 

@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { ExpiringKey } from "../../../../projections/apiKeys.ts";
-import type { Scope } from "../../../domain/apiKey/scopes.ts";
+import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { issuedKey } from "../../apiKey/apiKeyHandlers.ts";
@@ -89,8 +89,11 @@ export function apiKeyListPage(context: PageContext, { page, ending, now }: ApiK
             },
             {
               title: "Scopes",
-              cell: ({ scopes }) => <span class="clip short">{scopes.join(", ")}</span>,
-              isMinor: true,
+              cell: ({ scopes }) => (
+                <span class="clip short">
+                  {SCOPES.every((scope) => scopes.includes(scope)) ? "all scopes" : scopes.join(", ")}
+                </span>
+              ),
             },
           ]}
         />

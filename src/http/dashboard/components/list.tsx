@@ -31,10 +31,8 @@ interface RowTableProps<Row> {
 export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTableProps<Row>) {
   // Figures are compared with those above them, so they stay a table even on narrow screens.
   const isOfFigures = linkOf === undefined && columns.some(({ isNumber }) => isNumber);
-  // A table that is scrolled sideways can be reached by keys.
-  const scrolled = { class: "table", role: "region", "aria-label": label, tabindex: 0 } as const;
   return (
-    <div {...(isOfFigures ? scrolled : { class: "table rows" })}>
+    <div {...(isOfFigures ? scrolledCounts(label) : { class: "table rows" })}>
       <table>
         <caption class="unseen">{label}</caption>
         <thead>
@@ -66,6 +64,11 @@ export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTablePr
       </table>
     </div>
   );
+}
+
+/** What surrounds a table of figures: it is scrolled sideways where it does not fit, with the keyboard too. */
+export function scrolledCounts(label: string) {
+  return { class: "table counts", role: "region", "aria-label": label, tabindex: 0 } as const;
 }
 
 function cellClass({ isNumber, isMinor }: Pick<Column<never>, "isNumber" | "isMinor">): string | undefined {

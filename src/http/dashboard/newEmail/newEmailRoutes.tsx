@@ -62,11 +62,6 @@ async function newEmailPage(
             )}
           </p>
         )}
-        {context.may("template:manage") ? (
-          <p class="soft">
-            To send a template, choose Test send on its page: <a href={context.to("/templates")}>Templates</a>
-          </p>
-        ) : null}
         <SendForm
           context={context}
           action={PATH}
@@ -96,6 +91,11 @@ async function newEmailPage(
             hint={`Empty: at once. At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`}
           />
         </SendForm>
+        {context.may("template:manage") ? (
+          <p class="soft">
+            To send a template, choose Test send on its page: <a href={context.to("/templates")}>Templates</a>
+          </p>
+        ) : null}
       </>
     ),
   };

@@ -5,7 +5,7 @@ import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { Checks } from "../../health/healthController.ts";
 import { Heading } from "../components/heading.tsx";
-import { Empty, type Fact, Facts } from "../components/list.tsx";
+import { Empty, type Fact, Facts, scrolledCounts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, lengthOfTime, Time } from "../components/time.tsx";
 import { listAddress } from "../email/emailListPage.tsx";
@@ -201,7 +201,7 @@ const Plot: FC<{ readonly range: Range; readonly buckets: readonly Bucket[] }> =
     <div class="plot-space" aria-hidden="true" hx-morph-skip />
     <details>
       <summary>{RANGE_TITLES[range]} as a table</summary>
-      <div class="table">
+      <div {...scrolledCounts(`Messages, ${RANGE_TITLES[range].toLowerCase()}`)}>
         <table>
           <caption class="unseen">Messages, {RANGE_TITLES[range].toLowerCase()}</caption>
           <thead>

@@ -53,7 +53,7 @@ export const DraftEditor: FC<DraftEditorProps> = ({
       <Heading title="New draft" />
       {added.length === 0 ? null : (
         <p class="notice" role="alert">
-          Not saved yet: rows were added for {added.join(", ")} below. Check their types, and save again.
+          Not saved yet: rows were added below for {added.join(", ")}. Check their types, and save again.
         </p>
       )}
       <PostForm context={context} action={`${at}/draft`} class="editor">
