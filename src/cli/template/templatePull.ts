@@ -2,12 +2,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { templateAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { readVersionSource } from "../../commands/template/compiledTemplateCache.ts";
 import { findVersion, type Template, type TemplateVersion, templateIn } from "../../domain/template/state.ts";
 import { isAlias } from "../../domain/template/templateAlias.ts";
 import { requireNewPath } from "../output/requireNewPath.ts";
 import { type Command, notFound } from "../program/command.ts";
-import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { templateFiles } from "./templateFiles.ts";
 

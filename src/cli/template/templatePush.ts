@@ -1,5 +1,6 @@
 import { templateAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { type PushOutcome, pushTemplate, type TemplateToPush } from "../../commands/template/pushTemplate.ts";
 import { templateIn } from "../../domain/template/state.ts";
 import {
@@ -12,7 +13,6 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import { lazy } from "../../kernel/lazy.ts";
 import { bytesText, firstOf, grouped } from "../../kernel/text/readableNumbers.ts";
 import { type Command, CommandFailure, type Option } from "../program/command.ts";
-import { loadAllOfKind } from "../program/loadAllOfKind.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { checkTemplateFolder } from "./checkTemplateFolder.ts";
 import { readTemplateFolders } from "./readTemplateFolders.ts";
