@@ -27,7 +27,6 @@ import {
   recipientKey,
 } from "./tables.ts";
 
-/** How a message was accepted. */
 interface AcceptanceRow {
   readonly acceptedAs: AcceptedAs;
   readonly acceptedAt: EpochMs;

@@ -17,7 +17,6 @@ export interface UsageRange {
 
 /** The key of a row. `group` is the sender, template, tag or domain; "" for none, or if nothing is grouped. */
 export interface UsageCursor {
-  /** When the bucket starts. */
   readonly start: string;
   readonly group: string;
 }

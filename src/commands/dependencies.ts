@@ -33,7 +33,6 @@ import type { CompiledVersions } from "./template/compiledTemplateCache.ts";
 import type { TemplateAllowances } from "./template/templateAllowances.ts";
 import type { TemplateScheduler } from "./template/templateScheduler.ts";
 
-/** What commands depend on. */
 export interface Dependencies {
   readonly store: EventStore;
   readonly content: ContentStore;

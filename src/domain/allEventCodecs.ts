@@ -44,7 +44,6 @@ export const CODEC_OF_STREAMS = [
 /** Every event that this program writes and reads. */
 export type LogEvent = ReturnType<(typeof CODEC_OF_STREAMS)[number][1]["decode"]>;
 
-/** The codecs of all aggregates. */
 export const codecs: readonly Codec<LogEvent>[] = CODEC_OF_STREAMS.map(([, codec]) => codec);
 
 const codecByType: ReadonlyMap<string, Codec<LogEvent>> = new Map(

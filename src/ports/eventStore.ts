@@ -59,7 +59,6 @@ export interface CallOptions {
 /** The most bytes of data and metadata in one append, over all its events. */
 export const APPEND_BYTES_MAX = 1_000_000;
 
-/** Why a store call failed. */
 export type StoreFailure =
   /** Nothing was written: the store is unreachable, busy past the deadline, or out of room. */
   | "unavailable"

@@ -30,7 +30,6 @@ export interface ProjectedRows extends ReadDatabase {
 /** An event of the log as a read model sees it: without its position, because no row may hold one. */
 export type ProjectedEvent = HashedEvent;
 
-/** Why a database operation failed. */
 export type ReadDatabaseFailure =
   /** The statement is at fault: bad SQL, or a violated constraint. */
   | "statement"

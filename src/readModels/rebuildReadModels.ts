@@ -28,7 +28,6 @@ const SAVE_SHARE_MAX = 1 / 20;
 
 export interface RebuildOptions extends ReadModelStorage {
   readonly store: EventStore;
-  /** The projections to rebuild. */
   readonly projections: readonly Projection[];
   /** Whether this process owns the directory. If not, the rebuild waits for the running service to switch. */
   readonly owner: boolean;

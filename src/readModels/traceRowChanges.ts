@@ -11,7 +11,6 @@ export interface EventLocation {
   readonly at: string;
 }
 
-/** A row to watch. */
 interface WatchedRow {
   readonly table: string;
   readonly key: readonly SqlValue[];

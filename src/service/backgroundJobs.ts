@@ -67,7 +67,6 @@ export interface BackgroundJobs {
   stop(graceMs: number): Promise<void>;
 }
 
-/** What jobs need. */
 interface JobParts {
   readonly deps: Dependencies;
   readonly readers: Readers;

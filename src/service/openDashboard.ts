@@ -35,7 +35,6 @@ interface Served
   readonly dns: DnsResolver;
 }
 
-/** The dashboard of a service. */
 export function openDashboard(
   config: Config,
   { delivery, freezeWatch, readers, dns, ...served }: Served,

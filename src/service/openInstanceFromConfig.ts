@@ -25,7 +25,6 @@ import { contentError, fileError, lostContentError, storeError } from "./faults/
 import { systemCommandContext } from "./systemCommandContext.ts";
 import { LOG_CUT_SHORT } from "./threads/readModelLogLines.ts";
 
-/** What a log is opened for. */
 export interface OpenLogOptions {
   /** Nothing will be appended, so a log of a newer format than ours may be read too. */
   readonly readOnly?: boolean;

@@ -16,7 +16,6 @@ import { type MetricsListener, openMetricsListener } from "./metrics/metricsList
 import { type InboundMail, openInboundMail } from "./openInboundMail.ts";
 import { openSubmission } from "./openSubmission.ts";
 
-/** What requests are answered with. */
 interface Answering extends Pick<ServerOptions, "controllers" | "requests" | "isClosed"> {
   readonly deps: Dependencies;
 }

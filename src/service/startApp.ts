@@ -66,7 +66,6 @@ import { readModelLog } from "./threads/readModelLogLines.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
 
-/** A running service. */
 export interface RunningApp {
   readonly url: URL;
   /** Where mail is taken over SMTP; null if it is not. */

@@ -97,7 +97,6 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
   );
 }
 
-/** One step of a stop. */
 interface StopStep {
   readonly name: string;
   /** When it is abandoned, counted from the end of the drain time. */

@@ -35,7 +35,7 @@ const REWRITTEN: Readonly<Record<string, (text: string) => string>> = {
   "auto-submitted": withoutParameters,
 };
 
-/** A header's name as the mail spells it, and its value. */
+/** The name as the mail spells it. */
 type Header = readonly [name: string, value: string];
 
 /**

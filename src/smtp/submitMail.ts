@@ -23,7 +23,6 @@ import { recipientNames, sendRequestFromMail } from "./sendRequestFromMail.ts";
 /** Recipients of one mail. A client sends another mail to the others (RFC 5321 §4.5.3.1.10). */
 export const RECIPIENTS_MAX = 100;
 
-/** What submitting a mail needs. */
 export interface Submitting {
   readonly deps: Dependencies;
   /** Shared with HTTP. */

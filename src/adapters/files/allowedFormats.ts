@@ -1,4 +1,3 @@
-/** How the content of a format is checked. */
 export type ContentCheck =
   | "pdf"
   | "media"
@@ -12,7 +11,6 @@ export type ContentCheck =
   | "email"
   | "signature";
 
-/** One format that can be sent. */
 export interface FileFormat {
   /** The MIME type, without parameters. */
   readonly type: string;
@@ -79,7 +77,6 @@ function own(formats: Readonly<Record<string, FileFormat>>, extension: string): 
   return Object.hasOwn(formats, extension) ? formats[extension] : undefined;
 }
 
-/** The extensions of files that can be sent. */
 export function extensionsOf(archives: boolean): readonly string[] {
   return [...Object.keys(FORMATS), ...(archives ? Object.keys(ARCHIVES) : [])];
 }

@@ -162,7 +162,6 @@ function choiceOf<const Choice extends string>(
   throw malformed(`${name}${quoted(value)} is unknown; ${PARAMETERS}`);
 }
 
-/** The numbers that are given. */
 function numbersOf(url: URL): Pick<SmtpRelay, keyof typeof NUMBERS> {
   const given = Object.entries(NUMBERS).flatMap(([member, { parameter, ...range }]) => {
     const text = parameterOf(url, parameter);

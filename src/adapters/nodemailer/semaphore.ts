@@ -11,7 +11,6 @@ export interface Semaphore {
   close(): void;
 }
 
-/** Creates a semaphore with `permits` free permits. */
 export function createSemaphore(permits: number): Semaphore {
   let free = permits;
   let closed = false;

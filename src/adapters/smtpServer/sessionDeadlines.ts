@@ -10,7 +10,6 @@ export const SESSION_MS_MAX = {
   content: 10 * MINUTE_MS,
 } as const;
 
-/** The part that a session is in. */
 type SessionPart = keyof typeof SESSION_MS_MAX;
 
 /** Ends sessions of slow clients. The library limits only their silence. */

@@ -9,12 +9,10 @@ export interface DirectoryLock extends Disposable {
   release(): void;
 }
 
-/** The name of the file to lock. */
 export const LOCK_FILE = "lock.db";
 /** How long to wait: a process that checks the lock holds it for a moment, and so does a service about to end. */
 const WAIT_MS_MAX = 1_000;
 
-/** The file to lock. */
 export function lockPathOf(directory: string): string {
   return join(directory, LOCK_FILE);
 }

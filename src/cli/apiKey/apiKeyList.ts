@@ -17,7 +17,6 @@ function isNeverHandedOut(id: string, { rotatedFrom }: ApiKey, keys: ReadonlyMap
   return rotatedFrom !== null && keys.get(rotatedFrom)?.rotatedTo.includes(id) === false;
 }
 
-/** What the list is made from. */
 interface KeysAndUses {
   readonly keys: ReadonlyMap<string, ApiKey>;
   /** The hour of each key's last use. A running service writes it within a minute. */

@@ -107,7 +107,6 @@ async function release(
   return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
 }
 
-/** How to resume what is deferred. */
 interface DeferredOptions {
   /** Ends the hold. It comes after the list of what is deferred: without room for that nothing is released. */
   readonly release: () => Promise<Released | null>;

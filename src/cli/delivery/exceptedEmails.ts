@@ -29,7 +29,6 @@ const CALLS_AT_ONCE = 64;
 /** The option whose absence makes unknown messages a fault. */
 export const SKIP_UNKNOWN = "skip-unknown";
 
-/** What to except from a resumption. */
 export interface ExceptOptions {
   /** Its path; `-`: standard input. */
   readonly file: string;
@@ -123,7 +122,6 @@ async function readNamed(input: InputFile, db: ReadDatabaseFile, faults: LineFau
   db.commit();
 }
 
-/** Where a named message stands. */
 type Standing = "held" | "ended" | keyof typeof FAULTS;
 
 function standingOf(state: EmailState, isHeld: boolean, policy: DeliveryPolicy): Standing {

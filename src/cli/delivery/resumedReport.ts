@@ -34,7 +34,6 @@ export interface Resumed {
   readonly released: Released | null;
 }
 
-/** What was resumed, for programs. */
 export function resumedJson({ isDryRun, excepted, resumed, mayRepeat, released }: Resumed) {
   return {
     ...(isDryRun ? { dry_run: true } : {}),
@@ -58,7 +57,6 @@ function releasedJson({ restored, emails, webhookDeliveries, verificationMails, 
   };
 }
 
-/** What was resumed, for people. */
 export function resumedLines({ isDryRun, excepted, ...resumed }: Resumed): readonly string[] {
   return [
     ...(isDryRun ? ["nothing was changed; without --dry-run:"] : []),

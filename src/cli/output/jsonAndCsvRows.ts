@@ -12,12 +12,10 @@ function jsonValue(value: SqlValue): string | number | null {
   return value instanceof Uint8Array ? value.toBase64() : value;
 }
 
-/** A key's values for JSON. */
 export function jsonKey(key: readonly SqlValue[]): readonly (string | number | null)[] {
   return key.map(jsonValue);
 }
 
-/** A row for JSON. */
 export function jsonRow(row: SqlRow): Readonly<Record<string, string | number | null>> {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, jsonValue(value)]));
 }

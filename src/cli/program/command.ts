@@ -22,7 +22,6 @@ export interface Operand {
   readonly count?: "many" | "optional";
 }
 
-/** One call of a command. */
 export interface Invocation {
   /** Read on first use, so wrong settings do not break a command that needs none. */
   readonly config: Config;
@@ -82,7 +81,6 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Ends a command that refuses. */
 export function refuse(reason: string): never {
   throw new CommandFailure("refused", reason);
 }

@@ -78,7 +78,6 @@ function pathOf(parser: Parser): string {
   return parser.parent === null ? parser.name() : `${pathOf(parser.parent)} ${parser.name()}`;
 }
 
-/** How to call a command, in one line. */
 export function usageLine(parser: Parser): string {
   return `Usage: ${pathOf(parser)} ${parser.usage()}`;
 }
@@ -156,7 +155,6 @@ function leaf(command: Command, act: Act): Parser {
   return parser;
 }
 
-/** Builds a command's invocation from a parsed call. */
 export function invocationOf({ operands = [] }: Command, parser: Parser, settings: () => Config): Invocation {
   const json = parser.optsWithGlobals().json === true;
   const option = (name: string) => givenOption(parser, name);

@@ -37,7 +37,6 @@ export interface OpenForCommand {
   };
 }
 
-/** What a command opens the log for. */
 interface OpenForCommandOptions extends OpenLogOptions {
   /** Creates a log if there is none; otherwise that is refused. */
   readonly begins?: boolean;

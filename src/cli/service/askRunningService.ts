@@ -15,10 +15,8 @@ type ServiceAnswer =
   | { readonly kind: "answered"; readonly body: unknown }
   | { readonly kind: "silent" | "busy" | "none" };
 
-/** What a command can ask a service. */
 type ControlPath = "/status" | "/settled" | `/dashboard-link${string}`;
 
-/** Asks the service that runs on a data directory. */
 export async function askRunningService(
   dataDir: string,
   path: ControlPath,

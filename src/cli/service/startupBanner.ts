@@ -90,7 +90,6 @@ function absoluteLogDirectory(config: Config): string {
   return resolve(logDirectory(config));
 }
 
-/** Whether the log is a file outside DATA_DIR. */
 function isLogElsewhere(config: Config): boolean {
   return isEmbedded(config) && absoluteLogDirectory(config) !== config.dataDir;
 }

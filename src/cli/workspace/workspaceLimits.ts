@@ -11,7 +11,6 @@ import { WORKSPACE_OPERAND, workspaceOfOperand } from "./workspaceOption.ts";
 type NumberName = keyof typeof LIMIT_RANGES;
 type Changes = Parameters<typeof limitWorkspace>[2];
 
-/** The option of each limit, and what it limits. */
 const NUMBERS: Readonly<Record<NumberName, readonly [option: string, help: string]>> = {
   messagesPerDay: ["messages-per-day", "messages accepted in a UTC day"],
   storageBytes: ["storage-bytes", "bytes of uploads and direct files"],

@@ -89,7 +89,6 @@ async function onlyWorkspace(store: EventStore, hint: string): Promise<NamedWork
   return first;
 }
 
-/** The failure of a command that needs a workspace when there is none. */
 export function noWorkspace(): CommandFailure {
   const hint = `make one: \`${POSTLEDGER} workspace create <name>\``;
   return new CommandFailure("not_found", "there is no workspace yet", hint);

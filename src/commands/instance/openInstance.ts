@@ -24,7 +24,6 @@ export class FrozenLogError extends Error {
   override readonly name = "FrozenLogError";
 }
 
-/** An opened log. */
 export interface OpenInstance {
   readonly logId: string;
   readonly keys: InstanceKeys;

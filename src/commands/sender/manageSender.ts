@@ -59,7 +59,6 @@ export function renameExistingSender(
   return transactSender(deps, id, (state) => renameSender(state, displayName), context);
 }
 
-/** Marks a sender as verified. */
 export function markVerified(
   deps: Dependencies,
   id: string,

@@ -23,7 +23,6 @@ export async function readWebhookDelivery(store: EventStore, id: string): Promis
   return { id, ...(await load(store, webhookDeliveryAggregate.of(id))) };
 }
 
-/** One event of a delivery's history. */
 export interface WebhookHistoryEvent {
   readonly at: string;
   readonly event: WebhookDeliveryEvent;

@@ -1,4 +1,3 @@
-/** All scopes that a key can have. */
 export const SCOPES = [
   "email:send",
   "email:read",

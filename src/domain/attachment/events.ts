@@ -42,7 +42,6 @@ const schemas = {
 export type AttachmentEvent = EventOf<typeof schemas>;
 export const attachmentCodec = createCodec(schemas);
 
-/** The status of an upload. */
 export const ATTACHMENT_STATUSES = ["pending", "ready", "rejected", "expired"] as const;
 export type AttachmentStatus = (typeof ATTACHMENT_STATUSES)[number];
 

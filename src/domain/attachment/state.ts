@@ -47,7 +47,6 @@ function uploaded(
   };
 }
 
-/** What is left of an upload. */
 function erased(data: Erased): Attachment {
   const left = uploaded({ ...data, filename: null, sha256: null });
   return { ...left, status: "expired", bytesRemoved: true, erasureId: data.erasureId };

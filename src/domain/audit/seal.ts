@@ -23,7 +23,6 @@ export interface ChainEnd {
   /** The event hash of the last seal. Somebody who keeps it elsewhere can recognize a forged chain. */
   readonly leaf: string | null;
   readonly covered: number;
-  /** Whether the last seal is signed. */
   readonly isSigned: boolean;
 }
 

@@ -203,7 +203,6 @@ const schemas = {
 export type EmailEvent = EventOf<typeof schemas>;
 export const emailCodec = createCodec(schemas);
 
-/** The stream of one message. */
 export function emailStream(id: string): string {
   return `email-${id}`;
 }
@@ -224,7 +223,6 @@ export const ACCEPTED_AS = {
 /** The status of a message right after its acceptance. */
 export type AcceptedAs = (typeof ACCEPTED_AS)[keyof typeof ACCEPTED_AS];
 
-/** The events that end a message. */
 export const EMAIL_ENDS = [
   "EmailSent",
   "EmailDelivered",
@@ -235,7 +233,6 @@ export const EMAIL_ENDS = [
   "EmailCanceled",
 ] as const satisfies readonly EmailEvent["type"][];
 
-/** The events that change a message's status. */
 export const EMAIL_STATUS_EVENTS = [
   "EmailQueued",
   "EmailScheduled",

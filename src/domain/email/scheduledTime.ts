@@ -4,7 +4,6 @@ import { isPastDeadline } from "./delivery/deliveryDeadline.ts";
 import type { EmailEvent } from "./events.ts";
 import type { EmailState } from "./state.ts";
 
-/** How far ahead a message can be scheduled. */
 export const SCHEDULE_AHEAD_MS_MAX = 30 * DAY_MS;
 /** Clocks differ, and requests wait: a time no further in the past than this means at once. */
 const SCHEDULE_PAST_MS_MAX = HOUR_MS;

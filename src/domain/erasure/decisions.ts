@@ -33,7 +33,6 @@ interface ErasureResidue {
   readonly copies: readonly CopyTaken[];
 }
 
-/** Completes a request. */
 export function completeErasure(
   state: ErasureState,
   { remains, copies }: ErasureResidue,

@@ -54,11 +54,9 @@ const schemas = {
 export type ErasureEvent = EventOf<typeof schemas>;
 export const erasureCodec = createCodec(schemas);
 
-/** The status of a request. */
 export const ERASURE_STATUSES = ["requested", "applied", "completed"] as const;
 export type ErasureStatus = (typeof ERASURE_STATUSES)[number];
 
-/** The stream of one request. */
 export function erasureStream(id: string): string {
   return `erasure-${id}`;
 }

@@ -24,7 +24,6 @@ const schemas = {
     reason: Type.String(),
     /** The message whose bounce or complaint led to it. */
     emailId: Type.Optional(Type.String()),
-    /** Why it bounced. */
     bounceReason: Type.Optional(Type.String()),
     code: Type.Optional(Type.Integer()),
     enhancedCode: Type.Optional(Type.String()),

@@ -120,7 +120,6 @@ export function skipDelivery(
   return decided("skipped", { type: "WebhookDeliverySkipped", data: { origin, reason } });
 }
 
-/** A delivery to request again. */
 export interface RedeliveryRequest {
   readonly origin: DeliveryOrigin;
   /** Whether its endpoint was disabled at the time of the event, so it was never tried. */

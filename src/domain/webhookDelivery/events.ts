@@ -53,7 +53,6 @@ const schemas = {
 export type WebhookDeliveryEvent = EventOf<typeof schemas>;
 export const webhookDeliveryCodec = createCodec(schemas);
 
-/** The stream of the delivery of one event to one endpoint. */
 export function webhookDeliveryStream(id: string): string {
   return `webhookdelivery-${id}`;
 }

@@ -1,6 +1,5 @@
 import { type EpochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 
-/** When webhook calls are retried. */
 export interface WebhookPolicy {
   /** How long a worker may take for an attempt: longer than every time-out of a call. */
   readonly leaseMs: number;

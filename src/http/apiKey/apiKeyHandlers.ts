@@ -30,7 +30,6 @@ export interface NewKey {
   readonly key: string;
 }
 
-/** A request for a key. */
 interface KeyRequest {
   /** Checked. */
   readonly body: IssueApiKeyBody;
@@ -62,7 +61,6 @@ function requireActiveKeysBelowMax({ deps, readModel }: ListSource, { workspaceI
   throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
 }
 
-/** A request to replace a key. */
 interface RotationRequest {
   readonly id: string;
   readonly overlapSeconds: number;

@@ -22,7 +22,6 @@ export function keysToWarnOf(
   return unlessUnavailable(() => expiringApiKeys(apiKeys, query));
 }
 
-/** The keys that a warning names, and what it says of the others. */
 export function namedKeys(keys: readonly ExpiringKey[]) {
   return firstOf(NAMED_MAX, keys);
 }

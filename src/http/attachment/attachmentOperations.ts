@@ -12,7 +12,6 @@ const UploadForm = Closed({
   }),
 });
 
-/** The operations on uploads. */
 export const attachmentOperations = operationsOf("Attachments", {
   uploadAttachment: {
     summary: "Upload a file",

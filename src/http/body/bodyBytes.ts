@@ -33,7 +33,6 @@ export function contentLengthOf(headers: Headers): number | null {
   throw invalid("/Content-Length", "must be sent once, as a whole number");
 }
 
-/** Whether a request announces a body. */
 export function announcesBody(headers: Headers): boolean {
   return headers.has("transfer-encoding") || (contentLengthOf(headers) ?? 0) > 0;
 }

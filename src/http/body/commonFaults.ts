@@ -5,10 +5,8 @@ import { isObject } from "../../kernel/text/json.ts";
 import { invalid, type ProblemDetail } from "../server/problem.ts";
 import type { FurtherRules } from "./validation.ts";
 
-/** The unchecked members of a body. */
 export type UncheckedMembers = Readonly<Record<string, unknown>>;
 
-/** No faults. */
 export const NO_FAULTS: readonly ProblemDetail[] = [];
 
 export function fault(pointer: string, message: string): readonly ProblemDetail[] {
@@ -20,7 +18,6 @@ export function memberRules(rules: (members: UncheckedMembers) => readonly Probl
   return (value) => (isObject(value) ? rules(value) : NO_FAULTS);
 }
 
-/** Faults of a text as an address. */
 export function addressFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
   if (typeof text !== "string") return NO_FAULTS;
   const parsed = parseAddress(text);
@@ -47,14 +44,12 @@ export function mailboxFaults(
   }));
 }
 
-/** Faults of a text that becomes a header. */
 export function headerTextFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
   return typeof text !== "string" || isHeaderSafe(text)
     ? NO_FAULTS
     : fault(pointer, "must hold no line break and no other control character");
 }
 
-/** Faults of a name that people see. */
 export function displayNameFaults(
   pointer: string,
   name: unknown,

@@ -114,7 +114,6 @@ export const DateTime = Type.String({ format: "date-time" });
 
 export const Uuid = Type.String({ format: "uuid" });
 
-/** A UUID with a description. */
 export function Id(description: string) {
   return Type.String({ format: "uuid", description });
 }

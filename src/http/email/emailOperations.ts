@@ -100,7 +100,6 @@ const RescheduleBody = Closed(
   { examples: [RESCHEDULE_EXAMPLE] },
 );
 
-/** The operations under /api/v1/emails. */
 export const emailOperations = operationsOf("Emails", {
   sendEmail: {
     summary: "Send an email",

@@ -22,7 +22,6 @@ import {
 import { TimelineEntry, timelineJson } from "./emailTimeline.ts";
 import type { ShownEmail } from "./shownEmail.ts";
 
-/** The status of a message. */
 export const EmailStatus = OneOf(EMAIL_STATUSES);
 
 export const EmailReceipt = Closed(
@@ -117,7 +116,6 @@ function waitingJson({ reason, until, detail }: WaitingView): ResponseOf<typeof 
   return { reason, until: until === null ? null : rfc3339(until), detail };
 }
 
-/** The metadata of a message, as it came with the send. */
 const Metadata = Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
 
 export const Email = Closed(

@@ -5,12 +5,10 @@ import { FEEDBACK_SOURCES } from "../../domain/email/feedback/feedbackDecision.t
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, FreeText, Uuid } from "../body/commonSchemas.ts";
 
-/** Who reported what became of a message. */
 export const FeedbackSource = FreeText(
   `Who reported it: \`${FEEDBACK_SOURCES.join("`, `")}\`. \`return_path\` is a mail to the envelope's address.`,
 );
 
-/** Who reported a bounce. */
 export const BounceSource = FreeText(
   "`relay` when it refused the message at once; else who reported it later, as of `email.delivered`.",
 );
@@ -68,7 +66,6 @@ const erasure = {
   erasure_id: Type.Optional(Uuid),
 };
 
-/** The timeline entry of each event. */
 const ENTRIES = {
   EmailContentStored: entry("content_stored", {}),
   EmailQueued: entry("queued", {}),

@@ -130,7 +130,6 @@ function hasTemplate(email: unknown): boolean {
 
 function acceptedEmails(options: EmailsOptions) {
   const { deps } = options;
-  /** Answers a message as it is now. */
   const now = async (principal: Principal, id: string) => {
     const view = await existing(deps, principal, id);
     return emailJson(shownEmail(view, principal), await options.readWaitingReason(view));
@@ -202,7 +201,6 @@ function tooLateToBe(changed: keyof typeof TOO_LATE_TO_BE, { email }: EmailView)
   return new Problem(TOO_LATE_TO_BE[changed], { detail });
 }
 
-/** The message as it is. */
 async function existing(deps: Dependencies, owner: MailOwner, id: string): Promise<EmailView> {
   return found(await readEmail(deps, owner, idOfPath(id)));
 }
@@ -221,7 +219,6 @@ async function lookUpByKey(deps: Dependencies, owner: Principal, key: string, wa
   return { data: isFound ? [emailSummaryJson(shownEmail(view, owner))] : [], next_cursor: null };
 }
 
-/** Whether a message matches a query. */
 function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }: EmailView): boolean {
   const { createdFrom, createdBefore, tag } = wanted;
   const acceptedAt = rfc3339(email.acceptedAt);

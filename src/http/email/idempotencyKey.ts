@@ -16,7 +16,6 @@ const BETWEEN_VALUES = ", ";
 
 const HEADER = "/Idempotency-Key";
 
-/** The key in a request's header. */
 export function idempotencyKeyOf(headers: Headers): string {
   return checkedIdempotencyKey(headers.get("idempotency-key"));
 }

@@ -16,7 +16,6 @@ import { withRoomFor } from "../server/requestContext.ts";
 import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
 import { mayReadContent } from "./shownEmail.ts";
 
-/** A request to send an earlier message's content again. */
 interface SendAgain {
   readonly view: EmailView;
   /** Null: to the same recipient. */
@@ -25,7 +24,6 @@ interface SendAgain {
   readonly key: string;
 }
 
-/** The request that asks for it. */
 interface AskedBy {
   readonly request: Request;
   readonly commandContext: () => WorkspaceCommandContext;
@@ -99,7 +97,6 @@ function isRecipient(to: string, content: { readonly to: string }): boolean {
   return to.toLowerCase() === content.to.toLowerCase();
 }
 
-/** The total size of a message's files. */
 export function fileBytesOf({ content }: EmailView): number {
   return (content?.attachments ?? []).reduce((sum, { bytes }) => sum + bytes, 0);
 }

@@ -195,7 +195,6 @@ const RESET_LINK_EXAMPLE = {
   content_retention: UNTIL_FINAL_STATUS,
 };
 
-/** The body of a send. */
 export const SendEmailBody = sendRules(
   Closed(sendFields, {
     examples: [
@@ -212,7 +211,6 @@ export const SendEmailBody = sendRules(
 
 export type SendEmailBody = Static<typeof SendEmailBody>;
 
-/** One send of a batch. */
 export const BatchedEmail = sendRules(Closed({ idempotency_key: IdempotencyKey, ...sendFields }));
 
 export type BatchedEmail = Static<typeof BatchedEmail>;

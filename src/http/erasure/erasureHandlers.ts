@@ -8,7 +8,6 @@ import { caughtUpPage, type ListSource, lookUpEach } from "../lists/caughtUpRead
 import type { Page } from "../lists/cursorPaging.ts";
 import { found, idOfPath, type ProblemDetail } from "../server/problem.ts";
 
-/** Faults of the reference of a request. */
 export function referenceFaults(pointer: string, reference: unknown): readonly ProblemDetail[] {
   const message = typeof reference === "string" ? referenceFault(reference) : null;
   return message === null ? NO_FAULTS : fault(pointer, message);

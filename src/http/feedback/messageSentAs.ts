@@ -5,7 +5,6 @@ import type { SentAs } from "../../domain/email/feedback/providerFeedback.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type ListSource, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 
-/** What the search needs. */
 export interface MessageSearch extends Dependencies {
   readonly readModel: ListSource["readModel"];
 }

@@ -59,7 +59,6 @@ interface SignedProvider {
   readonly read: (call: Call, take: (feedback: ProviderFeedback) => Promise<void>) => Promise<void>;
 }
 
-/** Reports of providers that sign their calls. */
 export function signedReportsController(options: SignedReportsOptions) {
   const controller = new Elysia({ normalize: false });
   for (const provider of [resend(options.resendSecrets), mailgun(options.mailgunKeys)])

@@ -12,7 +12,6 @@ export interface Check {
 /** The checks, by name. */
 export type Checks = Readonly<Record<string, Check>>;
 
-/** The overall status. */
 export function healthStatus(checks: Checks): "ok" | "degraded" | "unavailable" {
   const wrong = Object.values(checks).filter((check) => !check.ok);
   if (wrong.some((check) => check.required)) return "unavailable";

@@ -27,7 +27,6 @@ const RetryAfter = Type.Object({
   "Retry-After": Type.String({ pattern: "^[0-9]+$", description: "Seconds." }),
 });
 
-/** The operations under /health. */
 export const healthOperations = operationsOf("Health", {
   live: {
     summary: "Say that the process runs",

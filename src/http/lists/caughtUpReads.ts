@@ -25,7 +25,6 @@ export interface ReadModel {
 /** What lists are read from: rows say which items exist, streams say what they contain. */
 export interface ListSource {
   readonly deps: Dependencies;
-  /** A read model, by its name. */
   readonly readModel: (name: string) => ReadModel;
 }
 

@@ -13,7 +13,6 @@ export function pageItems(limit: string | undefined): number {
   return limit === undefined ? PAGE_ITEMS_DEFAULT : Number(limit);
 }
 
-/** One page of a list. */
 export interface Page<Row> {
   readonly shown: readonly Row[];
   readonly nextCursor: string | null;
@@ -88,7 +87,6 @@ export function pageOf<Query extends PageQuery, Row extends KeysetCursor>(
   return { shown, nextCursor: rows.length > request.limit && last ? encodeCursor(last) : null };
 }
 
-/** A page as JSON. */
 export function pageJson<Row, Item>({ shown, nextCursor }: Page<Row>, itemJson: (row: Row) => Item) {
   return { data: shown.map(itemJson), next_cursor: nextCursor };
 }

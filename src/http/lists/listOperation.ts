@@ -52,7 +52,6 @@ function pageSchema<Item extends TSchema>(item: Item) {
   });
 }
 
-/** What list operations share. */
 export function answersPage<Item extends TSchema, Filters extends TProperties>(
   item: Item,
   filters: Filters,

@@ -39,7 +39,6 @@ const RATE_LIMIT: Headers = {
   "RateLimit-Policy": header(false, "The rate limit, on an instance that has one."),
 };
 
-/** The headers of every answer of the route. */
 function commonHeaders({ scope }: Route): Headers {
   return { "X-Request-Id": REQUEST_ID, ...(scope === null ? {} : RATE_LIMIT) };
 }

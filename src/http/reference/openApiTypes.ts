@@ -76,7 +76,6 @@ export interface OpenApiDocument {
   };
 }
 
-/** An operation with its address. */
 export interface AddressedOperation {
   /** In upper case. */
   readonly method: string;

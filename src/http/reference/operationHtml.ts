@@ -15,7 +15,6 @@ import { fieldOf, type Schemas } from "./schemaFields.ts";
 const PROBLEM = "application/problem+json";
 const COPY = '<button type="button" data-copy hidden>Copy</button>';
 
-/** A value as an example under a title. */
 export function exampleHtml(title: string, value: Json): string {
   const code = codeHtml(JSON.stringify(value, null, 2));
   return `<figure class="sample"><figcaption><span>${title}</span>${COPY}</figcaption><pre tabindex="0">${code}</pre></figure>`;
@@ -67,7 +66,6 @@ function problemValue(code: string, value: Json, operation: OpenApiOperation): J
   return { ...body, detail: `${fault.pointer}: ${fault.message}`, errors: [fault] };
 }
 
-/** Each problem with an example. */
 function problemsHtml(operation: OpenApiOperation): string {
   const problems = Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content[PROBLEM]?.examples ?? {}).map(([code, { value }]) => {

@@ -9,7 +9,6 @@ import type { OpenApiDocument } from "./openApiTypes.ts";
 import { referencePage } from "./referencePage.ts";
 import { REFERENCE_STYLE } from "./referenceStyle.ts";
 
-/** The script of the page. */
 const SCRIPT = await Bun.file(Bun.resolveSync("./browser/search.js", import.meta.dir)).text();
 /** Contains the script's hash, so it never names another script. It belongs to the page and is not an operation. */
 const SCRIPT_PATH = `${routes.docs.path}/search.${Bun.hash(SCRIPT).toString(36)}.js`;

@@ -116,7 +116,6 @@ ${parts.join("\n")}
 `;
 }
 
-/** One type of event as a section of the reference page. */
 function webhookHtml(type: string, webhook: OpenApiWebhook, schemas: Schemas): string {
   const { operationId, summary, requestBody, responses } = webhook;
   const answers = Object.entries(responses).map(

@@ -12,7 +12,6 @@ export const SNIPPET_LANGUAGES = {
 
 export type SnippetLanguage = keyof typeof SNIPPET_LANGUAGES;
 
-/** A request to show in each language. */
 interface ShownRequest {
   readonly method: string;
   readonly url: string;

@@ -29,7 +29,6 @@ const page = {
 
 const Params = Type.Object({ id: SenderId });
 
-/** The operations on senders. */
 export const senderOperations = operationsOf("Senders", {
   addSender: {
     summary: "Add a sending address or domain",

@@ -76,7 +76,6 @@ function verificationJson(
 
 const wholeSenderJson = answerJson(Sender);
 
-/** A sender as JSON. */
 export function senderJson(deps: Dependencies, { id, sender, createdAt, updatedAt }: SenderView) {
   const { workspaceId, name, recordMissingSince } = sender;
   const isDomain = sender.kind === "domain";

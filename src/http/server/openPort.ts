@@ -20,7 +20,6 @@ const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER;
 
 type Fetch = ReturnType<typeof requestHandler>;
 
-/** An open port. */
 export interface OpenPort {
   readonly url: URL;
   /** Starts answering requests; those that came before have waited for it. */

@@ -33,7 +33,6 @@ export interface Operation {
   readonly isBodyOptional?: true;
   /** The body as multipart/form-data, if that is accepted too. */
   readonly multipart?: TSchema;
-  /** The answer on success. */
   readonly success: OperationResponse;
   /** Further answers: 304 to a conditional request, 200 to a repeat, a page for people instead of a problem. */
   readonly also?: readonly OperationResponse[];
@@ -45,7 +44,6 @@ export interface Operation {
   readonly problems: readonly ProblemCode[];
 }
 
-/** The path parameters of an operation. */
 export function paramsOf({ path }: Route, { params }: Pick<Operation, "params">): TObject {
   if (params !== undefined) return params;
   const names = [...path.matchAll(/:([a-z_]+)/g)].map(([, name = ""]) => name);
@@ -53,7 +51,6 @@ export function paramsOf({ path }: Route, { params }: Pick<Operation, "params">)
   return Type.Object(Object.fromEntries(names.map((name) => [name, schemaOf(name)])));
 }
 
-/** Operations by the name of their route. */
 export type Operations = { readonly [Name in RouteName]?: Operation };
 
 /** The headings of the reference page, which are the document's tags, and what is below each. */

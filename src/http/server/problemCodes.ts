@@ -74,7 +74,6 @@ const TABLE = {
   API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
 } as const satisfies Readonly<Record<string, ProblemFacts>>;
 
-/** Facts about a code. */
 interface ProblemFacts {
   readonly status: number;
   readonly title: string;

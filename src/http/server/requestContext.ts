@@ -42,7 +42,6 @@ export interface RequestContext {
   problemPage: ((problem: Problem) => Response) | null;
 }
 
-/** One refused part of a request, and why. */
 export interface RefusedPart {
   readonly problem: Problem;
   readonly error: unknown;
@@ -63,7 +62,6 @@ export interface ServerContext {
 const CONTEXT = Symbol("request context");
 type Opened = Request & { [CONTEXT]?: RequestContext };
 
-/** Creates a request's context. */
 export function openRequestContext(
   request: Request,
   { requestId, server, peer }: Pick<RequestContext, "requestId" | "server" | "peer">,
@@ -149,7 +147,6 @@ export function principalOf(request: Request): Principal {
   return principal;
 }
 
-/** The command context of this request. */
 export function commandContextOf(request: Request, deps: Dependencies): WorkspaceCommandContext {
   const context = contextOfKey(deps, principalOf(request), requestContextOf(request).requestId);
   return { ...context, isAbandoned: () => isAbandoned(request) };

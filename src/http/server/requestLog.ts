@@ -37,7 +37,6 @@ export function callerFields(
   return { workspaceId, keyId, keyStatus: status };
 }
 
-/** The log line of an HTTP request. */
 export function requestLine(
   request: Request,
   response: Response,

@@ -9,7 +9,6 @@ export const RANGE_DAYS_MAX = { hour: 31, day: 92 } as const;
 /** The default range, back from the present. */
 export const RANGE_DAYS_DEFAULT = { hour: 1, day: 30 } as const;
 
-/** The query members of a range. */
 interface RangeQuery {
   readonly from?: string;
   readonly to?: string;
@@ -24,7 +23,6 @@ function nextStart(at: EpochMs, by: "hour" | "day"): string {
   return rfc3339(Math.ceil(at / sizeMs) * sizeMs);
 }
 
-/** The range that a query asks for. */
 export function usageRange(ownerId: string, query: RangeQuery, now: EpochMs): UsageRange {
   const { by = "day", cursor } = query;
   const to = query.to === undefined ? now : epochMs(rangeEnd("/to", query.to));

@@ -123,7 +123,6 @@ const WebhookEndpointList = Closed({
   next_cursor: Type.Optional(Nullable(Type.String(), { description: "Only with `limit` or `cursor`." })),
 });
 
-/** The operations under /webhooks on endpoints. */
 export const webhookEndpointOperations = operationsOf("Webhooks", {
   listWebhooks: {
     summary: "List webhook endpoints",

@@ -9,7 +9,6 @@ export const LEFT_ALONE = "If the endpoint kept failing, it may take half a minu
 
 export const WebhookEventName = OneOf(WEBHOOK_EVENT_TYPES);
 
-/** Why an endpoint is disabled. */
 export const DisabledReason = OneOf(["manual", "failing", "gone"], {
   description: "`manual`: on request; `failing`: nothing got through for 120 hours; `gone`: it answered 410.",
 });

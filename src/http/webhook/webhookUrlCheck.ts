@@ -3,7 +3,6 @@ import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 import { type Problem, refusedFor } from "../server/problem.ts";
 
-/** How destinations are checked. */
 export interface DestinationRules {
   readonly destinations: DestinationCheck;
   /** `host:port` pairs that may be private destinations, for development. */

@@ -24,7 +24,6 @@ const RecoverWebhookBody = Closed(
   { examples: [{}] },
 );
 
-/** The operations under /webhooks on deliveries. */
 export const webhookDeliveryOperations = operationsOf("Webhook deliveries", {
   listWebhookDeliveries: {
     summary: "List the deliveries to a webhook endpoint",

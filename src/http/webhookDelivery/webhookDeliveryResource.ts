@@ -56,7 +56,6 @@ export function emailIdOf({ eventStream }: WebhookDeliveryRow): string | null {
   return eventStream.startsWith(EMAIL_STREAM) ? eventStream.slice(EMAIL_STREAM.length) : null;
 }
 
-/** A delivery and its status. */
 export function deliveryJson(row: WebhookDeliveryRow) {
   const nextAttemptAt = row.dueAt === null ? null : rfc3339(row.dueAt);
   return wholeDeliveryJson({ ...row, emailId: emailIdOf(row), nextAttemptAt });

@@ -81,7 +81,6 @@ export const Workspace = Closed(
   { $id: "Workspace" },
 );
 
-/** The usage of a workspace's limits. */
 export type WorkspaceUsage = ResponseOf<typeof Usage>;
 
 export function workspaceJson(

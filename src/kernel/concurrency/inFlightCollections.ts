@@ -39,7 +39,6 @@ export class InFlightSet<Value> {
   }
 }
 
-/** A map of values in flight. */
 export class InFlightMap<Value extends object> {
   private readonly flights: Record<string, Value> = Object.create(null);
   private count = 0;

@@ -45,7 +45,6 @@ export function newApiKey(isTest = false, id = newId()): { readonly id: string; 
   return { id, key: body + checksum(body) };
 }
 
-/** Whether the text can be the id of a key. */
 export function isApiKeyId(text: string): boolean {
   return ID.test(text);
 }

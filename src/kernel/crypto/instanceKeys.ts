@@ -79,7 +79,6 @@ function codeOf(hash: string): string {
   return `${code.slice(0, CODE_LENGTH / 2)}-${code.slice(CODE_LENGTH / 2)}`;
 }
 
-/** Derives the keyed functions of an instance from its data key. */
 export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
   const fingerprintKey = deriveKey(dataKey, "fingerprint");
   const secretKey = deriveKey(dataKey, "secret");

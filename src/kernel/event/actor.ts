@@ -12,7 +12,6 @@ export function keyIdOf(actor: string): string | null {
   return actor.startsWith(KEY) ? actor.slice(KEY.length) : null;
 }
 
-/** The actor of a worker's events. */
 export function workerActor(worker: string): string {
   return WORKER + worker;
 }

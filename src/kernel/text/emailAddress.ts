@@ -39,7 +39,6 @@ export function parseDomain(text: string): string | null {
   return domain.length <= DOMAIN_OCTETS_MAX && DOMAIN.test(domain) ? domain : null;
 }
 
-/** The domain of a valid address. */
 export function domainOf(address: string): string {
   return address.slice(address.lastIndexOf("@") + 1);
 }

@@ -13,7 +13,6 @@ export interface HtmlOwner {
   readonly isAbandoned: (() => boolean) | undefined;
 }
 
-/** Turns html into plain text. */
 export interface HtmlToText {
   /**
    * The html as a person reads it, in lines of text: links with their addresses, no images. "" if there is nothing to

@@ -40,7 +40,6 @@ import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { BlockedDestinationReports } from "./blockedDestinationReports.ts";
 
-/** What one delivery of a webhook works with. */
 export interface WebhookDeliveryDependencies extends Dependencies, ClaimWorkerDependencies {
   readonly transport: WebhookTransport;
   readonly mappedOf: (origin: DeliveryOrigin) => Promise<MappedEvent>;

@@ -9,7 +9,6 @@ import type { WebhookDeliveryDependencies } from "./deliverWebhook.ts";
 
 /** How often to look for endpoints that no call reaches. */
 const CHECK_INTERVAL_MS = 60_000;
-/** Failing endpoints to disable in one look. */
 const FAILING_MAX = 1_000;
 
 /**

@@ -87,7 +87,6 @@ export class WebhookDeliveryWorker {
     });
   }
 
-  /** Deliveries in flight on this instance. */
   get inFlightCount(): number {
     return this.scheduler.inFlightCount;
   }

@@ -11,7 +11,6 @@ interface ClaimableItem {
   readonly revision: number;
 }
 
-/** Permission to work on one item. */
 export interface WorkPermit {
   /** Gives it back. A second call does nothing. */
   release(): void;

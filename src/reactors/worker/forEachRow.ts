@@ -1,7 +1,6 @@
 import { StoreError } from "../../ports/eventStore.ts";
 import type { RowBackoff } from "./rowBackoff.ts";
 
-/** What to do when a row fails. */
 interface RowFaults {
   readonly backoff: RowBackoff;
   readonly onTrouble: (error: unknown, id: string) => void;

@@ -4,7 +4,6 @@ import type { AttachmentInspector } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
 import type { Config } from "../config/config.ts";
 
-/** Inspects files before they are sent. */
 export function openAttachmentInspector(config: Pick<Config, "clamavUrl">): AttachmentInspector {
   return fileInspector({ scanner: openMalwareScanner(config) });
 }

@@ -74,7 +74,6 @@ export function openRelays(config: Config): readonly FailoverRelay[] {
 
 type Outbox = Extract<MailRoute, { kind: "outbox" }>;
 
-/** The directory that the outbox writes to. */
 export function outboxDirectory({ dataDir }: Pick<Config, "dataDir">, { directory }: Outbox): string {
   return directory ?? join(dataDir, "outbox");
 }

@@ -25,12 +25,10 @@ export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
   return storeUrl.startsWith("file:");
 }
 
-/** The file of an embedded log. */
 export function logPath({ storeUrl }: Pick<Config, "storeUrl">): string {
   return join(storeUrl.slice("file:".length), LOG_FILE);
 }
 
-/** Its directory. */
 export function logDirectory(config: Pick<Config, "storeUrl">): string {
   return dirname(logPath(config));
 }
@@ -40,7 +38,6 @@ export function eventsBetween(config: Pick<Config, "storeUrl">, from: Position, 
   return isEmbedded(config) ? positionsBetween(from, to) : offsetsBetween(from, to);
 }
 
-/** How to open the log. */
 export interface OpenStoreOptions
   extends Pick<SqliteEventStoreOptions, "cacheKib" | "evenIfFaulty" | "writingThreads" | "onDamage"> {
   /**
@@ -56,7 +53,6 @@ const LOG_FILE = "events.db";
 /** The log's file, and those that SQLite keeps beside it while the log is open. */
 export const LOG_FILES = [LOG_FILE, `${LOG_FILE}-wal`, `${LOG_FILE}-shm`];
 
-/** Opens the log that STORE_URL names. */
 export async function openStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
   options: OpenStoreOptions = {},

@@ -12,7 +12,6 @@ export interface PreparedEvent {
   readonly data: string | Uint8Array;
 }
 
-/** One append of a transaction. */
 export interface PreparedAppend {
   readonly stream: string;
   readonly events: readonly PreparedEvent[];

@@ -17,7 +17,6 @@ export function encodeAppendBatch(appends: readonly PreparedAppend[]): EncodedAp
   return values;
 }
 
-/** Decodes an {@link EncodedAppendBatch}. */
 export function decodeAppendBatch(batch: EncodedAppendBatch): readonly PreparedAppend[] {
   const values = batch.values();
   const next = <Value>() => values.next().value as Value;

@@ -23,14 +23,12 @@ export function writingThreadsFor(cores: number): Exclude<WritingThreads, "calle
 
 /** The open log that the writer gets. */
 interface OpenLog {
-  /** The reader's connection. */
   readonly db: DatabaseSync;
   readonly path: string;
   /** How many KiB of pages the writer's own connection keeps in memory, if it has one. */
   readonly cacheKib: number;
 }
 
-/** Opens the writer of an open log. */
 export function openLogWriter(threads: WritingThreads, log: OpenLog): LogWriter {
   if (threads === "caller") return writerOn(log);
   return threads === "own" ? threadedWriter(log) : new MainThreadLogWriter(log);

@@ -17,7 +17,6 @@ export interface InboundAddresses {
 /** RFC 5321 §4.5.1: every server that accepts mail accepts it for this address. */
 const POSTMASTER = "postmaster";
 
-/** What an address of ours is for. */
 export type ReturnAddress =
   | ({ readonly kind: "returnPath" } & ReturnPath)
   | { readonly kind: "complaints" }

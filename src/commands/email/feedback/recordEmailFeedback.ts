@@ -22,7 +22,6 @@ import { transact } from "../../transact.ts";
 import { contentSaltOf, type EmailHistory, readEmailHistory } from "../emailHistory.ts";
 import { contentOf } from "../readEmail.ts";
 
-/** What recording feedback needs. */
 export interface FeedbackContext {
   readonly store: EventStore;
   readonly content: ContentStore;

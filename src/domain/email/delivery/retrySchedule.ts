@@ -73,7 +73,6 @@ export function isHeldForOperator(email: Email, policy: DeliveryPolicy): boolean
 
 type DeferredResult = Extract<RecordedAttemptResult, { kind: "deferred" }>;
 
-/** When a deferred message is tried again. */
 export function nextAttemptAt(
   email: Email,
   result: DeferredResult,

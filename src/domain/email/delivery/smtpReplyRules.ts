@@ -36,7 +36,6 @@ export const RELAY_REPLY_READINGS = {
   tls_required: { permanent: "relayFault", transient: "relayFault" },
 } as const satisfies Readonly<Record<string, Reading>>;
 
-/** What a refusal is about. */
 export type RefusalReason = keyof typeof RELAY_REPLY_READINGS;
 
 /** A reply has this reason if any of the given criteria matches. */

@@ -6,7 +6,6 @@ import { RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "../deli
  */
 export type BounceKind = "hard" | "soft" | "policy";
 
-/** How a bounce is classified. */
 export interface BounceReason {
   readonly kind: BounceKind;
   readonly reason: RefusalReason;

@@ -25,7 +25,6 @@ export interface ProviderFeedback {
   readonly deactivated?: string;
 }
 
-/** A part of an event. */
 export type EventPart = Readonly<Record<string, unknown>>;
 
 /** A member's text; "" if it is not a string. */

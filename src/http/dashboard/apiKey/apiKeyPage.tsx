@@ -23,7 +23,6 @@ export type ApiKeyJson = ReturnType<typeof apiKeyJson>;
 /** A new key as the API shows it once. */
 type IssuedKeyJson = Awaited<ReturnType<typeof issuedKey>>;
 
-/** What each scope is for, in words. */
 export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   "email:send": "send and cancel messages",
   "email:read": "read messages and usage",
@@ -37,7 +36,6 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   "workspace:manage": "manage keys, pause sending, erase, read the audit log",
 };
 
-/** The breadcrumbs of a key's pages. */
 export const API_KEYS = [{ path: "/api-keys", title: "API keys" }];
 
 interface ApiKeyList {

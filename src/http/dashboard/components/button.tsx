@@ -14,7 +14,6 @@ interface LinkButtonProps {
   readonly asks?: boolean;
 }
 
-/** A link that looks like a button. */
 export const LinkButton: FC<LinkButtonProps> = ({ href, label, kind, asks }) => (
   <a class={kind === undefined ? "button" : `button ${kind}`} href={href} data-dialog={asks}>
     {label}

@@ -32,7 +32,6 @@ const HTMX_CONFIG = JSON.stringify({
   noSwap: [204, 304, "4xx", "5xx"],
 });
 
-/** A whole HTML document. */
 export const Document: FC<DocumentProps> = ({ title, assets, assetsAt, files, children }) => (
   <html lang="en">
     <head>

@@ -82,7 +82,6 @@ interface PagerProps {
   readonly path: string;
   /** The cursor of the page after this one; null on the last one. */
   readonly nextCursor: string | null;
-  /** The list's filter. */
   readonly filter?: Filter;
 }
 

@@ -36,12 +36,10 @@ interface EmailListProps {
   readonly firstCommand: FirstSendCommand | null;
 }
 
-/** The address of the list for a search. */
 export function listAddress(context: PageContext, text: string): string {
   return context.to(withFilter("/messages", { q: text }));
 }
 
-/** The list of messages, with its search. */
 export const EmailList: FC<EmailListProps> = (props) => {
   const { context, search, rows, faults } = props;
   const text = searchText(search.words);

@@ -101,13 +101,11 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
   );
 };
 
-/** The heading of a message's page. */
 function titleOf({ content, isContentShown }: ShownEmail): string {
   if (content === null) return "Message without content";
   return content.subject || (isContentShown ? "(no subject)" : "Message");
 }
 
-/** The address of a part of a message's page. */
 export function addressOf(messageAt: string, part: Part): string {
   return part === "timeline" ? messageAt : `${messageAt}?show=${part}`;
 }

@@ -65,7 +65,6 @@ export async function messageOf({ deps }: Pick<Options, "deps">, context: PageCo
   throw new Problem("NOT_FOUND", { detail: `it is ${other} mail: choose “Show ${other} mail” first` });
 }
 
-/** The breadcrumbs of a page below that of a message. */
 export function aboveMessage({ principal }: PageContext, view: EmailView) {
   const { id, content } = shownEmail(view, principal);
   return [MESSAGES, { path: `/messages/${id}`, title: content?.subject || "Message" }];
@@ -146,7 +145,6 @@ async function mimeOf({ deps, buildMime }: Options, { request }: PageContext, vi
   });
 }
 
-/** The HTML of a message with its own images. */
 async function htmlWithImages({ deps }: Options, view: EmailView, html: string): Promise<string> {
   const wanted = referredImages(html);
   const folder = folderOf(view.id, view.email);

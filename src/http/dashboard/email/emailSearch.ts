@@ -30,7 +30,6 @@ export const SEARCH_CHARACTERS_MAX = 1_000;
 
 export type SearchTerms = Readonly<Partial<Record<SearchWord, string>>>;
 
-/** A parsed search. */
 export interface Search {
   /** As typed. */
   readonly text: string;
@@ -115,7 +114,6 @@ function listFaults(word: SearchWord, known: readonly string[], values: readonly
   return [`${word}: is one or several of ${known.join(", ")}.${hint}`];
 }
 
-/** The search box text for these terms. */
 export function searchText(words: SearchTerms): string {
   return SEARCH_WORDS.flatMap((name) => {
     const value = words[name]?.trim() ?? "";

@@ -37,7 +37,6 @@ const REASONS: Readonly<Record<string, string>> = {
   suppressed_since: "The recipient was put on the suppression list in the meantime.",
 } satisfies Record<EmailReason | typeof RESUMED, string>;
 
-/** Why a message counts as complained of. */
 export const COMPLAINED = "The recipient has reported it as unwanted.";
 
 /** A reason as a sentence; an unknown one is shown by its name. */

@@ -10,7 +10,6 @@ import { refusalText } from "./refusalText.ts";
 
 /** Messages that one form sends again, which must fit into the time of a request. */
 export const BATCH_MAX = 200;
-/** Refusals to show one by one. */
 const REFUSALS_SHOWN_MAX = 10;
 /** Codes after which every further message would be refused too. */
 const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"];

@@ -18,7 +18,6 @@ interface TimelineProps {
   readonly partAt: string;
 }
 
-/** The state of a message after these entries. */
 function stateAfter(entries: readonly TimelineEntry[]): EmailState {
   return entries.reduce<EmailState>(
     (state, { event }) => (event === null ? state : emailDecider.evolve(state, event)),

@@ -46,7 +46,6 @@ interface Frame extends DashboardOptions {
   readonly home: string;
 }
 
-/** The running dashboard. */
 export interface Dashboard {
   readonly controller: AnyElysia;
   /** Closes the open live streams. */

@@ -33,7 +33,6 @@ export interface PageContext {
    */
   readonly formId: string;
   readonly workspaceId: string;
-  /** Of the workspace. */
   readonly workspaceName: string;
   /** Since when the workspace's sending is paused; null while it is not. */
   readonly pausedSince: EpochMs | null;

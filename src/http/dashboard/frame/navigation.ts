@@ -1,6 +1,5 @@
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 
-/** A page in the navigation. */
 export interface NavigationItem {
   /** Below the dashboard's own path. */
   readonly path: string;

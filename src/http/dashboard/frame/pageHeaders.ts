@@ -11,7 +11,6 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** The headers of every dashboard page. */
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": POLICY,

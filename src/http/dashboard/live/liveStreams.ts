@@ -17,7 +17,6 @@ const HEARTBEAT_MS = 15 * SECOND_MS;
 /** Unread bytes allowed in a stream; beyond this the stream is closed. */
 const UNREAD_BYTES_MAX = 16 * 1_024;
 
-/** What a stream watches. */
 export interface Watch {
   readonly session: Session;
   /** The workspace whose share of streams it counts against. */
@@ -39,7 +38,6 @@ export interface Watch {
 export interface LiveStreams {
   /** Opens the stream of one page; null while the service stops. */
   open(watch: Watch): Response | null;
-  /** Ends all streams. */
   stop(): void;
 }
 

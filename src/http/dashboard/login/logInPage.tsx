@@ -26,7 +26,6 @@ interface LogInPageProps {
   readonly docsAt: string;
 }
 
-/** The log-in page. */
 export const LogInPage: FC<LogInPageProps> = (props) => (
   <Document
     title="Log in"

@@ -76,7 +76,6 @@ export const TaskProgress: FC<ProgressProps> = ({ context, task, now, path }) =>
   );
 };
 
-/** When a task ended, and how long it took. */
 export const TaskTimes: FC<{ readonly task: EndedTask; readonly now: EpochMs }> = ({
   task: { startedAt, endedAt },
   now,

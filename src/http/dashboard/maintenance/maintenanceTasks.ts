@@ -20,7 +20,6 @@ export interface VerifiedReadModel {
   readonly failure: string | null;
 }
 
-/** The result of rebuilding a read model. */
 export interface RebuiltReadModel {
   readonly name: string;
   readonly outcome: "current" | "ready" | "failed";
@@ -33,7 +32,6 @@ export type MaintenanceResult =
   | { readonly kind: "verifyReadModels"; readonly readModels: readonly VerifiedReadModel[] }
   | { readonly kind: "rebuildReadModels"; readonly readModels: readonly RebuiltReadModel[] };
 
-/** A task's progress in reading the log. */
 export interface MaintenanceProgress {
   /** In [0, 1]. */
   readonly done: number;
@@ -65,7 +63,6 @@ export interface Maintenance {
   version(): string;
 }
 
-/** A read model, as the service knows it. */
 export interface ReadModelState {
   readonly name: string;
   /** `absent`: not opened yet. `behind`: catching up. `failed`: stopped, its rows stay. */

@@ -4,7 +4,6 @@ import { usableSenders } from "../sender/usableSenders.ts";
 
 type Options = Pick<DashboardOptions, "deps" | "readModel" | "url">;
 
-/** A command that sends a first message. */
 export interface FirstSendCommand {
   readonly text: string;
   /** The part of it that its reader has to complete, if only a domain may send; null if it is complete. */

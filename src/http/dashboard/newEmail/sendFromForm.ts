@@ -15,7 +15,6 @@ const checkSend = checkBy(SendEmailBody);
 
 type Accepted = Extract<SendOutcome, { kind: "accepted" }>;
 
-/** A form that sends a message, as shown. */
 export interface SendFormState {
   readonly nonce: string;
   /** Null before it is submitted. */
@@ -24,7 +23,6 @@ export interface SendFormState {
   readonly senderFault?: SenderFault;
 }
 
-/** A submitted form that sends a message. */
 interface FormSend {
   /** As for the API. Throws a `Problem` if the form describes none. */
   readonly body: () => unknown | Promise<unknown>;

@@ -244,7 +244,6 @@ const CHECK_NAMES: Readonly<Record<string, string>> = {
   seal: "Log",
 };
 
-/** The pages with more about a maintenance check. */
 const UPKEEP_PAGES: Readonly<Record<string, string>> = {
   "API keys": "/api-keys",
   limits: "/workspace",

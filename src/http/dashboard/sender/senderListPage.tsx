@@ -30,7 +30,6 @@ export function nameOf({ address, domain }: Pick<SenderJson, "address" | "domain
   return address ?? domain ?? "";
 }
 
-/** What a sender's state means for sending from it. */
 export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) => {
   const { status, record_missing_since: missing, verification } = sender;
   if (status === "verified" && missing !== null)
@@ -40,7 +39,6 @@ export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) =>
   return <Status status={status} />;
 };
 
-/** The list of senders, and the form that adds one. */
 export const SenderList: FC<SenderListProps> = ({ context, page, faults }) => (
   <>
     <Heading title="Senders">

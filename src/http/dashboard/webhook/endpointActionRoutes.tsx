@@ -53,7 +53,6 @@ function actionRoutes(
   return asksFirst(`/webhooks/:id/${verb}`, "webhook:manage", ask, (context) => act(options, context));
 }
 
-/** A confirmation. */
 type Question = Pick<Confirmation, "title" | "text" | "verb" | "isDangerous">;
 
 function test(options: DashboardOptions): DashboardRoute {

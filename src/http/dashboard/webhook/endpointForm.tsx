@@ -12,7 +12,6 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { fieldOf, formFields } from "../frame/formBody.ts";
 
-/** The input of an endpoint's form. */
 interface EndpointInput {
   readonly url: string;
   readonly description: string | null;
@@ -105,7 +104,6 @@ const Choices: FC<ChoicesProps> = ({ name, legend, hint, fault, values, chosen }
   </fieldset>
 );
 
-/** The form that adds or changes an endpoint. */
 export const EndpointForm: FC<EndpointFormProps> = (props) => {
   const { context, endpoint, faults } = props;
   const field = formFields(context.form, faults ?? {});

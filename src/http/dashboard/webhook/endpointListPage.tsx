@@ -14,7 +14,6 @@ import { Ago } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import type { EndpointHealth } from "./endpointHealth.ts";
 
-/** An endpoint with its health. */
 export type ListedEndpoint = WebhookEndpointRow & EndpointHealth;
 
 const REASONS = {

@@ -121,7 +121,6 @@ const MessagesToday: FC<{ readonly used: number; readonly of: number }> = ({ use
   </>
 );
 
-/** A mark on a figure that is near its limit, or at it. */
 const NearLimit: FC<{ readonly used: number; readonly of: number }> = ({ used, of }) =>
   used < of && !isNearLimit(used, of) ? null : (
     <>

@@ -83,7 +83,6 @@ export async function scannerChecks(config: Config): Promise<readonly Check[]> {
   }
 }
 
-/** What a check calls the content store. */
 function contentStoreName(content: ContentLocation): string {
   switch (content.kind) {
     case "directory":

@@ -77,7 +77,6 @@ export function unreadableLog(error: Error, config: Pick<Config, "storeUrl">, ot
   return failed("log", error.message, error instanceof DamagedLogError ? DAMAGED_LOG_REMEDY : remedy);
 }
 
-/** A log that answers. */
 interface AnsweringLog {
   readonly logId: string;
   readonly config: SealConfig & Pick<Config, "storeUrl">;

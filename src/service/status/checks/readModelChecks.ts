@@ -25,7 +25,6 @@ function isStoppedByFullDisk(failure: string, dataDir: string): boolean {
   );
 }
 
-/** A read model that stopped. */
 export function stoppedReadModel(name: string, failure: string, { dataDir }: Pick<Config, "dataDir">): Check {
   const check = (action: string) => failed(`read model ${name}`, failure, action);
   if (failure.includes(UnreadableEventError.name)) return check(UNREADABLE_REMEDY);
