@@ -199,19 +199,11 @@ export function clockSkewedEmailsOf(
     .map((row) => ({ ...dueEmail(row), lane: row.simulated === 1 ? "simulator" : "relay" }));
 }
 
-/** The deferred messages of a page of waiting ones, and where the next page begins; null after the last. */
-interface WaitingPage {
-  readonly deferred: readonly ClockSkewedEmail[];
-  readonly next: QueueCursor | null;
-}
-
-/** Deferred messages among those due after `after`, in order of due time. Reads `limit` rows. */
-export function deferredAfter(
-  db: ReadDatabase,
-  lane: MailLane,
-  after: QueueCursor,
-  limit: number,
-): WaitingPage {
+/**
+ * Deferred messages among those due after `after`, in order of due time, and where the next page begins; null after the
+ * last. Reads `limit` rows.
+ */
+export function deferredAfter(db: ReadDatabase, lane: MailLane, after: QueueCursor, limit: number) {
   const sql = `SELECT rowid AS place, ${DUE_COLUMNS}, due_at, status
     FROM emails INDEXED BY mail_queue_ready WHERE queue = 'ready' AND simulated = ? AND (due_at, rowid) > (?, ?)
     ORDER BY due_at, rowid LIMIT ? + 0`;

@@ -24,28 +24,13 @@ interface Watch extends WatchedRow {
   cause: EventLocation | null;
 }
 
-/** A read model being built while changes of some of its rows are traced. */
-interface RowTrace {
-  /** The projection to build with. It produces the same rows. */
-  readonly projection: Projection;
-  /**
-   * The last event so far that added or removed the watched row with this index, or changed one of its columns of
-   * interest; null if none did.
-   */
-  cause(index: number): EventLocation | null;
-}
-
 const HITS = "watched_hits";
 
 /**
  * Finds the event that last changed each of these rows, in a read model whose tables are still empty. Triggers note which
  * watched rows an event touches, so writes to other rows need no look at them.
  */
-export function traceRowChanges(
-  db: ReadDatabaseFile,
-  projection: Projection,
-  rows: readonly WatchedRow[],
-): RowTrace {
+export function traceRowChanges(db: ReadDatabaseFile, projection: Projection, rows: readonly WatchedRow[]) {
   const watches = rows.map((row): Watch => {
     const table = projection.tables.find(({ name }) => name === row.table);
     if (!table) throw new Error(`${projection.name} has no table ${row.table}`);
@@ -56,18 +41,24 @@ export function traceRowChanges(
   db.run(`CREATE TABLE ${HITS} (number INTEGER)`);
   for (const table of projection.tables) createTriggers(db, table, watches);
   db.commit();
-  return {
-    projection: {
-      ...projection,
-      apply(event, rowsOf) {
-        // Write sums at once: if written later, they would be attributed to another event.
-        const add = (sql: string, key: readonly SqlValue[], amounts: readonly number[]) =>
-          rowsOf.run(sql, ...key, ...amounts);
-        projection.apply(event, { ...rowsOf, add });
-        noteHits(db, watches, event);
-      },
+  const traced: Projection = {
+    ...projection,
+    apply(event, rowsOf) {
+      // Write sums at once: if written later, they would be attributed to another event.
+      const add = (sql: string, key: readonly SqlValue[], amounts: readonly number[]) =>
+        rowsOf.run(sql, ...key, ...amounts);
+      projection.apply(event, { ...rowsOf, add });
+      noteHits(db, watches, event);
     },
-    cause: (index) => watches[index]?.cause ?? null,
+  };
+  return {
+    /** The projection to build with. It produces the same rows. */
+    projection: traced,
+    /**
+     * The last event so far that added or removed the watched row with this index, or changed one of its columns of
+     * interest; null if none did.
+     */
+    cause: (index: number) => watches[index]?.cause ?? null,
   };
 }
 

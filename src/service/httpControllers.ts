@@ -5,7 +5,6 @@ import { snsEndpoint } from "../adapters/https/snsEndpoint.ts";
 import { apiKeysController } from "../http/apiKey/apiKeysController.ts";
 import { attachmentsController } from "../http/attachment/attachmentsController.ts";
 import { auditLogController } from "../http/audit/auditLogController.ts";
-import type { Dashboard } from "../http/dashboard/frame/createDashboard.tsx";
 import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
 import { emailsController } from "../http/email/emailsController.ts";
 import { erasuresController } from "../http/erasure/erasuresController.ts";
@@ -54,16 +53,8 @@ interface Serving extends Pick<DashboardOptions, "deps" | "relays" | "maintenanc
   readonly unmatched: Pick<UnmatchedFeedback, "tell">;
 }
 
-/** What answers requests. */
-interface Controllers {
-  readonly controllers: readonly AnyElysia[];
-  readonly dashboard: Dashboard;
-  /** What `/health/ready` checks. */
-  readonly readiness: ReturnType<typeof readinessOf>;
-}
-
-/** The controllers of the API, and the dashboard beside them. */
-export async function createControllers(config: Config, serving: Serving): Promise<Controllers> {
+/** What answers requests: the controllers of the API, the dashboard beside them, and what `/health/ready` checks. */
+export async function createControllers(config: Config, serving: Serving) {
   const { deps, damage, readers, delivery, contentHealth, freezeWatch, unmatched } = serving;
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
@@ -102,7 +93,7 @@ export async function createControllers(config: Config, serving: Serving): Promi
   });
   const feedback = { bounceDomains: config.bounceDomains, onUnmatched: unmatched.tell };
   const shared = { deps, basePath, readModel };
-  const controllers = [
+  const controllers: readonly AnyElysia[] = [
     emailsController({ ...shared, readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled) }),
     usageController(shared),
     attachmentsController(shared),

@@ -34,16 +34,11 @@ interface LocalAnswers {
   dashboardLink(workspaceId: string | null): Promise<unknown>;
 }
 
-/** Listens for commands until it is closed. */
-interface LocalControl {
-  close(): Promise<void>;
-}
-
 /**
- * Answers commands that run on this machine and can read the data directory. It has its own loopback port, so no API
+ * Answers commands that run on this machine and can read the data directory, until it is closed. It has its own loopback port, so no API
  * caller can reach it and no setting of the API's port affects it.
  */
-export async function openLocalControl(dataDir: string, answers: LocalAnswers): Promise<LocalControl> {
+export async function openLocalControl(dataDir: string, answers: LocalAnswers) {
   const token = crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url" });
   const server = Bun.serve({
     hostname: "127.0.0.1",

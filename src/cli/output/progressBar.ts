@@ -1,19 +1,17 @@
 const BAR_CHARACTERS = 30;
 const DRAW_EVERY_MS = 100;
 
-/** Progress of long work: a bar that is redrawn on a terminal, nothing elsewhere. */
-interface ProgressBar {
-  /** `done` in [0, 1]; `note` follows the bar. */
-  show(done: number, note: string): void;
-  end(): void;
-}
-
-/** Draws on standard error, to keep standard output clean. */
-export function progressBar(label: string): ProgressBar {
-  if (!process.stderr.isTTY) return { show: () => {}, end: () => {} };
+/**
+ * Progress of long work: a bar that is redrawn on a terminal, nothing elsewhere. It is on standard error, to keep
+ * standard output clean.
+ */
+export function progressBar(label: string) {
+  const { isTTY } = process.stderr;
   let drawnAt = Number.NEGATIVE_INFINITY;
   return {
-    show(done, note) {
+    /** `done` in [0, 1]; `note` follows the bar. */
+    show(done: number, note: string) {
+      if (!isTTY) return;
       const now = performance.now();
       if (now - drawnAt < DRAW_EVERY_MS && done < 1) return;
       drawnAt = now;
@@ -22,7 +20,7 @@ export function progressBar(label: string): ProgressBar {
       process.stderr.write(`\r\x1b[K${label} [${bar}] ${note}`);
     },
     end: () => {
-      process.stderr.write("\r\x1b[K");
+      if (isTTY) process.stderr.write("\r\x1b[K");
     },
   };
 }

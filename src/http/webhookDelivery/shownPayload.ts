@@ -4,21 +4,15 @@ import { replyCodes } from "../../domain/email/delivery/encryptRelayReply.ts";
 import { mayReadContent } from "../email/shownEmail.ts";
 import { mayInclude } from "../webhook/includeScopes.ts";
 
-/** A payload as one key may see it, and what it may see of the endpoint's answers. */
-interface ShownPayload {
-  readonly payload: WebhookPayload;
-  /** The beginning of an answer, which may repeat what it was sent: null where any of that is withheld. */
-  readonly shownAnswer: (answer: string | null) => string | null;
-}
-
 /**
  * The payload of a delivery for whoever looks at it. The endpoint is sent all of it; a key without `email:read` sees what
- * became of the message, but not what it says, as in the message itself.
+ * became of the message, but not what it says, as in the message itself. `shownAnswer` takes the beginning of the
+ * endpoint's answer, which may repeat what it was sent: null where any of that is withheld.
  */
-export function shownPayload(payload: WebhookPayload, principal: Pick<Principal, "scopes">): ShownPayload {
+export function shownPayload(payload: WebhookPayload, principal: Pick<Principal, "scopes">) {
   const { data } = payload;
   if (data.object !== "email" || mayReadContent(principal))
-    return { payload, shownAnswer: (answer) => answer };
+    return { payload, shownAnswer: (answer: string | null) => answer };
   const reply = typeof data.reply === "string" ? data.reply : "";
   const shown: Readonly<Record<string, unknown>> = {
     metadata: null,

@@ -1,12 +1,7 @@
 import { RoundRobinQueue } from "./roundRobinQueue.ts";
 
 /** Runs one piece of work at a time, because several at once would slow everybody down. */
-interface FairMutex {
-  /** Runs `work` when it is its turn, and settles as it does. Owners take turns. */
-  run<Result>(owner: string, work: () => Promise<Result>): Promise<Result>;
-}
-
-export function fairMutex(): FairMutex {
+export function fairMutex() {
   const waiting = new RoundRobinQueue<() => Promise<void>>();
   let isBusy = false;
   const runAll = async () => {
@@ -16,7 +11,8 @@ export function fairMutex(): FairMutex {
     isBusy = false;
   };
   return {
-    run(owner, work) {
+    /** Runs `work` when it is its turn, and settles as it does. Owners take turns. */
+    run<Result>(owner: string, work: () => Promise<Result>): Promise<Result> {
       return new Promise((resolve, reject) => {
         waiting.add(owner, () => work().then(resolve, reject));
         void runAll();

@@ -50,19 +50,12 @@ export interface FollowAnswer {
   readonly answerTo: number;
 }
 
-/** The follower's end of a message channel. */
-interface FollowRelay {
-  readonly onEvent: OnFollowEvent;
-  /** Call it with each answer from the other thread. */
-  receive(answer: FollowAnswer): void;
-}
-
-/** Sends the follower's events over a message channel. Only `switched` waits for an answer. */
-export function followRelay(post: (message: FollowMessage) => void): FollowRelay {
+/** The follower's end of a message channel: sends its events. Only `switched` waits for an answer. */
+export function followRelay(post: (message: FollowMessage) => void) {
   const waiting = new Map<number, () => void>();
   let lastNumber = 0;
   return {
-    onEvent(event) {
+    onEvent(event: FollowEvent): void | Promise<void> {
       if (event.type !== "switched") return post({ event });
       lastNumber += 1;
       const answerTo = lastNumber;
@@ -71,7 +64,8 @@ export function followRelay(post: (message: FollowMessage) => void): FollowRelay
         post({ event, answerTo });
       });
     },
-    receive({ answerTo }) {
+    /** Call it with each answer from the other thread. */
+    receive({ answerTo }: FollowAnswer) {
       waiting.get(answerTo)?.();
       waiting.delete(answerTo);
     },

@@ -191,17 +191,12 @@ function requireSound(db: ReadDatabaseFile): void {
   if (foreign) throw new ReadDatabaseError("damaged", `it names a file that is not its own: ${foreign.file}`);
 }
 
-/** A catalog, and why it replaced the one before; null if it did not. */
-interface OwnedCatalog {
-  readonly catalog: Catalog;
-  readonly renewed: string | null;
-}
-
 /**
  * Opens the catalog for the owner of the directory, and replaces a damaged one: all it says can be rebuilt from the
- * log, as if it were lost. Throws the damage while another process has it open.
+ * log, as if it were lost. `renewed` is why it was; null if it was not. Throws the damage while another process has it
+ * open.
  */
-export function openOwnedCatalog(databases: ReadDatabases, directory: string): OwnedCatalog {
+export function openOwnedCatalog(databases: ReadDatabases, directory: string) {
   try {
     return { catalog: openCatalog(databases, directory), renewed: null };
   } catch (error) {

@@ -99,22 +99,16 @@ export function createGeneration(
   }
 }
 
-/** The current generation of a projection, and the one it has just replaced, if any. */
-interface OpenedCurrent {
-  readonly generation: OpenGeneration;
-  readonly replaced: GenerationEntry | undefined;
-}
-
 /**
  * Opens the current generation of a projection. If it can't be continued, a ready one becomes current, or else an
- * empty one. Only for the owner of the directory.
+ * empty one: `replaced` is the one before. Only for the owner of the directory.
  */
 export function openCurrent(
   storage: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   head: Position,
-): OpenedCurrent {
+) {
   const current = catalog.current(projection.name);
   const opened = current && openGeneration(storage, current, projection, head);
   if (opened) return { generation: opened, replaced: undefined };

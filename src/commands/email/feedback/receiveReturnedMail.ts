@@ -12,12 +12,6 @@ export interface ReturnedMailContext extends Omit<FeedbackContext, "keys">, Inbo
   readonly actor: string;
 }
 
-/** What a returned mail was read as, and for how many messages it was recorded. */
-export interface ReturnedMailResult {
-  readonly reading: ReturnedMail["kind"];
-  readonly recorded: number;
-}
-
 /** What the mail reports about the messages that it refers to; null if nothing. */
 function feedbackReportOf(reading: ReturnedMail): FeedbackReport | null {
   switch (reading.kind) {
@@ -45,14 +39,15 @@ function messagesOf(
 }
 
 /**
- * Reads a mail that came to one or more addresses of {@link returnAddress}, and records what it says. A forged mail can
- * affect only messages whose return paths its author knows. Durable when it returns. Throws `StoreError`.
+ * Reads a mail that came to one or more addresses of {@link returnAddress}, and records what it says. Returns what it
+ * was read as, and for how many messages it was recorded. A forged mail can affect only messages whose return paths its
+ * author knows. Durable when it returns. Throws `StoreError`.
  */
 export async function receiveReturnedMail(
   context: ReturnedMailContext,
   addresses: readonly ReturnAddress[],
   bytes: Uint8Array,
-): Promise<ReturnedMailResult> {
+) {
   const parsed = await context.parser.parse(bytes);
   const reading: ReturnedMail = parsed === null ? { kind: "unknown" } : readReturnedMail(parsed);
   const report = feedbackReportOf(reading);

@@ -1,12 +1,6 @@
 import { ACCEPTED_AS, type AcceptedAs } from "../../../domain/email/events.ts";
 import type { Acceptance } from "../../../domain/email/idempotency.ts";
 
-/** The acceptances that this instance last made or found, by the ids of their messages. */
-export interface AcceptanceCache {
-  get(id: string): Acceptance | undefined;
-  set(id: string, acceptance: Acceptance): void;
-}
-
 /** A set-associative cache: an id belongs to one set, and a full set forgets its oldest entry. */
 const SETS = 4_096;
 const SET_ENTRIES = 8;
@@ -19,10 +13,10 @@ const FINGERPRINT_BYTES = (TIME - FINGERPRINT) * WORD_BYTES;
 const STATUSES: readonly AcceptedAs[] = Object.values(ACCEPTED_AS);
 
 /**
- * 32,768 entries in 2 MiB that the garbage collector never looks into. As objects, entries outlive the request that made
+ * The acceptances that this instance last made or found, by the ids of their messages: 32,768 entries in 2 MiB that the garbage collector never looks into. As objects, entries outlive the request that made
  * them, and each full collection visits them all.
  */
-export function acceptanceCache(): AcceptanceCache {
+export function acceptanceCache() {
   const bytes = Buffer.alloc(SETS * SET_ENTRIES * ENTRY_WORDS * WORD_BYTES);
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES);
   const times = new Float64Array(
@@ -64,14 +58,14 @@ export function acceptanceCache(): AcceptanceCache {
     return (set * SET_ENTRIES + index) * ENTRY_WORDS;
   };
   return {
-    get(id) {
+    get(id: string): Acceptance | undefined {
       const at = find(setOf(id));
       if (at === null) return undefined;
       const acceptedAs = STATUSES[(words[at + STATUS] as number) - 1] as AcceptedAs;
       const fingerprint = bytes.toString("hex", (at + FINGERPRINT) * WORD_BYTES, (at + TIME) * WORD_BYTES);
       return { fingerprint, acceptedAs, acceptedAt: times[(at + TIME) / 2] as number };
     },
-    set(id, { fingerprint, acceptedAs, acceptedAt }) {
+    set(id: string, { fingerprint, acceptedAs, acceptedAt }: Acceptance) {
       const set = setOf(id);
       const at = find(set) ?? evicted(set);
       words.set(wanted, at);

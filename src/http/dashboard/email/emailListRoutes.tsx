@@ -94,13 +94,9 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
   };
 }
 
-interface FoundMessages extends RowPage<MessageRow> {
-  readonly faults: readonly string[];
-}
-
-async function find(source: ListSource, context: PageContext, search: Search): Promise<FoundMessages> {
+async function find(source: ListSource, context: PageContext, search: Search) {
   const { principal: owner } = context;
-  const nothing = { shown: [], nextCursor: null, faults: [] };
+  const nothing: RowPage<MessageRow> & Pick<Search, "faults"> = { shown: [], nextCursor: null, faults: [] };
   const parsed = emailQueryOf(source.deps, owner, search);
   if ("faults" in parsed) return { ...nothing, faults: parsed.faults };
   const { key } = search.words;

@@ -20,15 +20,6 @@ const HASH_CHARACTERS = 12;
 /** A file name contains the hash of its content, so the content under it never changes. */
 const CACHE_CONTROL = "public, max-age=31536000, immutable";
 
-interface Asset {
-  readonly plain: Uint8Array<ArrayBuffer>;
-  /** Compressed on first request, so a start does not wait for it. */
-  readonly compressed: () => Uint8Array<ArrayBuffer>;
-  readonly contentType: string;
-  /** Its name, with the hash of its content. */
-  readonly file: string;
-}
-
 /** The scripts and styles of the dashboard, in memory. */
 export interface Assets {
   /** The file name under which browsers request it. */
@@ -62,15 +53,17 @@ export async function loadAssets(): Promise<Assets> {
   };
 }
 
-async function load(name: AssetName): Promise<Asset> {
+async function load(name: AssetName) {
   const [source, contentType] = SOURCES[name];
   const plain = await Bun.file(Bun.resolveSync(source, import.meta.dir)).bytes();
   const hash = sha256Of(plain).slice(0, HASH_CHARACTERS);
   const dot = name.lastIndexOf(".");
   return {
     plain,
+    /** Compressed on first request, so a start does not wait for it. */
     compressed: lazy(() => Bun.gzipSync(plain, { level: 9 })),
     contentType,
+    /** Its name, with the hash of its content. */
     file: `${name.slice(0, dot)}.${hash}${name.slice(dot)}`,
   };
 }

@@ -7,24 +7,19 @@ const NOTICE_SECONDS = 30;
 const NAME = "postledger_notice";
 
 /** Reports the result of a form on the next page, once. */
-interface FlashMessages {
-  /** The Set-Cookie header that carries a sentence to the session's next page. */
-  leave(session: Session, text: string): string;
-  /** The sentence left for the session; null if there is none. */
-  take(request: Request, session: Session): string | null;
-  /** The Set-Cookie header that removes a sentence once it was shown. */
-  readonly forget: string;
-}
-
-export function createFlashMessages(keys: InstanceKeys, scope: CookieScope): FlashMessages {
+export function createFlashMessages(keys: InstanceKeys, scope: CookieScope) {
   const purpose = ({ id }: Session) => `notice of ${id}`;
   const cookie = createCookie(NAME, scope);
   return {
-    leave: (session, text) => cookie.set(keys.encryptForBrowser(purpose(session), text), NOTICE_SECONDS),
-    take(request, session) {
+    /** The Set-Cookie header that carries a sentence to the session's next page. */
+    leave: (session: Session, text: string) =>
+      cookie.set(keys.encryptForBrowser(purpose(session), text), NOTICE_SECONDS),
+    /** The sentence left for the session; null if there is none. */
+    take(request: Request, session: Session): string | null {
       const encrypted = cookie.of(request);
       return encrypted === null ? null : keys.decryptFromBrowser(purpose(session), encrypted);
     },
+    /** The Set-Cookie header that removes a sentence once it was shown. */
     forget: cookie.set("", 0),
   };
 }

@@ -12,19 +12,11 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { fieldOf, formFields } from "../frame/formBody.ts";
 
-interface EndpointInput {
-  readonly url: string;
-  readonly description: string | null;
-  /** Null: all. */
-  readonly eventTypes: string[] | null;
-  readonly include: string[];
-}
-
 const { body: EndpointBody } = webhookEndpointOperations.registerWebhook;
 const checkBody = checkBy(EndpointBody);
 
 /** The input of a submitted form. Throws INVALID_REQUEST for what the API would refuse. */
-export function checkedInput(form: URLSearchParams): EndpointInput {
+export function checkedInput(form: URLSearchParams) {
   const chosen = [...new Set(form.getAll("event_types"))];
   const eventTypes = chosen.length === 0 ? null : chosen;
   const url = fieldOf(form, "url");
