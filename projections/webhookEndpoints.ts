@@ -7,15 +7,13 @@ import {
   type SqlValue,
 } from "../src/ports/readDatabase.ts";
 import { CURSOR_COLUMNS, newestRows, type PageQuery } from "./keysetPagination.ts";
-import { atOf, idOf, type Projection } from "./projection.ts";
+import { atOf, type Projection } from "./projection.ts";
 import { listIn, listText } from "./sqlListsAndInserts.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
   (id, workspace_id, url, description, event_types, include, status, disabled_reason, created_at, updated_at)
   VALUES (?, ?, ?, ?, ?, ?, 'active', NULL, ?, ?)`;
 const STATUS = "UPDATE webhook_endpoints SET status = ?, disabled_reason = ?, updated_at = ? WHERE id = ?";
-const NOTE_REVISION = `INSERT INTO webhook_streams (workspace_id, revision) VALUES (?, ?)
-  ON CONFLICT DO UPDATE SET revision = excluded.revision`;
 
 function update(data: Extract<WebhookEvent, { type: "WebhookEndpointUpdated" }>["data"], db: ReadDatabase) {
   const { endpointId, url, description, eventTypes, include } = data;
@@ -28,7 +26,9 @@ function update(data: Extract<WebhookEvent, { type: "WebhookEndpointUpdated" }>[
     db.run("UPDATE webhook_endpoints SET include = ? WHERE id = ?", listText(include), endpointId);
 }
 
-function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
+function apply(projected: ProjectedEvent, db: ReadDatabase): void {
+  const at = atOf(projected);
+  const event = webhookCodec.decode(projected);
   const { type, data } = event;
   const touch = () => db.run("UPDATE webhook_endpoints SET updated_at = ? WHERE id = ?", at, data.endpointId);
   switch (type) {
@@ -61,15 +61,10 @@ function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
   }
 }
 
-function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  applyTo(db, webhookCodec.decode(event), atOf(event));
-  db.run(NOTE_REVISION, idOf(event), event.revision);
-}
-
 /** The webhook endpoints of each workspace, without their secrets. */
 export const webhookEndpoints: Projection = {
   name: "webhook-endpoints",
-  version: 4,
+  version: 5,
   events: webhookCodec.types,
   tables: [
     {
@@ -79,11 +74,6 @@ export const webhookEndpoints: Projection = {
         created_at TEXT NOT NULL, updated_at TEXT NOT NULL`,
       key: ["id"],
       indexes: ["CREATE INDEX endpoints_by_time ON webhook_endpoints (workspace_id, created_at)"],
-    },
-    {
-      name: "webhook_streams",
-      columns: "workspace_id TEXT PRIMARY KEY, revision INTEGER NOT NULL",
-      key: ["workspace_id"],
     },
   ],
   apply,
@@ -134,10 +124,4 @@ export function webhookEndpoint(
   const sql = `SELECT ${COLUMNS} FROM webhook_endpoints WHERE workspace_id = ? AND id = ?`;
   const row = firstRow<StoredEndpoint>(db, sql, workspaceId, id);
   return row && endpointRow(row);
-}
-
-/** The last revision of `webhooks-<workspace>` that the rows contain; -1 when they contain none. */
-export function webhooksRevision(db: ReadDatabase, workspaceId: string): number {
-  const row = db.get("SELECT revision FROM webhook_streams WHERE workspace_id = ?", workspaceId);
-  return Number(row?.revision ?? -1);
 }

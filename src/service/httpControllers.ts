@@ -20,15 +20,11 @@ import { openApiDocument } from "../http/reference/openApiDocument.ts";
 import { referenceController } from "../http/reference/referenceController.ts";
 import { senderPagesController, sendersController } from "../http/sender/sendersController.ts";
 import { createSenderVerification } from "../http/sender/verifySender.ts";
-import type { ControllerOptions } from "../http/server/operationController.ts";
 import { suppressionsController } from "../http/suppression/suppressionsController.ts";
 import { templatesController } from "../http/template/templatesController.ts";
 import { usageController } from "../http/usage/usageController.ts";
-import { caughtUpEndpoints } from "../http/webhook/webhookEndpointHandlers.ts";
-import {
-  type WebhooksOptions,
-  webhookEndpointsController,
-} from "../http/webhook/webhookEndpointsController.ts";
+import { webhookEndpointsController } from "../http/webhook/webhookEndpointsController.ts";
+import type { DestinationRules } from "../http/webhook/webhookUrlCheck.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveriesController.ts";
 import { workspaceController } from "../http/workspace/workspaceController.ts";
 import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
@@ -80,25 +76,24 @@ export async function createControllers(config: Config, serving: Serving) {
     dns,
     mailsLinks: config.verificationFrom !== null,
   });
-  const webhooks = webhooksOptions(config, readers, { deps, basePath, readModel });
+  const shared = { deps, basePath, readModel };
+  const destinationRules = destinationRulesOf(config);
   const dashboard = await openDashboard(config, {
     ...serving,
+    ...shared,
     dns,
-    basePath,
     readiness,
     readModelBuild: build,
-    webhooks,
-    readModel,
+    destinationRules,
     senderVerification,
   });
   const feedback = { bounceDomains: config.bounceDomains, onUnmatched: unmatched.tell };
-  const shared = { deps, basePath, readModel };
   const controllers: readonly AnyElysia[] = [
     emailsController({ ...shared, readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled) }),
     usageController(shared),
     attachmentsController(shared),
-    webhookEndpointsController(webhooks),
-    webhookDeliveriesController(webhooks),
+    webhookEndpointsController({ ...shared, rules: destinationRules }),
+    webhookDeliveriesController(shared),
     suppressionsController(shared),
     feedbackController({ ...deps, ...feedback, readModel }),
     sesController({ deps, sns: snsEndpoint, topicArns: new Set(config.sesTopicArns), ...feedback }),
@@ -121,20 +116,11 @@ export async function createControllers(config: Config, serving: Serving) {
   return { controllers, dashboard, readiness };
 }
 
-/** What the webhook routes of the API and of the dashboard need. */
-function webhooksOptions(config: Config, readers: Readers, shared: ControllerOptions): WebhooksOptions {
+function destinationRulesOf(config: Config): DestinationRules {
   return {
-    ...shared,
-    rules: {
-      destinations: openDestinationCheck(config),
-      allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
-      isDevelopment: isLoopbackUrl(config.baseUrl),
-    },
-    caughtUpEndpoints: caughtUpEndpoints({
-      deps: shared.deps,
-      db: readers.reader("webhook-endpoints"),
-      when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
-    }),
+    destinations: openDestinationCheck(config),
+    allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
+    isDevelopment: isLoopbackUrl(config.baseUrl),
   };
 }
 

@@ -18,7 +18,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   suppressions: { since: 4, digest: "abbbcba9b20a03bb" },
   templates: { since: 5, digest: "902fca7b52314917" },
   "webhook-deliveries": { since: 6, digest: "22e78ea1fda99ff1" },
-  "webhook-endpoints": { since: 4, digest: "6ced688a68255ced" },
+  "webhook-endpoints": { since: 5, digest: "ac26b78e407a64e4" },
 };
 
 test.each(projections.map((projection) => [projection.name, projection] as const))(

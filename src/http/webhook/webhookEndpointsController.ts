@@ -14,16 +14,15 @@ import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { mayReadContent } from "../email/shownEmail.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { type ControllerOptions, operationController } from "../server/operationController.ts";
+import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
-import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { requireIncludable } from "./includeScopes.ts";
-import { type EndpointRows, existingEndpoint, testOrRefuse } from "./webhookEndpointHandlers.ts";
+import { caughtUpEndpoints, existingEndpoint, testOrRefuse } from "./webhookEndpointHandlers.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson } from "./webhookEndpointResource.ts";
 import { type DestinationRules, destinationOf } from "./webhookUrlCheck.ts";
 
-export interface WebhooksOptions extends ControllerOptions, EndpointRows {
+interface WebhooksOptions extends ControllerOptions {
   readonly rules: DestinationRules;
 }
 
@@ -36,7 +35,7 @@ export const ENDPOINT_REFUSALS = {
 
 /** A request about one endpoint. */
 export interface EndpointCall {
-  readonly request: Request;
+  readonly caller: Caller;
   readonly params: { readonly id: string };
 }
 
@@ -45,26 +44,26 @@ export function webhookEndpointsController(options: WebhooksOptions) {
   return endpointCollection(options).use(singleEndpoint(options));
 }
 
-function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: WebhooksOptions) {
+function endpointCollection(options: WebhooksOptions) {
+  const { deps, basePath, rules } = options;
   return operationController(deps, webhookEndpointOperations, {
-    registerWebhook: async ({ body, request, set }) => {
-      requireIncludable(principalOf(request), body, null);
+    registerWebhook: async ({ body, caller, set }) => {
+      requireIncludable(caller.principal, body, null);
       const url = await destinationOf(body.url, rules);
       const description = body.description ?? null;
       const eventTypes = body.event_types ?? null;
       const include = body.include ?? [];
       const endpoint = { url, description, eventTypes, include };
-      const outcome = await registerWebhookEndpoint(deps, endpoint, commandContextOf(request, deps));
+      const outcome = await registerWebhookEndpoint(deps, endpoint, caller.commandContext());
       if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
       const { id, createdAt, secret } = outcome;
       set.headers.location = `${basePath}/webhooks/${id}`;
       const row = { id, ...endpoint, createdAt, updatedAt: createdAt };
       return { ...endpointJson({ ...row, status: "active", disabledReason: null }), secret };
     },
-    listWebhooks: async ({ query, request }) => {
-      const { workspaceId } = principalOf(request);
+    listWebhooks: async ({ query, caller: { workspaceId } }) => {
       const asked = pageRequest(query);
-      const endpoints = await caughtUpEndpoints(workspaceId);
+      const endpoints = await caughtUpEndpoints(options);
       if (query.limit === undefined && query.cursor === undefined) {
         const all = listWebhookEndpoints(endpoints, workspaceId, { limit: ENDPOINTS_MAX });
         return { data: all.map(endpointJson) };
@@ -80,21 +79,16 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
 function singleEndpoint(options: WebhooksOptions) {
   const { deps, basePath, rules } = options;
   const idOf = ({ params }: EndpointCall) => idOfPath(params.id);
-  const shown = async (call: EndpointCall) =>
-    endpointJson(await existingEndpoint(options, principalOf(call.request).workspaceId, idOf(call)));
-  const context = ({ request }: EndpointCall) => commandContextOf(request, deps);
+  const existing = (call: EndpointCall) => existingEndpoint(options, call.caller.workspaceId, idOf(call));
+  const shown = async (call: EndpointCall) => endpointJson(await existing(call));
+  const context = ({ caller }: EndpointCall) => caller.commandContext();
 
   return operationController(deps, webhookEndpointOperations, {
     getWebhook: shown,
     updateWebhook: async ({ body, ...call }) => {
       const change = await endpointChange(body, rules);
-      const principal = principalOf(call.request);
-      if (!mayReadContent(principal))
-        requireIncludable(
-          principal,
-          change,
-          await existingEndpoint(options, principal.workspaceId, idOf(call)),
-        );
+      const { principal } = call.caller;
+      if (!mayReadContent(principal)) requireIncludable(principal, change, await existing(call));
       const outcome = await updateWebhookEndpoint(deps, idOf(call), change, context(call));
       if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
       if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");

@@ -5,11 +5,10 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { findPage, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { idOfPath, invalid } from "../server/problem.ts";
-import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { activeEndpoint, existingEndpoint } from "../webhook/webhookEndpointHandlers.ts";
-import type { EndpointCall, WebhooksOptions } from "../webhook/webhookEndpointsController.ts";
+import type { EndpointCall } from "../webhook/webhookEndpointsController.ts";
 import {
   deliveryIdsOf,
   deliveryWithAttempts,
@@ -21,11 +20,11 @@ import { webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
 import { deliveryJson } from "./webhookDeliveryResource.ts";
 
 /** Listing, reading and repeating deliveries. */
-export function webhookDeliveriesController(options: WebhooksOptions) {
+export function webhookDeliveriesController(options: ControllerOptions) {
   const { deps, basePath, readModel } = options;
   const deliveries = readModel("webhook-deliveries");
-  const endpointOf = async ({ request, params }: EndpointCall, find = existingEndpoint) =>
-    find(options, principalOf(request).workspaceId, idOfPath(params.id));
+  const endpointOf = async ({ caller, params }: EndpointCall, find = existingEndpoint) =>
+    find(options, caller.workspaceId, idOfPath(params.id));
   const deliveryOf = async (endpointId: string, text: string) =>
     existingDelivery(deliveries, endpointId, idOfPath(text));
 
@@ -40,22 +39,22 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
       const page = await findPage(deliveries, { endpointId, ...wanted, ...ids }, listWebhookDeliveries);
       return pageJson(page, deliveryJson);
     },
-    getWebhookDelivery: async ({ params, ...call }) => {
-      const endpoint = await endpointOf({ params, ...call });
+    getWebhookDelivery: async ({ params, caller }) => {
+      const endpoint = await endpointOf({ params, caller });
       const row = await deliveryOf(endpoint.id, params.delivery_id);
-      return deliveryWithAttempts(deps, endpoint, row, principalOf(call.request));
+      return deliveryWithAttempts(deps, endpoint, row, caller.principal);
     },
-    retryWebhookDelivery: async ({ params, set, ...call }) => {
-      const endpoint = await endpointOf({ params, ...call }, activeEndpoint);
+    retryWebhookDelivery: async ({ params, caller, set }) => {
+      const endpoint = await endpointOf({ params, caller }, activeEndpoint);
       const row = await deliveryOf(endpoint.id, params.delivery_id);
-      await redeliver(deps, row, commandContextOf(call.request, deps));
+      await redeliver(deps, row, caller.commandContext());
       set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
       return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
     },
     recoverWebhook: async ({ body, ...call }) => {
       const since = recoveredSince(body.since, deps.clock.now());
       const { id } = await endpointOf(call, activeEndpoint);
-      const context = commandContextOf(call.request, deps);
+      const context = call.caller.commandContext();
       const { requested, hasMore } = await recoverSince(options, { endpointId: id, since }, context);
       return { object: "webhook_recovery", requested, has_more: hasMore };
     },

@@ -7,7 +7,7 @@ import type { MailMessage } from "../../../ports/mail/mailTransport.ts";
 import type { Checks } from "../../health/healthController.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
 import type { SenderVerification } from "../../sender/verifySender.ts";
-import type { WebhooksOptions } from "../../webhook/webhookEndpointsController.ts";
+import type { DestinationRules } from "../../webhook/webhookUrlCheck.ts";
 import type { Maintenance, ReadModelState } from "../maintenance/maintenanceTasks.ts";
 
 /** One maintenance check: the last seal of the log, for instance. */
@@ -70,7 +70,7 @@ export interface DashboardOptions {
   /** The status of each of several relays; empty for a single one, which readiness covers. */
   readonly relays: () => readonly RelayState[];
   readonly maintenance: Maintenance;
-  readonly webhooks: Pick<WebhooksOptions, "rules" | "caughtUpEndpoints">;
+  readonly destinationRules: DestinationRules;
   /** A read model, by its name. Nobody waits for it while it is being built. */
   readonly readModel: (name: string) => ReadModel;
   readonly senderVerification: SenderVerification;

@@ -6,6 +6,7 @@ import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
 import { checkBy } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
 import { includableBy } from "../../webhook/includeScopes.ts";
+import { caughtUpEndpoints } from "../../webhook/webhookEndpointHandlers.ts";
 import { webhookEndpointOperations } from "../../webhook/webhookEndpointOperations.ts";
 import { CheckBox, EntryForm, Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -42,11 +43,11 @@ export function faultsOf(error: unknown): EndpointFaults {
 
 /** The fault of a URL that another endpoint of the workspace has, with a link to that endpoint. */
 export async function urlTakenFault(
-  { webhooks }: DashboardOptions,
+  options: DashboardOptions,
   { to, workspaceId }: PageContext,
   url: string,
 ): Promise<EndpointFaults> {
-  const db = await webhooks.caughtUpEndpoints(workspaceId);
+  const db = await caughtUpEndpoints(options);
   const all = listWebhookEndpoints(db, workspaceId, { limit: ENDPOINTS_MAX });
   const holder = all.find((endpoint) => endpoint.url === url);
   const fault = "An endpoint of this workspace has this URL already";

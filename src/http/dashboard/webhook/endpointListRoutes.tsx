@@ -6,6 +6,7 @@ import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT, pageOf } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { requireIncludable } from "../../webhook/includeScopes.ts";
+import { caughtUpEndpoints } from "../../webhook/webhookEndpointHandlers.ts";
 import { ENDPOINT_REFUSALS } from "../../webhook/webhookEndpointsController.ts";
 import { destinationOf } from "../../webhook/webhookUrlCheck.ts";
 import { Heading } from "../components/heading.tsx";
@@ -23,7 +24,7 @@ export function endpointListRoutes(options: DashboardOptions): readonly Dashboar
   return [
     get("/webhooks", "webhook:manage", async (context) => {
       const asked = pageAsked(context, { limit: PAGE_ITEMS_DEFAULT });
-      const db = await options.webhooks.caughtUpEndpoints(context.workspaceId);
+      const db = await caughtUpEndpoints(options);
       const page = pageOf(asked, (request) => listWebhookEndpoints(db, context.workspaceId, request));
       const shown = await withHealth(options, page.shown);
       return listPage(context, { ...page, shown }, options.deps.clock.now());
@@ -51,12 +52,11 @@ async function withHealth(
 }
 
 async function added(options: DashboardOptions, context: PageContext): Promise<Page> {
-  const { deps, webhooks } = options;
   const input = checkedInput(context.form);
   requireIncludable(context.principal, input, null);
-  const url = await destinationOf(input.url, webhooks.rules);
+  const url = await destinationOf(input.url, options.destinationRules);
   const wanted = { ...input, url, id: context.formId };
-  const outcome = await registerWebhookEndpoint(deps, wanted, context.commandContext());
+  const outcome = await registerWebhookEndpoint(options.deps, wanted, context.commandContext());
   if (outcome.kind === "repeated") return repeatedEndpointPage(context, wanted.id);
   if (outcome.kind === "alreadyExists")
     return refusedPage(context, await urlTakenFault(options, context, url));

@@ -11,11 +11,11 @@ export const WEBHOOKS = { path: "/webhooks", title: "Webhooks" };
 
 /** The endpoint in the path. Throws WEBHOOK_NOT_FOUND if the workspace has none with this id. */
 export function endpointOf(
-  { webhooks }: DashboardOptions,
+  options: DashboardOptions,
   { workspaceId, params }: PageContext,
   find = existingEndpoint,
 ): Promise<WebhookEndpointRow> {
-  return find(webhooks, workspaceId, idOfPath(params.id, "WEBHOOK_NOT_FOUND"));
+  return find(options, workspaceId, idOfPath(params.id, "WEBHOOK_NOT_FOUND"));
 }
 
 /** The same for an endpoint that must take deliveries. Throws WEBHOOK_DISABLED. */

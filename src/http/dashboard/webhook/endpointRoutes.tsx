@@ -65,7 +65,7 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
   return endpointPage(context, {
     endpoint: { ...endpoint, ...standing },
     lastFailure: failing && (await lastFailureOf(options, context, endpoint, failing)),
-    blockedReason: failing && (await blockedReason(endpoint.url, options.webhooks.rules)),
+    blockedReason: failing && (await blockedReason(endpoint.url, options.destinationRules)),
     filters,
     page,
     now: options.deps.clock.now(),
@@ -110,10 +110,10 @@ async function change(
   context: PageContext,
   endpoint: WebhookEndpointRow,
 ): Promise<EndpointFaults | null> {
-  const { deps, webhooks } = options;
+  const { deps, destinationRules } = options;
   const { url, ...others } = checkedInput(context.form);
   // Do not look up an unchanged address: the rest can be changed even while its name does not resolve.
-  const moved = url === endpoint.url ? {} : { url: await destinationOf(url, webhooks.rules) };
+  const moved = url === endpoint.url ? {} : { url: await destinationOf(url, destinationRules) };
   const wanted: EndpointChange = { ...others, ...moved };
   requireIncludable(context.principal, wanted, endpoint);
   const outcome = await updateWebhookEndpoint(deps, endpoint.id, wanted, context.commandContext());
