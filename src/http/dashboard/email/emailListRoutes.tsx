@@ -1,12 +1,13 @@
 /** @jsxImportSource hono/jsx */
 
 import { isUuid } from "../../../kernel/ids.ts";
-import { epochMs, rfc3339 } from "../../../kernel/time.ts";
+import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { LinkButton } from "../components/button.tsx";
 import { confirmationPage } from "../components/confirmationPage.tsx";
+import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import { HiddenFields, PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -22,7 +23,6 @@ import { seeOther } from "../frame/flashMessages.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { firstSendCommand } from "../newEmail/firstSendCommand.ts";
-import { emailCsv } from "./emailCsv.ts";
 import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";
 import {
   emailQueryOf,
@@ -49,9 +49,7 @@ export function emailListRoutes(options: DashboardOptions): readonly DashboardRo
   return [
     get("/messages", "email:status", (context) => showList(options, context)),
     getInBackground("/messages/rows", "email:status", (context) => showRows(options, context)),
-    get("/messages.csv", "email:status", async (context) =>
-      emailCsv(options, context, queryOf(options, context, context.query.get("q") ?? "")),
-    ),
+    get("/messages.csv", "email:status", async (context) => csv(options, context)),
     get("/messages/send-again", "email:send", async (context) =>
       confirmSendAgain(options, context, context.query.get("q") ?? ""),
     ),
@@ -105,6 +103,30 @@ async function find(source: ListSource, context: PageContext, search: Search) {
   if (!context.query.has("cursor")) await catchUp(source.readModel("emails"));
   const asked = pageAsked(context, { limit: ROWS_PER_PAGE });
   return { ...nothing, ...(await loadEmailRows(source, owner, { ...parsed.query, ...asked })) };
+}
+
+const COLUMNS: CsvColumns<MessageRow> = {
+  id: (row) => row.id,
+  status: (row) => row.status,
+  created_at: (row) => row.createdAt,
+  updated_at: (row) => row.updatedAt,
+  from: (row) => row.from,
+  to: (row) => row.to,
+  subject: (row) => row.subject,
+  template_id: (row) => row.templateId,
+  attempts: (row) => String(row.attempts),
+  reason: (row) => row.reason,
+};
+
+/** Streams the messages that a search finds as a CSV file. */
+function csv(source: ListSource, context: PageContext): Response {
+  const query = queryOf(source, context, context.query.get("q") ?? "");
+  const day = utcDay(rfc3339(source.deps.clock.now()));
+  return csvResponse(source.deps, context, `messages-${day}.csv`, {
+    page: "/messages",
+    columns: COLUMNS,
+    list: (asked) => loadEmailRows(source, context.principal, { ...query, ...asked }),
+  });
 }
 
 async function showRows(source: ListSource, context: PageContext): Promise<Page> {
