@@ -90,7 +90,6 @@ export interface WorkRow {
   readonly workspaceId: string;
 }
 
-/** The columns of a {@link WorkRow}. */
 export const WORK_COLUMNS = "id, workspace_id AS workspaceId";
 
 /** Uploads waiting for their check, oldest first, except those with the given ids. */

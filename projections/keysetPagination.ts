@@ -6,7 +6,6 @@ import { allRows, firstRow, type ReadDatabase, type SqlValue } from "../src/port
  * time ends in it. Tables WITHOUT ROWID have no such order.
  */
 export const NEWEST_FIRST = "ORDER BY created_at DESC, rowid DESC";
-/** The reverse of {@link NEWEST_FIRST}. */
 export const OLDEST_FIRST = "ORDER BY created_at, rowid";
 
 /** The row of a list after which the next page begins. */
@@ -24,7 +23,6 @@ export interface PageQuery {
   readonly limit: number;
 }
 
-/** Which page of a workspace's list to return. */
 export interface WorkspacePageQuery extends PageQuery {
   readonly workspaceId: string;
 }
@@ -150,7 +148,6 @@ export function findRows<Row extends KeysetCursor>(
   return { rows, next: lastScanned && cursorOf(lastScanned) };
 }
 
-/** The condition that all of them hold. */
 export function allOf(conditions: readonly Condition[]): Condition {
   return {
     sql: conditions.map(({ sql }) => sql).join(" AND "),
@@ -167,7 +164,6 @@ export function equals(column: string, value: SqlValue | undefined): readonly Co
   return compares(`${column} =`, value);
 }
 
-/** The condition that a column has one of these values. */
 export function isOneOf(column: string, values: readonly SqlValue[]): Condition {
   return { sql: `${column} IN (${values.map(() => "?").join(", ")})`, values };
 }

@@ -1,6 +1,5 @@
 import { allRows, type ReadDatabase } from "../../src/ports/readDatabase.ts";
 
-/** A workspace whose sending is paused. */
 export interface PausedWorkspace {
   readonly id: string;
   /** Its name now. */

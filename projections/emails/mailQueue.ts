@@ -228,7 +228,6 @@ export function countReady(db: ReadDatabase, now: EpochMs, max: number): number 
   return Number(db.get(sql, now, max)?.waiting);
 }
 
-/** How many messages of a sender are due. */
 export interface DueOfSender {
   readonly ownerId: string;
   readonly authorityId: string;

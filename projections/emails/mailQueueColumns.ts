@@ -34,6 +34,5 @@ export const NOT_QUEUED =
 /** Makes a waiting message due, as the operator asked. */
 export const RESUMED =
   "UPDATE emails SET due_at = ?, revision = ? WHERE id = ? AND queue IN ('ready', 'held')";
-/** Moves a scheduled message to another time. */
 export const MOVED = `UPDATE emails SET scheduled_at = ?, due_at = ?, revision = ?
   WHERE id = ? AND queue IN ('ready', 'held')`;

@@ -175,7 +175,6 @@ export function newestTagged(db: ReadDatabase, tag: string): string | null {
   return firstRow<{ readonly id: string }>(db, sql, tag)?.id ?? null;
 }
 
-/** The conditions on a message's own row. */
 function filtersOf(query: EmailQuery): readonly Condition[] {
   const { statuses, reasons } = query;
   return [

@@ -67,7 +67,6 @@ function* countsIn<Row>(
   return { rows: named, next };
 }
 
-/** Which bounces to return. */
 export interface BouncesQuery extends UsageRange {
   readonly domain?: string;
 }

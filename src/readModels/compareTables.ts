@@ -4,7 +4,6 @@ import type { ReadDatabaseFile, SqlRow, SqlValue } from "../ports/readDatabase.t
 /** A row that only one side has, or that differs between the sides. */
 export interface RowDifference {
   readonly table: string;
-  /** The values of the table's key columns. */
   readonly key: readonly SqlValue[];
   readonly live: SqlRow | null;
   readonly rebuilt: SqlRow | null;
@@ -50,7 +49,6 @@ function keyOf(row: SqlRow, table: ProjectionTable): readonly SqlValue[] {
   return table.key.map((column) => row[column] ?? null);
 }
 
-/** The columns in which two rows of one table differ. */
 export function differingColumns(a: SqlRow, b: SqlRow): readonly string[] {
   return Object.keys(a).filter((column) => compareValues(a[column] ?? null, b[column] ?? null) !== 0);
 }

@@ -4,7 +4,6 @@ import type { ApiKeyState } from "../../domain/apiKey/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** How often callers may rename a key in a day. */
 const RENAMES_PER_DAY_MAX = 20;
 
 /**

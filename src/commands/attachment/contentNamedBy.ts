@@ -7,7 +7,6 @@ import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import { isInContentStore } from "../email/content/storedContent.ts";
 
-/** The events that name content in the content store. */
 export const CONTENT_NAMING_TYPES: readonly string[] = [
   "EmailContentStored" satisfies EmailEvent["type"],
   "AttachmentUploaded" satisfies AttachmentEvent["type"],

@@ -16,7 +16,6 @@ import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
-/** A file to upload. */
 export interface UploadAttachment {
   readonly workspaceId: string;
   readonly filename: string;

@@ -17,7 +17,6 @@ import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
 import { toNewEvents, transact, transactFrom } from "../transact.ts";
 
-/** A message at a known revision. */
 interface EmailAtRevision {
   readonly id: string;
   readonly state: EmailState;

@@ -9,7 +9,6 @@ export function freezeLog(store: EventStore, context: CommandContext) {
   return transact(store, instanceAggregate, (state) => freezeInstance(state, context.at), context);
 }
 
-/** Ends the freeze. */
 export function unfreezeLog(store: EventStore, context: CommandContext) {
   return transact(store, instanceAggregate, (state) => unfreezeInstance(state, context.at), context);
 }

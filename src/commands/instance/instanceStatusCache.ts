@@ -12,7 +12,6 @@ export interface InstanceStatus {
   readonly restoredPosition: Position | null;
 }
 
-/** An event of the instance with its position in the log. */
 type PositionedEvent = InstanceEvent & { readonly position: Position };
 
 const instanceStatusAggregate: Aggregate<InstanceStatus, PositionedEvent> = {

@@ -39,7 +39,6 @@ async function note(store: EventStore, event: ServiceRegistryEvent, context: Com
   await transact(store, written, () => decided(null, event), context);
 }
 
-/** Where a service joins from. */
 interface JoiningService {
   readonly location: ServiceLocation;
   /** The memory in its data directory, whose lock it holds. */

@@ -39,7 +39,6 @@ const EMPTIED =
 const FIND = "SELECT seen, starts_at FROM streams WHERE name = ?";
 const SEEN = "INSERT INTO streams VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen";
 
-/** What we know of a stream. */
 interface Stream {
   seen: number;
   readonly startsAt: number;

@@ -35,7 +35,6 @@ interface ImportOptions {
   readonly onProgress: (phase: "import" | "verify", events: number) => void;
 }
 
-/** The result of an import. */
 export interface Imported {
   readonly events: number;
   /** Revisions that were erased or truncated: the import wrote placeholders for them and truncated those. */

@@ -3,7 +3,6 @@ import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { domainSenderIdOf } from "./senderId.ts";
 
-/** The sender that authorizes a message. */
 export interface AuthorizingSender {
   /** The id of the address itself, whether it was added as a sender or not. */
   readonly senderId: string;

@@ -7,7 +7,6 @@ import type { Dependencies } from "../dependencies.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeRateLimit.ts";
 import { type SenderName, senderIdOf } from "./senderId.ts";
 
-/** How often callers may change one sender in a day. */
 const CHANGES_PER_DAY_MAX = 200;
 
 /** load -> decide -> append on one sender. The change shows at once on this instance. */

@@ -12,7 +12,6 @@ export interface VerificationRequester {
 
 const WORKSPACE_NAME_CHARACTERS_MAX = 60;
 
-/** Who has requested one link of a sender. */
 export async function verificationRequester(
   { workspaces, keys }: Pick<Dependencies, "workspaces" | "keys">,
   workspaceId: string,

@@ -3,7 +3,6 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { ContentBytesUsed } from "../../ports/contentBytesUsed.ts";
 import type { LimitWatch } from "../quota/limitWatch.ts";
 
-/** The detail of the error when the quota is used up. */
 export const CONTENT_QUOTA_USED_UP =
   "the workspace's quota for the content of messages and the sources of templates (content_bytes) is used up; test mail has its own";
 

@@ -4,7 +4,6 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What commands about endpoints depend on. */
 export type EndpointDependencies = Pick<Dependencies, "store" | "webhooks">;
 
 /** How often callers may change the endpoints of one workspace in a day, all together. */

@@ -11,7 +11,6 @@ import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { ContentPermit } from "./contentAccess.ts";
 
-/** What one delivery works with. */
 export interface DeliveryDependencies
   extends Pick<Dependencies, "store" | "content" | "clock" | "keys" | "suppressions" | "recentEmails">,
     ClaimWorkerDependencies {

@@ -44,7 +44,6 @@ interface MailDeliveryWorkerOptions
   readonly transport: MailTransport;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
-  /** See {@link DeliveryGateOptions.isCaughtUp}. */
   readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
   /** See {@link DeliveryDependencies.returnPathDomain}. */
   readonly returnPathDomain?: string | null;
@@ -66,7 +65,6 @@ function isOverWithSession({ hadNoSession, trouble }: RelayFault): boolean {
   return hadNoSession === true || trouble === "unreachable";
 }
 
-/** Concurrent deliveries of simulated mail. */
 const SIMULATED_IN_FLIGHT_MAX = 8;
 const SIMULATOR_PERMIT: WorkPermit = { release: () => {} };
 const NOTHING_READY: ReadyItems<DueEmail> = { items: [], more: "none" };
@@ -196,7 +194,6 @@ export class MailDeliveryWorker {
     return this.options.refusalReports.recent;
   }
 
-  /** Messages in flight on this instance. */
   get inFlightCount(): number {
     return this.scheduler.inFlightCount + this.simulator.inFlightCount;
   }

@@ -52,7 +52,6 @@ export function withRecipientDomain(
   return { ...result, recipientDomain: domainOf(content.to) };
 }
 
-/** The outcome of an attempt, and what is recorded with it. */
 export interface AttemptOutcome {
   readonly workspace: WorkspaceState;
   readonly content: EmailContent;

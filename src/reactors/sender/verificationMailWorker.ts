@@ -47,7 +47,6 @@ interface VerificationMailWorkerOptions
   readonly transport: MailTransport;
   /** The read model `senders`. */
   readonly mails: ReadDatabase;
-  /** See {@link DeliveryGateOptions.isCaughtUp}. */
   readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
   /** The mail's from address: a bare address of the operator's. */
   readonly from: string;

@@ -27,7 +27,6 @@ interface WebhookDeliveryWorkerOptions
   readonly onBlockedDestination: (destination: BlockedDestination) => void;
   /** Concurrent calls to one endpoint. */
   readonly callsPerEndpointMax: number;
-  /** See {@link DeliveryGateOptions.isCaughtUp}. */
   readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
 }
 

@@ -96,7 +96,6 @@ const FOREIGN_FILE = `SELECT file FROM generations
 /** The columns of a {@link GenerationEntry}. */
 const COLUMNS = "number, name, version, file, status, failure";
 
-/** The columns of a {@link Verification}. */
 const VERIFICATION_COLUMNS = "name, version, finished_at AS finishedAt, position, rows, differences, failure";
 
 function noteVerification(db: ReadDatabaseFile, verification: Verification): void {

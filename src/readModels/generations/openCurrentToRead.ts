@@ -6,7 +6,6 @@ import type { ReadModelStorage } from "./generationFiles.ts";
 /** A rebuild may switch between our look at the catalog and our opening of the file, so we look again. */
 const OPEN_ATTEMPTS_MAX = 5;
 
-/** The current generation of a read model, open for reading. */
 interface CurrentToRead {
   readonly entry: GenerationEntry;
   readonly db: ReadDatabaseFile;

@@ -4,7 +4,6 @@ import type { FindingKind, Findings } from "./auditFindings.ts";
 
 /** How far the log has been read in one stream. */
 interface Progress {
-  /** The next expected revision. */
   next: number;
   /** Revisions below this one may be missing. */
   released: number;
@@ -18,7 +17,6 @@ interface Revisions {
   readonly why: string;
 }
 
-/** A stream and its last revision. */
 interface StreamEnd {
   readonly stream: string;
   readonly last: number;

@@ -10,7 +10,6 @@ import type { Dependencies } from "../../dependencies.ts";
 import { addSuppression } from "../../suppression/addOrRemoveSuppression.ts";
 import { readEmailState } from "../readEmail.ts";
 
-/** How a provider's reports are taken. */
 export interface ProviderReports {
   readonly source: FeedbackSource;
   /** Records the report; `notFound` if the message is none that the reporter may report on. */

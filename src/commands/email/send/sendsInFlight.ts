@@ -1,7 +1,6 @@
 import type { InFlightMap } from "../../../kernel/concurrency/inFlightCollections.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 
-/** A send in flight, and its coming outcome. */
 interface SendFlight {
   /** Equal for requests with the same content. */
   readonly fingerprint: string;
