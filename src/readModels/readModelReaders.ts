@@ -35,9 +35,6 @@ export interface ReaderStatus {
   readonly file: string | null;
 }
 
-/** Whether the rows have what a waiting caller needs. */
-type Predicate = (db: ReadDatabase) => boolean;
-
 /** The reading side of the read models: one read-only connection for each projection's current generation. */
 export interface Readers {
   /**
@@ -56,8 +53,8 @@ export interface Readers {
   position(name: string): Position;
   /** The position up to which no event of a watched type follows `position`; null if the follower cannot tell. */
   noneWatchedUntil(position: Position): Position | null;
-  /** Waits until the rows satisfy `predicate`, checked whenever they change; false after `timeoutMs`. */
-  waitFor(name: string, predicate: Predicate, timeoutMs: number): Promise<boolean>;
+  /** Waits until the rows can be queried; false after `timeoutMs`. */
+  waitUntilOpen(name: string, timeoutMs: number): Promise<boolean>;
   /** Waits until the rows hold the log up to `position`; false after `timeoutMs`. */
   waitForPosition(name: string, position: Position, timeoutMs: number): Promise<boolean>;
   /** Call it with every event of the follower. When it returns for `switched`, the old file is closed. */
@@ -69,7 +66,6 @@ export interface Readers {
 interface Waiter {
   readonly isSatisfied: () => boolean;
   readonly settle: (satisfied: boolean) => void;
-  readonly fail: (error: unknown) => void;
 }
 
 interface Slot {
@@ -189,13 +185,7 @@ function fail(slot: Slot, reason: string): void {
 
 function wake(slot: Slot): void {
   endSnapshot(slot);
-  for (const waiter of slot.waiters) {
-    try {
-      if (waiter.isSatisfied()) waiter.settle(true);
-    } catch (error) {
-      waiter.fail(error);
-    }
-  }
+  for (const { isSatisfied, settle } of slot.waiters) if (isSatisfied()) settle(true);
 }
 
 /** Between these positions no event of a watched type was. */
@@ -216,19 +206,17 @@ function moveOn(slot: Slot, position: Position): void {
   wake(slot);
 }
 
-function wait(slot: Slot, isSatisfied: () => boolean, timeoutMs: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const finish = (act: () => void) => {
+/** Waits until it is satisfied, checked whenever the slot changes; false after `timeoutMs`. */
+async function wait(slot: Slot, isSatisfied: () => boolean, timeoutMs: number): Promise<boolean> {
+  if (isSatisfied()) return true;
+  return new Promise((resolve) => {
+    const settle = (satisfied: boolean) => {
       clearTimeout(timer);
       slot.waiters.delete(waiter);
-      act();
+      resolve(satisfied);
     };
-    const waiter: Waiter = {
-      isSatisfied,
-      settle: (satisfied) => finish(() => resolve(satisfied)),
-      fail: (error) => finish(() => reject(error)),
-    };
-    const timer = setTimeout(() => waiter.settle(false), timeoutMs);
+    const waiter: Waiter = { isSatisfied, settle };
+    const timer = setTimeout(() => settle(false), timeoutMs);
     slot.waiters.add(waiter);
   });
 }
@@ -269,8 +257,6 @@ export function openReaders(options: ReadersOptions): Readers {
     if (!slot) throw new Error(`there is no read model ${name}`);
     return slot;
   };
-  const waitIn = async (slot: Slot, isSatisfied: () => boolean, timeoutMs: number) =>
-    isSatisfied() || wait(slot, isSatisfied, timeoutMs);
   return {
     reader: (name) => readerOf(slotNamed(name), options),
     turnReader(name) {
@@ -289,13 +275,13 @@ export function openReaders(options: ReadersOptions): Readers {
       // A follower that is far behind has not seen what is new.
       return isCaughtUp ? position : null;
     },
-    waitFor(name, predicate, timeoutMs) {
+    async waitUntilOpen(name, timeoutMs) {
       const slot = slotNamed(name);
-      return waitIn(slot, () => slot.db !== undefined && query(slot, options, predicate), timeoutMs);
+      return wait(slot, () => slot.db !== undefined, timeoutMs);
     },
-    waitForPosition(name, position, timeoutMs) {
+    async waitForPosition(name, position, timeoutMs) {
       const slot = slotNamed(name);
-      return waitIn(slot, () => slot.position >= position, timeoutMs);
+      return wait(slot, () => slot.position >= position, timeoutMs);
     },
     receive(event) {
       switch (event.type) {

@@ -373,5 +373,5 @@ function storedContentBytes(readers: Readers, ownerId: string): number | null {
 
 /** Waits until every read model can be queried, so the first request finds them; a slow one only delays us so long. */
 async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
-  await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
+  await Promise.all(projections.map(({ name }) => readers.waitUntilOpen(name, timeoutMs)));
 }

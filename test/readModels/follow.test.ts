@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Projection } from "../../projections/projection.ts";
 import { HOUR_MS } from "../../src/kernel/time.ts";
-import { type EventStore, LOG_START, StoreError } from "../../src/ports/eventStore.ts";
+import { type EventStore, LOG_START, type Position, StoreError } from "../../src/ports/eventStore.ts";
 import {
   ReadDatabaseError,
   type ReadDatabaseFailure,
@@ -517,15 +517,14 @@ describe("waiting for rows", () => {
   test("ends when the rows are there, when time is up, and when the readers close", async () => {
     const store = memoryEventStore();
     const following = follow(storage, store, [counter]);
-    const hasThree = following.readers.waitFor(
-      "counter",
-      (db) => Number(db.get("SELECT count FROM counter")?.count) >= 3,
-      60_000,
-    );
+    const { readers } = following;
+    const isOpen = readers.waitUntilOpen("counter", 60_000);
     await appendMany(store, 3);
-    expect(await hasThree).toBe(true);
-    expect(await following.readers.waitFor("counter", () => false, 1)).toBe(false);
-    const waiting = following.readers.waitFor("counter", () => false, 60_000);
+    expect(await isOpen).toBe(true);
+    expect(await readers.waitForPosition("counter", await store.head(), 60_000)).toBe(true);
+    const never = "\uffff" as Position;
+    expect(await readers.waitForPosition("counter", never, 1)).toBe(false);
+    const waiting = readers.waitForPosition("counter", never, 60_000);
     await following.stop();
     expect(await waiting).toBe(false);
   });

@@ -4,6 +4,7 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import type { ReadDatabases, SqlValue } from "../../src/ports/readDatabase.ts";
 import { BufferedIncrements } from "../../src/readModels/bufferedIncrements.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
+import { until } from "../support/until.ts";
 import { type Added, added, append, counter, follow, newStorage, rowsOf } from "./followFixtures.ts";
 
 const BATCHES = 20;
@@ -93,7 +94,7 @@ describe("sums", () => {
     await append(store, "s", added(1, "kept"));
     expect(await following.readers.waitForPosition("sums", await store.head(), 5_000)).toBe(true);
     await append(store, "s", added(5, "lost"), added(7, "break"));
-    await following.readers.waitFor("sums", () => following.readers.status()[0]?.state === "failed", 5_000);
+    await until(() => following.readers.status()[0]?.state === "failed");
     await following.stop();
     expect(rowsOf(storage, sums)).toEqual({ sums: [{ note: "kept", sum: 1 }] });
   });
