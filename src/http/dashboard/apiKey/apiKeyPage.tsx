@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { ExpiringKey } from "../../../../projections/apiKeys.ts";
 import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";

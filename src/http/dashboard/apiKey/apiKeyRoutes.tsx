@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import { apiKeyDescendants } from "../../../../projections/apiKeys.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../../domain/apiKey/decisions.ts";
 import { apiKeyIdOf, isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { FILE_BYTES_MAX } from "../../../domain/attachment/fileSizeLimit.ts";

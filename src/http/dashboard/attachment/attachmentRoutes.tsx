@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import { messagesWithUpload } from "../../../../projections/attachmentUse.ts";
 import { deleteAttachment } from "../../../commands/attachment/deleteAttachment.ts";
 import { readAttachment, uploadFolder } from "../../../commands/attachment/readAttachment.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../../projections/auditLog/queries.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { Copy } from "../../../domain/instance/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";

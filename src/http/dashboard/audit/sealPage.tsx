@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { readLastSeal } from "../../../commands/audit/auditSealer.ts";
 import { FINDING_MEANINGS } from "../../../commands/audit/verify/auditFindings.ts";

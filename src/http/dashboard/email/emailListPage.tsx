@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import { isUuid } from "../../../kernel/ids.ts";
 import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { Child, FC } from "hono/jsx";
 import { AT_END } from "../../../domain/email/contentErasure.ts";
 import { messageIdOf } from "../../../domain/email/messageId.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { ShownEmail } from "../../email/shownEmail.ts";

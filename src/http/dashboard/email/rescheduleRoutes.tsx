@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { rescheduleEmail } from "../../../commands/email/rescheduleEmail.ts";
 import { PAST_DEADLINE, SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/scheduledTime.ts";

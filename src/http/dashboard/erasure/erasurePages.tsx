@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { REFERENCE_CHARACTERS_MAX } from "../../../domain/erasure/referenceFault.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";

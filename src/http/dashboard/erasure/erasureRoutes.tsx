@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import { requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
 import { addressIn } from "../../body/commonFaults.ts";
 import { existingErasure, pageOfErasures, referenceFaults } from "../../erasure/erasureHandlers.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
 import type { Problem } from "../../server/problem.ts";

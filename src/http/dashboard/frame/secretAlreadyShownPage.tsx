@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { Page, PageContext } from "./dashboardRoute.ts";

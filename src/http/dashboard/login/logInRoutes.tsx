@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import { type AuthenticationFault, authenticate } from "../../../commands/apiKey/authenticate.ts";
 import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/redeemLogInLink.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";

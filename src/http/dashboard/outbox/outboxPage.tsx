@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { LinkButton } from "../components/button.tsx";

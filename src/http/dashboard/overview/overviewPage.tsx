@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { Child, FC } from "hono/jsx";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { MailRecordFinding } from "../../../commands/sender/mailDnsRecords.ts";
 import { Heading } from "../components/heading.tsx";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { VerificationRequest } from "../../../domain/sender/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";

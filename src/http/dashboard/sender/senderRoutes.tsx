@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { SenderView } from "../../../commands/sender/readSender.ts";
 import { checkBy } from "../../body/validation.ts";
 import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";

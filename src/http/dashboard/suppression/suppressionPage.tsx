@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { NOTE_CHARACTERS_MAX } from "../../../commands/suppression/addOrRemoveSuppression.ts";
 import type { Suppression } from "../../../commands/suppression/readSuppression.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { SuppressionQuery } from "../../../../projections/suppressions.ts";
 import {
   addSuppression,

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import { failuresInARow } from "../../../../projections/webhookDeliveries/queries.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { deliveryWithAttempts, redeliver } from "../../webhookDelivery/webhookDeliveryHandlers.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { registerWebhookEndpoint } from "../../../commands/webhook/registerWebhookEndpoint.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";

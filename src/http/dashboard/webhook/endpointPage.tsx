@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
 import { DELIVERY_STATUSES } from "../../../domain/webhookDelivery/state.ts";

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import {
   type FailuresInARow,
   listWebhookDeliveries,

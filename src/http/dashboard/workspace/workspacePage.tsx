@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
 import { isNearLimit } from "../../../domain/quota/nearLimitRule.ts";
