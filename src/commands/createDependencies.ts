@@ -10,7 +10,7 @@ import {
   workspaceAggregate,
 } from "./aggregateDefinitions.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
-import type { Dependencies } from "./dependencies.ts";
+import type { Dependencies, GivenDependencies } from "./dependencies.ts";
 import { knownAcceptances, type ListedAcceptance } from "./email/send/knownAcceptances.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
@@ -21,24 +21,7 @@ import { compiledVersions } from "./template/compiledTemplateCache.ts";
 import { templateAllowances } from "./template/templateAllowances.ts";
 import { templateScheduler } from "./template/templateScheduler.ts";
 
-type Made =
-  | "apiKeys"
-  | "apiKeyLastUse"
-  | "senders"
-  | "workspaces"
-  | "webhooks"
-  | "templates"
-  | "compiled"
-  | "templateScheduler"
-  | "templateAllowances"
-  | "limitWatch"
-  | "quota"
-  | "storage"
-  | "contentQuota"
-  | "sendsInFlight"
-  | "acceptances"
-  | "instanceStatus";
-type Given = Omit<Dependencies, Made | "outbox"> & {
+interface Given extends GivenDependencies {
   readonly outbox?: OutboxErasure | null;
   /** Left out where a lost append costs hardly more than a query of the read model. */
   readonly listedAcceptance?: ListedAcceptance;
@@ -46,7 +29,7 @@ type Given = Omit<Dependencies, Made | "outbox"> & {
   readonly contentUsage?: ContentBytesUsed;
   /** Left out if nobody is to be warned of limits that are nearly used up. */
   readonly onNearLimit?: (near: NearLimit) => void;
-};
+}
 
 /** Adds the caches that decisions read, and the quotas. */
 export function createDependencies(given: Given): Dependencies {

@@ -33,7 +33,8 @@ import type { CompiledVersions } from "./template/compiledTemplateCache.ts";
 import type { TemplateAllowances } from "./template/templateAllowances.ts";
 import type { TemplateScheduler } from "./template/templateScheduler.ts";
 
-export interface Dependencies {
+/** What a program gives; the others are made of these. */
+export interface GivenDependencies {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;
@@ -49,6 +50,9 @@ export interface Dependencies {
   readonly limitsDefault: WorkspaceLimits;
   /** What this instance has accepted and will deliver next; null if it delivers no mail. */
   readonly recentEmails: RecentEmailCache | null;
+}
+
+export interface Dependencies extends GivenDependencies {
   /** Removes mail that this instance has written to files; null if it writes none. */
   readonly outbox: OutboxErasure | null;
   readonly apiKeys: AggregateCache<ApiKeyState, ApiKeyEvent>;

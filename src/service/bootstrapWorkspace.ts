@@ -78,12 +78,8 @@ export async function bootstrap(deps: Dependencies, logId: string, dataDir: stri
   await writeFile(bootstrapKeyPath(dataDir), `${key}\n`, { mode: FILE_MODE, flush: true });
   const issued = { workspaceId, name: "bootstrap", hash: keys.hashApiKey(key), scopes: [...SCOPES] };
   await transact(store, apiKeyAggregate.of(id), (state) => issueApiKey(state, issued), context);
-  await transact(
-    store,
-    sender,
-    (state) => addSender(state, { type: "SenderAdded", data: { workspaceId, address: BOOTSTRAP_SENDER } }),
-    context,
-  );
+  const added = { type: "SenderAdded" as const, data: { workspaceId, address: BOOTSTRAP_SENDER } };
+  await transact(store, sender, (state) => addSender(state, added), context);
   await transact(store, sender, (state) => verifySender(state, "bootstrap"), context);
   const workspace = workspaceAggregate.of(workspaceId);
   await transact(store, workspace, (state) => createWorkspace(state, "default"), context);

@@ -70,12 +70,8 @@ export function recordMailAttempt(
   result: RecordedAttemptResult,
   recording: MailRecording,
 ): Promise<void> {
-  return record(
-    store,
-    email,
-    (state) => recordOutcome(state, email.attempt, result, recording),
-    recording.context,
-  );
+  const decide = (state: EmailState) => recordOutcome(state, email.attempt, result, recording);
+  return record(store, email, decide, recording.context);
 }
 
 /**
@@ -106,12 +102,8 @@ export function releaseEmailLease(
   why: LeaseReleaseReason,
   recording: MailRecording,
 ): Promise<void> {
-  return record(
-    store,
-    email,
-    (state) => releaseLease(state, email.attempt, why, recording),
-    recording.context,
-  );
+  const decide = (state: EmailState) => releaseLease(state, email.attempt, why, recording);
+  return record(store, email, decide, recording.context);
 }
 
 /** Releases this worker's claim, if the log has one: it could not confirm the claim, so it has sent nothing. */

@@ -1,4 +1,5 @@
 import { reschedule } from "../../domain/email/scheduledTime.ts";
+import type { EmailState } from "../../domain/email/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
@@ -20,10 +21,6 @@ export function rescheduleEmail(
   context: WorkspaceCommandContext,
 ) {
   const aggregate = { ...emailAggregate.of(id), changesPerDayMax: MOVES_PER_DAY_MAX };
-  return transact(
-    store,
-    aggregate,
-    (state) => reschedule(reachedEmail(state, context), scheduledAt, context.at),
-    context,
-  );
+  const decide = (state: EmailState) => reschedule(reachedEmail(state, context), scheduledAt, context.at);
+  return transact(store, aggregate, decide, context);
 }

@@ -1,6 +1,6 @@
 import { completeErasure, noteApplied, requestErasure } from "../../domain/erasure/decisions.ts";
 import type { ErasureCounts, ErasureEvent } from "../../domain/erasure/events.ts";
-import type { Erasure } from "../../domain/erasure/state.ts";
+import type { Erasure, ErasureState } from "../../domain/erasure/state.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { idOfStream } from "../../kernel/event/idOfStream.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -119,10 +119,6 @@ export async function completePersonErasure(
   const copies = (instance?.copies ?? []).map(({ kind, at, place }) => {
     return { kind, at: rfc3339(at), ...(place === null ? {} : { place }) };
   });
-  await transact(
-    store,
-    erasureAggregate.of(id),
-    (state) => completeErasure(state, { remains, copies }),
-    context,
-  );
+  const decide = (state: ErasureState) => completeErasure(state, { remains, copies });
+  await transact(store, erasureAggregate.of(id), decide, context);
 }

@@ -127,11 +127,7 @@ async function openDataKey(
     );
   }
   const sealedDataKey = encrypt(masterKey, previous);
-  await transact(
-    store,
-    instanceAggregate,
-    () => decided(null, { type: "MasterKeyRotated" as const, data: { sealedDataKey } }),
-    context,
-  );
+  const rotated = { type: "MasterKeyRotated" as const, data: { sealedDataKey } };
+  await transact(store, instanceAggregate, () => decided(null, rotated), context);
   return previous;
 }

@@ -14,6 +14,7 @@ import {
 import { load } from "../../commands/transact.ts";
 import { type AttemptResult, classifyMailOutcome } from "../../domain/email/delivery/classifyMailOutcome.ts";
 import { DELIVERY_POLICY } from "../../domain/email/delivery/deliveryPolicy.ts";
+import type { SenderState } from "../../domain/sender/state.ts";
 import {
   type ClaimedMail,
   claimVerificationMail,
@@ -175,12 +176,9 @@ export class VerificationMailWorker {
     if (sender === null || !(await this.deliveryGate.ask())) return;
     const claimingSince = clock.monotonicMs();
     const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
-    const claimed = await transactSender(
-      deps,
-      senderId,
-      (state) => claimVerificationMail(state, { ...claim, now: clock.now() }),
-      workerCommandContext({ clock, worker }, sender.workspaceId),
-    );
+    const context = () => workerCommandContext({ clock, worker }, sender.workspaceId);
+    const decide = (state: SenderState) => claimVerificationMail(state, { ...claim, now: clock.now() });
+    const claimed = await transactSender(deps, senderId, decide, context());
     if (claimed === null) return;
     const deadlines = mailDeadlines(clock, VERIFICATION_LEASE_MS, claimingSince);
     const result = await this.send(senderId, claimed, session, deadlines);
@@ -189,12 +187,8 @@ export class VerificationMailWorker {
       id,
       () => {
         const attempt = { requestId: id, attempt: claimed.attempt, now: clock.now() };
-        return transactSender(
-          deps,
-          senderId,
-          (state) => settleVerificationMail(state, attempt, result),
-          workerCommandContext({ clock, worker }, sender.workspaceId),
-        );
+        const settle = (state: SenderState) => settleVerificationMail(state, attempt, result);
+        return transactSender(deps, senderId, settle, context());
       },
     );
   }
