@@ -27,9 +27,7 @@ export function webhookDeliveryId(eventId: string, endpointId: string): string {
   return Bun.randomUUIDv5(endpointId, eventId);
 }
 
-/**
- * The id of the placeholder for an event that is missing in a log: the same in every attempt to import that log.
- */
+/** The id of the placeholder for an event that is missing in a log: the same in every attempt to import that log. */
 export function eventErasedId(logId: string, stream: string, revision: number): string {
   return Bun.randomUUIDv5(`${revision}@${stream}`, logId);
 }

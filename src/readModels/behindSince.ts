@@ -10,9 +10,8 @@ const FIND_MS_MAX = 5_000;
 export type BehindSince = EpochMs | null | "unknown";
 
 /**
- * Since when rows at `position` have been behind the log: the time of the first later event that the projection wants (any, if it
- * names none).
- * Null when there is none; `"unknown"` when the store does not answer in time.
+ * Since when rows at `position` have been behind the log: the time of the first later event that the projection wants
+ * (any, if it names none). Null when there is none; `"unknown"` when the store does not answer in time.
  */
 export async function behindSince(
   store: EventStore,

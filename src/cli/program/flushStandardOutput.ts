@@ -1,7 +1,6 @@
 /**
- * Waits until standard output has taken everything written to it, which an exit would cut off. Returns the exit
- * status: `status`, or 1 if something could not be written. A reader that has closed the pipe, or the terminal, has had
- * enough.
+ * Waits until standard output has taken everything written to it, which an exit would cut off. Returns the exit status:
+ * `status`, or 1 if something could not be written. A reader that has closed the pipe, or the terminal, has had enough.
  */
 export async function flushStandardOutput(status: number): Promise<number> {
   const gone = process.stdout.isTTY ? "EIO" : "EPIPE";

@@ -166,8 +166,7 @@ function* faultsOf(errors: Iterable<ValueError>, why = ""): Iterable<ProblemDeta
 }
 
 /**
- * The faults of a value with several forms, judged by the form of its type. If no form has its type, the types
- * allowed.
+ * The faults of a value with several forms, judged by the form of its type. If no form has its type, the types allowed.
  */
 function* unionFaults({ schema, path, value, errors }: ValueError, outer: string): Iterable<ProblemDetail> {
   const { anyOf = [] } = schema as Rule;

@@ -115,8 +115,7 @@ export function answerOpener(keys: Pick<InstanceKeys, "decryptWithSalt">, answer
 }
 
 /**
- * Every attempt in order, with its outcome; a late outcome replaces an expired lease. A missed delivery has no
- * history.
+ * Every attempt in order, with its outcome; a late outcome replaces an expired lease. A missed delivery has no history.
  */
 export function webhookHistoryJson(
   history: readonly WebhookHistoryEvent[],

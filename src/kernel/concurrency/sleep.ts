@@ -1,8 +1,6 @@
 import { startTimeout } from "./stallSafeTimeout.ts";
 
-/**
- * Waits `ms`, or until `signal` aborts. While it lasts, `sleepers` contains a function that ends it.
- */
+/** Waits `ms`, or until `signal` aborts. While it lasts, `sleepers` contains a function that ends it. */
 export function sleep(ms: number, signal?: AbortSignal, sleepers?: Set<() => void>): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -8,9 +8,7 @@ import { type PrivateClientMethods, privateClientMethods } from "../privateClien
 import { type AppendCall, BatchAppendCall, type CarriedAppend } from "./batchAppendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
-/**
- * The server gives up a write after 2 s. If it answers no request at all for this long, the connection is dead.
- */
+/** The server gives up a write after 2 s. If it answers no request at all for this long, the connection is dead. */
 const SILENCE_MS_MAX = 2_400;
 
 /**

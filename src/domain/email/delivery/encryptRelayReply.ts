@@ -29,9 +29,7 @@ export function replyCodes(reply: string): string {
   return /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3}\b)?/.exec(reply)?.[0].replace("-", " ") ?? "";
 }
 
-/**
- * Encrypts the relay's words, because they may name a person in any spelling. `addresses` are those of the message.
- */
+/** Encrypts the relay's words, because they may name a person in any spelling. `addresses` are those of the message. */
 export function encryptRelayReply(
   result: AttemptResult,
   encrypt: (text: string) => string,

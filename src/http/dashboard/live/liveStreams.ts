@@ -7,8 +7,7 @@ export const STREAMS_PER_SESSION_MAX = 6;
 /** Open streams of all sessions. Beyond this, the workspace with the most loses its oldest. */
 export const STREAMS_MAX = 500;
 /**
- * How often to check subjects for changes, in ms. A page hears of a change at the next check, or when its rest is
- * over.
+ * How often to check subjects for changes, in ms. A page hears of a change at the next check, or when its rest is over.
  */
 const POLL_INTERVAL_MS = SECOND_MS;
 /** How often to send a heartbeat, in ms: without data, a proxy or client takes the connection for dead. */
