@@ -31,7 +31,6 @@ export interface DueEmail {
   readonly needsContentStore: boolean;
 }
 
-/** The columns that {@link dueEmail} reads. */
 const DUE_COLUMNS = "id, workspace_id, sender_id, authority_id, attempts, revision, needs_content_store";
 
 function dueEmail(row: SqlRow): DueEmail {

@@ -5,7 +5,6 @@ import type { EpochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { atOf } from "../projection.ts";
 
-/** The webhook event type of the event. */
 export function webhookTypeOf(event: ProjectedEvent): WebhookEventType {
   const type = webhookEventType(event.type);
   invariant(type !== null, `${event.type} has a webhook event`);

@@ -40,7 +40,6 @@ const COLUMNS = `deliveries.id, deliveries.workspace_id AS workspaceId, deliveri
   created_at AS createdAt, status, attempts, updated_at AS updatedAt, events AS revision,
   iif(state IN ('ready', 'held'), deliveries.due_at, NULL) AS dueAt`;
 
-/** Where a delivery comes from: its endpoint and its event. */
 export function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
   const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
   return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
@@ -78,7 +77,6 @@ export function countDueWebhooks(db: ReadDatabase, now: EpochMs, max: number): n
   return Number(db.get(sql, now, max)?.due);
 }
 
-/** An endpoint that is behind with its deliveries. */
 export interface LateEndpoint {
   readonly workspaceId: string;
   readonly endpointId: string;

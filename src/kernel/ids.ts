@@ -7,7 +7,6 @@ export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-/** The uuid of 32 hex digits. */
 export function uuidOfHex(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

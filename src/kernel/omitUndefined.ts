@@ -5,7 +5,6 @@ type WithoutUndefined<Given> = {
   [Name in keyof Given as undefined extends Given[Name] ? Name : never]?: Exclude<Given[Name], undefined>;
 };
 
-/** The object without its undefined members. */
 export function omitUndefined<Given extends object>(given: Given): WithoutUndefined<Given> {
   // Every send comes through here: a loop over the names takes a sixth of the time of `Object.entries`.
   const kept: Record<string, unknown> = {};

@@ -14,7 +14,6 @@ export interface ContentFolder extends ContentOwner {
   readonly folderId: string;
 }
 
-/** A folder that a sweep has found. */
 export interface FoundFolder extends ContentFolder {
   /** When its newest file was written, in epoch ms by the content store's clock ({@link ContentStore.now}). */
   readonly modifiedAt: number;

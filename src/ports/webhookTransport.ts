@@ -15,7 +15,6 @@ export interface WebhookTransport {
   call(call: WebhookCall, signal: AbortSignal): Promise<WebhookOutcome>;
 }
 
-/** Checks where a webhook destination leads. */
 export interface DestinationCheck {
   /**
    * Whether its name resolves to an address that is not public, so no call would ever be made. False if that is unknown

@@ -12,7 +12,6 @@ export class AttemptTimedOutError extends Error {
   override readonly name = "AttemptTimedOutError";
 }
 
-/** The deadline of a call that may take `timeoutMs` from now. */
 export function deadlineIn(timeoutMs: number): Deadline {
   return performance.now() + timeoutMs;
 }

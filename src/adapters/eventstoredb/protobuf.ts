@@ -26,7 +26,6 @@ export function concat(parts: readonly Encoded[], reserve = 0): Buffer {
   return whole;
 }
 
-/** A field that holds a message made of `parts`. */
 export function messageField(field: number, parts: readonly Encoded[]): Encoded {
   let length = 0;
   for (const part of parts) length += part.length;
@@ -35,7 +34,6 @@ export function messageField(field: number, parts: readonly Encoded[]): Encoded 
   return whole;
 }
 
-/** A field that holds `bytes`. */
 export function bytesField(field: number, bytes: Uint8Array): Encoded {
   return messageField(field, [bytes]);
 }

@@ -90,7 +90,6 @@ function afterWhiteSpace(text: string, from: number): number {
 const WHITE = /\s*/y;
 
 const ELEMENT_NAME_CHARS_MAX = 1_000;
-/** The encoding that XML declares. */
 export const XML_ENCODING = /^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']/;
 
 /**

@@ -26,7 +26,6 @@ export interface SmtpError extends Error {
 interface Transcript {
   /** Complete replies since it was last set to 0. */
   replies: number;
-  /** The code of the last reply. */
   lastCode: number;
   /** Whether the last EHLO reply named SMTPUTF8 (RFC 6531). */
   offersSmtpUtf8: boolean;

@@ -42,7 +42,6 @@ interface Pool {
   closed: boolean;
 }
 
-/** A transport to one relay, which may be one of several. */
 export interface RelayTransport extends MailTransport {
   /** About how long others wait before one more session; 0 if a connection is free and nobody waits for the rate. */
   readonly backlogMs: number;

@@ -9,7 +9,6 @@ export interface TlsFiles {
 /** The oldest version of TLS that a client may use. */
 const TLS_VERSION_MIN = "TLSv1.2";
 
-/** How a server offers TLS. */
 export function tlsOptions({ cert, key }: TlsFiles): SMTPServerOptions {
   return { cert, key, minVersion: TLS_VERSION_MIN };
 }

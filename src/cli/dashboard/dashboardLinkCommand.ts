@@ -7,7 +7,6 @@ import { noWorkspace, severalWorkspaces, unknownWorkspace } from "../workspace/w
 
 const ASK_MS_MAX = 15_000;
 
-/** `postledger dashboard link`. */
 export const dashboardLinkCommand: Command = {
   name: "dashboard link",
   summary: "Print a link that logs in to the dashboard, once",

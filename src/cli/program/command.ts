@@ -29,7 +29,6 @@ export interface Invocation {
   readonly args: readonly string[];
   /** The operand of that name, which is given exactly once. */
   operand(name: string): string;
-  /** The option's value; undefined when it was not given. */
   option(name: string): string | undefined;
   /** The value of an option that is required. */
   required(name: string): string;

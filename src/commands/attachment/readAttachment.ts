@@ -4,7 +4,6 @@ import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 
-/** The folder of an upload's bytes. */
 export function uploadFolder(workspaceId: string, id: string): ContentFolder {
   return { workspaceId, ownerId: id, folderId: id };
 }

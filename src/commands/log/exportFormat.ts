@@ -182,7 +182,6 @@ function parsed(line: string): Fields {
   return value;
 }
 
-/** Null if the line is not a JSON object. */
 function objectIn(line: string): Fields | null {
   const value = parseJson(line);
   return isObject(value) ? value : null;

@@ -71,7 +71,6 @@ export const apiKeyDecider: Decider<ApiKeyState, ApiKeyEvent> = { initialState: 
 
 type ApiKeyStatus = "active" | "expired" | "revoked";
 
-/** The status of a key at `now`. */
 export function keyStatus(
   { revoked, expiresAt }: Pick<ApiKey, "revoked" | "expiresAt">,
   now: EpochMs,

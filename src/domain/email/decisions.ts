@@ -55,7 +55,6 @@ type OutcomeEvent = Extract<
   { type: "EmailSent" | "EmailBounced" | "EmailFailed" | "EmailDeferred" }
 >;
 
-/** What the outcome of an attempt is decided with. */
 export interface RecordingInput {
   readonly policy: DeliveryPolicy;
   readonly input: DecisionInput;

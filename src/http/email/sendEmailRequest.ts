@@ -177,7 +177,6 @@ const ADVICE = {
   idempotency_key: "it goes into the header Idempotency-Key",
 };
 
-/** Adds the further checks of a send to a schema. */
 function sendRules<Schema extends TSchema>(schema: Schema): Schema {
   return withRules(withAdvice(ADVICE, schema), memberRules(sendFaults), { areCheckedLater: true });
 }

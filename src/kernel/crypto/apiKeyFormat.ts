@@ -4,7 +4,6 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ID_CHARACTERS = 12;
 const SECRET_CHARACTERS = 32;
 const CHECKSUM_CHARACTERS = 6;
-/** The pattern of a key's id. */
 export const API_KEY_ID = "[0-9A-Za-z]{12}";
 const ID = new RegExp(`^${API_KEY_ID}$`);
 const LIVE_PREFIX = "pl_";

@@ -23,7 +23,6 @@ export function excerpt(value: string, unitsMax: number): string {
 const QUOTES_BYTES = 2;
 const CUT = "…";
 
-/** The length of a value as JSON, in bytes. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }

@@ -9,9 +9,7 @@ import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/p
 
 interface AttachmentWorkersOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
-  /** The read model `attachments`. */
   readonly attachments: ReadDatabase;
-  /** The read model `attachment-use`. */
   readonly attachmentUse: ReadDatabase;
 }
 

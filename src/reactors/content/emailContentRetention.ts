@@ -14,7 +14,6 @@ import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 interface ContentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
-  /** The read model `emails`. */
   readonly emails: ReadDatabase;
   /** How often to look for content past its retention. */
   readonly intervalMs?: number;

@@ -42,7 +42,6 @@ interface MailDeliveryWorkerOptions
   > {
   readonly deps: Dependencies;
   readonly transport: MailTransport;
-  /** The read model `emails`. */
   readonly emails: ReadDatabase;
   readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
   /** See {@link DeliveryDependencies.returnPathDomain}. */

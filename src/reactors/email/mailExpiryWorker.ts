@@ -23,7 +23,6 @@ import { dueMailAfterClockSkew } from "./dueMailAfterClockSkew.ts";
 interface MailExpiryOptions {
   readonly deps: DeliveryDependencies;
   readonly workspaces: Dependencies["workspaces"];
-  /** The read model `emails`. */
   readonly emails: ReadDatabase;
   /** Whether this process is delivering the message. */
   readonly isInFlight: (id: string) => boolean;

@@ -13,7 +13,6 @@ import { unavailableSender } from "./unavailableSender.ts";
 
 interface WaitingReasonOptions {
   readonly deps: Dependencies;
-  /** The read model `emails`. */
   readonly emails: ReadDatabase;
   readonly policy: DeliveryPolicy;
   readonly delivers: boolean;

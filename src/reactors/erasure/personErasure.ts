@@ -25,11 +25,8 @@ import { ErasureFaults } from "./erasureFaults.ts";
 
 interface PersonErasureOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
-  /** The read model `erasures`. */
   readonly erasures: ReadDatabase;
-  /** The read model `emails`. */
   readonly emails: ReadDatabase;
-  /** The read model `attachment-use`. */
   readonly attachmentUse: ReadDatabase;
   /** Waits briefly for both to catch up with the log; false when they do not. */
   readonly areCaughtUp: () => Promise<boolean>;

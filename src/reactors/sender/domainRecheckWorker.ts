@@ -9,7 +9,6 @@ import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 interface DomainRecheckOptions {
   readonly deps: Dependencies;
-  /** The read model `senders`. */
   readonly senders: ReadDatabase;
   readonly dns: DnsResolver;
   readonly worker: string;

@@ -48,7 +48,6 @@ export interface WebhookDeliveryDependencies extends Dependencies, ClaimWorkerDe
   /** Called for each endpoint that is disabled automatically. */
   readonly onDisabled: (endpoint: DisabledEndpoint) => void;
   readonly blockedDestinations: BlockedDestinationReports;
-  /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits briefly for it to catch up with the log; false when it does not. */
   readonly waitUntilCaughtUp: () => Promise<boolean>;

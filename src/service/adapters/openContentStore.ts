@@ -3,7 +3,6 @@ import { s3ContentStore } from "../../adapters/s3/s3ContentStore.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import type { Config } from "../config/config.ts";
 
-/** The content store that CONTENT_URL names. */
 export function openContentStore({ content, contentTimeoutMs }: Config): ContentStore {
   switch (content.kind) {
     case "directory":

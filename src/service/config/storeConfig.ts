@@ -2,7 +2,6 @@ import { join, resolve } from "node:path";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
-/** The data directory if DATA_DIR is not set. */
 export const DATA_DIR_DEFAULT = "./data";
 const DISK_FREE_BYTES_MIN_DEFAULT = 256 * 1_024 * 1_024;
 
@@ -26,7 +25,6 @@ export function readStoreConfig(reader: EnvironmentReader) {
   };
 }
 
-/** Where the read models are. */
 export function readModelDirectory({ dataDir }: Pick<StoreConfig, "dataDir">): string {
   return join(dataDir, "projections");
 }

@@ -40,7 +40,6 @@ export function histogram(name: string, help: string, { bounds, counts, sum }: H
   return { name, help, type: "histogram", samples: [...buckets, ...totals] };
 }
 
-/** The media type of {@link prometheusText}. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Metrics in the text format of Prometheus, version 0.0.4. */

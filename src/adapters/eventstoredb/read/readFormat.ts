@@ -32,7 +32,6 @@ const FROM_END = bytesField(4, EMPTY);
 /** No filter, and event ids as text. */
 const AS_THEY_ARE = concat([bytesField(8, EMPTY), messageField(9, [bytesField(2, EMPTY)])]);
 
-/** The request that asks for a slice of a stream. */
 export function readRequest(stream: string, slice: Slice): Buffer {
   const identifier = messageField(1, [textField(3, stream)]);
   const options =

@@ -101,7 +101,6 @@ export async function readMetadata(
   return { values: newest.data as Record<string, unknown>, revision: newest.revision };
 }
 
-/** The stream that holds the metadata of `stream`. */
 export function metadataStream(stream: string): string {
   return `$$${stream}`;
 }

@@ -12,7 +12,6 @@ export interface MessageEvidence {
   readonly isErasureRequested: boolean;
 }
 
-/** A request to erase a person. */
 interface PersonRequest {
   readonly workspaceId: string;
   readonly recipientHash: string;

@@ -56,7 +56,6 @@ export function emailListRoutes(options: DashboardOptions): readonly DashboardRo
   ];
 }
 
-/** The filter form's values, as search terms. */
 function wordsOfForm(query: URLSearchParams): SearchTerms {
   return Object.fromEntries(SEARCH_WORDS.map((name) => [name, query.get(name) ?? ""]));
 }

@@ -33,7 +33,6 @@ export type SearchTerms = Readonly<Partial<Record<SearchWord, string>>>;
 export interface Search {
   /** As typed. */
   readonly text: string;
-  /** The search terms, by word. */
   readonly words: SearchTerms;
   /** The id of a message, if the search is just that. */
   readonly id: string | null;

@@ -20,11 +20,9 @@ export type SenderJson = ReturnType<typeof senderJson>;
 interface SenderListProps {
   readonly context: PageContext;
   readonly page: RowPage<SenderJson>;
-  /** The faults of a refused form. */
   readonly faults: FormFaults | null;
 }
 
-/** The sender's address or domain. */
 export function nameOf({ address, domain }: Pick<SenderJson, "address" | "domain">): string {
   return address ?? domain ?? "";
 }

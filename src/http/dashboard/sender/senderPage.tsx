@@ -21,7 +21,6 @@ interface SenderPageProps {
   readonly mail: VerificationRequest["mail"] | null;
   /** Whether this service can mail verification links. */
   readonly mailsLinks: boolean;
-  /** The faults of a refused form. */
   readonly faults: FormFaults | null;
 }
 

@@ -19,7 +19,6 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 import { COUNTED } from "../overview/overviewCounts.ts";
 import type { TagUsage } from "./usageByTag.ts";
 
-/** A workspace as the API shows it. */
 type ShownWorkspace = ReturnType<typeof workspaceJson>;
 
 interface WorkspacePageProps {
