@@ -12,7 +12,7 @@ import { type Column, CsvButton, Empty, NoRows, Pager, RowTable, withFilter } fr
 import { Status } from "../components/status.tsx";
 import { lengthOfTime, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
+import { LiveMark, reloadedFrom } from "../live/liveIndicator.tsx";
 import type { FirstSendCommand } from "../newEmail/firstSendCommand.ts";
 import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./emailSearch.ts";
 import type { MessageRow } from "./loadEmailRows.ts";
@@ -201,13 +201,7 @@ export const MessageRows: FC<MessageRowsProps> = ({ context, now, search, rows, 
     ...(isFirstPage ? { first: "" } : {}),
   });
   return (
-    <div
-      id="message-rows"
-      hx-get={`${context.to("/messages/rows")}?${again}`}
-      hx-trigger={ON_CHANGE}
-      hx-target="this"
-      hx-swap="outerMorph"
-    >
+    <div id="message-rows" {...reloadedFrom(`${context.to("/messages/rows")}?${again}`)}>
       <p class="newer" role="status">
         {newer === 0 ? null : (
           <a class="button" href={listAddress(context, text)}>

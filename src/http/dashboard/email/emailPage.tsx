@@ -12,7 +12,7 @@ import { Copyable, type Fact, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
+import { CHANGED, LiveMark, reloadedFrom } from "../live/liveIndicator.tsx";
 import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./emailListPage.tsx";
 import { searchText } from "./emailSearch.ts";
@@ -52,13 +52,7 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
   const { id, email, content } = view;
   const at = context.to(`/messages/${id}`);
   return (
-    <div
-      id="message"
-      hx-get={addressOf(at, part)}
-      hx-trigger={ON_CHANGE.replace(", every 20s", "")}
-      hx-target="this"
-      hx-swap="outerMorph"
-    >
+    <div id="message" {...reloadedFrom(addressOf(at, part), CHANGED)}>
       <Heading
         title={titleOf(view)}
         beside={

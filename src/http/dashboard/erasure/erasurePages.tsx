@@ -16,6 +16,7 @@ import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
+import { reloadedFrom } from "../live/liveIndicator.tsx";
 
 /** A request as the API shows it. */
 export type ErasureJson = ReturnType<typeof erasureJson>;
@@ -124,14 +125,7 @@ export const ErasurePage: FC<{ readonly context: PageContext; readonly erasure: 
 }) => {
   const { id, status, reference, report, created_at: createdAt, completed_at: completedAt } = erasure;
   const follows =
-    status === "completed"
-      ? {}
-      : {
-          "hx-get": context.to(`${ERASURES_PATH}/${id}`),
-          "hx-trigger": "every 2s",
-          "hx-target": "this",
-          "hx-swap": "outerMorph",
-        };
+    status === "completed" ? {} : reloadedFrom(context.to(`${ERASURES_PATH}/${id}`), "every 2s");
   return (
     <div id="erasure" class="parts" {...follows}>
       <Heading title="Erasure of a person" beside={<ErasureStatus status={status} />} />

@@ -1,11 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 
-/** The id of the element that receives changes. Page parts that follow them have `hx-trigger={ON_CHANGE}`. */
+/** The id of the element that receives changes. */
 const LIVE_ID = "live";
 
+/** When something has changed. */
+export const CHANGED = `changed from:#${LIVE_ID}`;
 /** When to reload a part of a page: on a change, and now and then in case one was missed. */
-export const ON_CHANGE = `changed from:#${LIVE_ID}, every 20s`;
+export const ON_CHANGE = `${CHANGED}, every 20s`;
+
+/** The attributes of a part of a page that reloads itself from `at`. */
+export function reloadedFrom(at: string, when = ON_CHANGE) {
+  return { "hx-get": at, "hx-trigger": when, "hx-target": "this", "hx-swap": "outerMorph" };
+}
 
 /** Shows whether the page is live. `stream` is the address of its stream. Hidden without scripts. */
 export const LiveMark: FC<{ readonly stream: string }> = ({ stream }) => (

@@ -6,7 +6,7 @@ import { type EpochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { ActionButton } from "../components/button.tsx";
 import { Ago, lengthOfTime } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { ON_CHANGE } from "../live/liveIndicator.tsx";
+import { reloadedFrom } from "../live/liveIndicator.tsx";
 import type { EndedTask, Maintenance, MaintenanceKind, RunningTask } from "./maintenanceTasks.ts";
 import { isOperator } from "./requireOperator.ts";
 
@@ -20,15 +20,7 @@ export const FollowedPart: FC<{ readonly pageAt: string; readonly children: Chil
   pageAt,
   children,
 }) => (
-  <div
-    id="maintenance"
-    class="parts"
-    hx-get={pageAt}
-    hx-select="#maintenance"
-    hx-trigger={ON_CHANGE}
-    hx-target="this"
-    hx-swap="outerMorph"
-  >
+  <div id="maintenance" class="parts" hx-select="#maintenance" {...reloadedFrom(pageAt)}>
     {children}
   </div>
 );

@@ -12,7 +12,7 @@ import type { MessageRow } from "../email/loadEmailRows.ts";
 import { COMPLAINED, reasonText } from "../email/reasonText.ts";
 import type { MaintenanceCheck, RelayState } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
+import { LiveMark, ON_CHANGE, reloadedFrom } from "../live/liveIndicator.tsx";
 import {
   type Bucket,
   COUNTED,
@@ -71,11 +71,8 @@ export const OverviewPage: FC<OverviewProps> = (props) => {
       </Heading>
       <div
         id="overview"
-        hx-get={`${context.to("/")}?range=${range}`}
         hx-select="#overview"
-        hx-trigger={messages === null ? "every 30s" : ON_CHANGE}
-        hx-target="this"
-        hx-swap="outerMorph"
+        {...reloadedFrom(`${context.to("/")}?range=${range}`, messages === null ? "every 30s" : ON_CHANGE)}
       >
         {messages === null ? (
           <p class="soft">This key may not read messages, so only the service's health is shown.</p>
