@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { JsonObject } from "../../kernel/text/json.ts";
+import { type JsonObject, parseJson } from "../../kernel/text/json.ts";
 import {
   APPEND_BYTES_MAX,
   type LogBatch,
@@ -45,13 +45,8 @@ const DAMAGED = new Uint8Array(0);
 
 /** The JSON object in a column; null if there is none any more. */
 function objectIn(column: unknown): JsonObject | null {
-  if (typeof column !== "string") return null;
-  try {
-    const value: unknown = JSON.parse(column);
-    return typeof value === "object" ? (value as JsonObject | null) : null;
-  } catch {
-    return null;
-  }
+  const value = typeof column === "string" ? parseJson(column) : null;
+  return typeof value === "object" ? (value as JsonObject | null) : null;
 }
 
 function recorded(row: Row, stream = row.name as string): RecordedEvent {
