@@ -130,7 +130,7 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
         </form>
       </search>
       {faults.length === 0 ? null : (
-        <div class="faults" id="search-faults" role="alert">
+        <div class="fault" id="search-faults" role="alert">
           {faults.map((fault) => (
             <p>{fault}</p>
           ))}
