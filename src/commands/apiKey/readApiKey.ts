@@ -1,5 +1,6 @@
 import { apiKeyStream } from "../../domain/apiKey/events.ts";
-import type { ApiKey } from "../../domain/apiKey/state.ts";
+import type { ApiKey, ApiKeyState } from "../../domain/apiKey/state.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, writtenFirstAt } from "../transact.ts";
@@ -13,4 +14,9 @@ export async function readApiKey(
   const { state } = await load(deps.store, apiKeyAggregate.of(id));
   if (state?.workspaceId !== workspaceId) return null;
   return { key: state, createdAt: await writtenFirstAt(deps.store, apiKeyStream(id)) };
+}
+
+/** The key if a command reaches it: a context with a workspace reaches only that workspace's keys. */
+export function reachedKey(key: ApiKeyState, { workspaceId }: CommandContext): ApiKeyState {
+  return workspaceId === undefined || key?.workspaceId === workspaceId ? key : null;
 }
