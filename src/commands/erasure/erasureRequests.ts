@@ -36,12 +36,8 @@ export async function requestPersonErasure(
   const id = newId();
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const request = { workspaceId, recipientHash, ...(reference === null ? {} : { reference }) };
-  const rate = resourceChangeRateLimit(
-    deps.store,
-    `erasures of ${workspaceId}`,
-    context,
-    ERASURES_PER_DAY_MAX,
-  );
+  const counted = `erasures of ${workspaceId}`;
+  const rate = resourceChangeRateLimit(deps.store, counted, context, ERASURES_PER_DAY_MAX);
   rate.check();
   rate.count();
   await transact(deps.store, erasureAggregate.of(id), (state) => requestErasure(state, request), context);

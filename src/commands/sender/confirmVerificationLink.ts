@@ -40,10 +40,7 @@ export async function confirmVerificationLink(
   const token = openVerificationToken(deps, text);
   if (token === null) return "unknown";
   const sender = await deps.senders.get(token.senderId);
-  const of = sender === null ? {} : { workspaceId: sender.workspaceId };
+  const on = sender === null ? context : { ...context, workspaceId: sender.workspaceId };
   const link = presented(token, context.at);
-  return transactSender(deps, token.senderId, (state) => confirmLink(state, link), {
-    ...context,
-    ...of,
-  });
+  return transactSender(deps, token.senderId, (state) => confirmLink(state, link), on);
 }

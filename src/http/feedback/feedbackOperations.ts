@@ -114,26 +114,20 @@ const PostmarkCall = Type.Object(
   },
 );
 
-const PostmarkQuery = Closed({
-  suppress_unmatched: Type.Optional(
-    OneOf(["true", "false"], {
-      description:
-        "`true`: a hard bounce with `Inactive`, or a complaint, about mail that this service did not send suppresses " +
-        "the address in the key's workspace. The key needs the scope `suppression:manage` too. `false` unless given.",
-    }),
-  ),
-});
+function suppressUnmatched(description: string) {
+  return Closed({ suppress_unmatched: Type.Optional(OneOf(["true", "false"], { description })) });
+}
+
+const PostmarkQuery = suppressUnmatched(
+  "`true`: a hard bounce with `Inactive`, or a complaint, about mail that this service did not send suppresses " +
+    "the address in the key's workspace. The key needs the scope `suppression:manage` too. `false` unless given.",
+);
 
 /** Of providers that name the workspace in the path. */
-export const UnmatchedQuery = Closed({
-  suppress_unmatched: Type.Optional(
-    OneOf(["true", "false"], {
-      description:
-        "`true`: a hard bounce or a complaint about mail that this service did not send suppresses the address in " +
-        "the workspace. `false` unless given.",
-    }),
-  ),
-});
+export const UnmatchedQuery = suppressUnmatched(
+  "`true`: a hard bounce or a complaint about mail that this service did not send suppresses the address in " +
+    "the workspace. `false` unless given.",
+);
 
 const FeedbackOutcome = Closed(
   {
