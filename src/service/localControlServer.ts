@@ -35,8 +35,8 @@ interface LocalAnswers {
 }
 
 /**
- * Answers commands that run on this machine and can read the data directory, until it is closed. It has its own loopback port, so no API
- * caller can reach it and no setting of the API's port affects it.
+ * Answers commands that run on this machine and can read the data directory, until it is closed. It has its own
+ * loopback port, so no API caller can reach it and no setting of the API's port affects it.
  */
 export async function openLocalControl(dataDir: string, answers: LocalAnswers) {
   const token = crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url" });

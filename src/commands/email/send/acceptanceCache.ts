@@ -13,8 +13,9 @@ const FINGERPRINT_BYTES = (TIME - FINGERPRINT) * WORD_BYTES;
 const STATUSES: readonly AcceptedAs[] = Object.values(ACCEPTED_AS);
 
 /**
- * The acceptances that this instance last made or found, by the ids of their messages: 32,768 entries in 2 MiB that the garbage collector never looks into. As objects, entries outlive the request that made
- * them, and each full collection visits them all.
+ * The acceptances that this instance last made or found, by the ids of their messages: 32,768 entries in 2 MiB that the
+ * garbage collector never looks into. As objects, entries outlive the request that made them, and each full collection
+ * visits them all.
  */
 export function acceptanceCache() {
   const bytes = Buffer.alloc(SETS * SET_ENTRIES * ENTRY_WORDS * WORD_BYTES);
