@@ -5,7 +5,6 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { findMailRecords } from "../commands/sender/mailDnsRecords.ts";
 import { createDashboard, type Dashboard } from "../http/dashboard/frame/createDashboard.tsx";
 import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
-import { notUpToDate } from "../http/lists/caughtUpReads.ts";
 import { dkimKeysFor } from "../kernel/crypto/dkimKeys.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import type { DnsResolver } from "../ports/dnsResolver.ts";
@@ -28,7 +27,7 @@ interface Served
       DashboardOptions,
       "deps" | "maintenance" | "relays" | "basePath" | "readiness" | "readModelBuild"
     >,
-    Pick<DashboardOptions, "webhooks" | "readModel" | "senderVerification"> {
+    Pick<DashboardOptions, "destinationRules" | "readModel" | "senderVerification"> {
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
   readonly freezeWatch: FreezeWatch;
@@ -41,7 +40,7 @@ export function openDashboard(
 ): Promise<Dashboard> {
   return createDashboard({
     ...served,
-    ...withoutWaiting(served),
+    readModel: withoutWaiting(served),
     url: config.baseUrl,
     version,
     isFrozen: () => freezeWatch.isFrozen(),
@@ -65,25 +64,12 @@ export function openDashboard(
 function withoutWaiting({
   readModel,
   readModelBuild,
-  webhooks,
-}: Pick<Served, "readModel" | "readModelBuild" | "webhooks">): Pick<
-  DashboardOptions,
-  "readModel" | "webhooks"
-> {
-  return {
-    readModel(name) {
-      const model = readModel(name);
-      const whenCaughtUp = async (timeoutMs: number) =>
-        (await readModelBuild()) === null && model.whenCaughtUp(timeoutMs);
-      return { ...model, whenCaughtUp };
-    },
-    webhooks: {
-      ...webhooks,
-      async caughtUpEndpoints(workspaceId) {
-        if ((await readModelBuild()) !== null) throw notUpToDate();
-        return webhooks.caughtUpEndpoints(workspaceId);
-      },
-    },
+}: Pick<Served, "readModel" | "readModelBuild">): DashboardOptions["readModel"] {
+  return (name) => {
+    const model = readModel(name);
+    const whenCaughtUp = async (timeoutMs: number) =>
+      (await readModelBuild()) === null && model.whenCaughtUp(timeoutMs);
+    return { ...model, whenCaughtUp };
   };
 }
 
