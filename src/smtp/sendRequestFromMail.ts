@@ -1,4 +1,4 @@
-import type { SendEmailBody } from "../http/email/sendEmailRequest.ts";
+import type { SendEmailBody } from "../http/email/sendEmailSchema.ts";
 import { invalid } from "../http/server/problem.ts";
 import { parseAddress } from "../kernel/text/emailAddress.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";

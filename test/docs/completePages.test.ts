@@ -10,7 +10,7 @@ import { RESUMED } from "../../src/domain/email/state.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
 import { SEARCH_WORDS } from "../../src/http/dashboard/email/emailSearch.ts";
 import { emailOperations } from "../../src/http/email/emailOperations.ts";
-import { SendEmailBody } from "../../src/http/email/sendEmailRequest.ts";
+import { SendEmailBody } from "../../src/http/email/sendEmailSchema.ts";
 import { documentPath } from "../../src/http/reference/openApiDocument.ts";
 import { type Route, routes } from "../../src/http/server/routes.ts";
 import { webhookEvents } from "../../src/http/webhook/webhookEventSchemas.ts";

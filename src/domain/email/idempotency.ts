@@ -19,7 +19,7 @@ export function emailId({ workspaceId, isTest }: MailOwner, idempotencyKey: stri
 
 /**
  * Equal for requests with the same content (canonical JSON, RFC 8785). Without the key it reveals nothing about them.
- * `comparable` in `sendEmailRequest` selects the members that count as content.
+ * `http/email/idempotentContent.ts` selects the members that count as content.
  */
 export function requestFingerprint(
   keys: Pick<InstanceKeys, "fingerprint">,

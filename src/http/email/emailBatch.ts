@@ -6,7 +6,7 @@ import { ProblemBody, problemBody } from "../server/problemResponse.ts";
 import type { RefusedPart } from "../server/requestContext.ts";
 import { EmailReceipt } from "./emailResource.ts";
 import { checkedIdempotencyKey } from "./idempotencyKey.ts";
-import { BatchedEmail, type SendEmailBody } from "./sendEmailRequest.ts";
+import { BatchedEmail, type SendEmailBody } from "./sendEmailSchema.ts";
 
 export const BATCH_EMAILS_MAX = 100;
 

@@ -14,7 +14,7 @@ import { didYouMean } from "./didYouMean.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader, idempotencyKeyOf } from "./idempotencyKey.ts";
-import { SendEmailBody } from "./sendEmailRequest.ts";
+import { SendEmailBody } from "./sendEmailSchema.ts";
 
 const SendAgainBody = Closed(
   {

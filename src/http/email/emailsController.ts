@@ -38,7 +38,8 @@ import {
 } from "./emailResource.ts";
 import { idempotencyKeyOf, trimmedKey } from "./idempotencyKey.ts";
 import { requireSameRecipient, sendAgain } from "./sendAgain.ts";
-import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
+import { sendRequest } from "./sendEmailRequest.ts";
+import type { SendEmailBody } from "./sendEmailSchema.ts";
 import { sendProblem } from "./sendProblem.ts";
 import { shownEmail } from "./shownEmail.ts";
 

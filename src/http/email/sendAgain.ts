@@ -13,7 +13,8 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { Problem } from "../server/problem.ts";
 import { withRoomFor } from "../server/requestContext.ts";
-import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
+import { sendRequest } from "./sendEmailRequest.ts";
+import type { SendEmailBody } from "./sendEmailSchema.ts";
 import { mayReadContent } from "./shownEmail.ts";
 
 interface SendAgain {

@@ -1,218 +1,17 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { RequestedAttachment } from "../../commands/email/send/resolveAttachments.ts";
 import type { ValidatedSend } from "../../commands/email/send/validatedSend.ts";
-import { HEADER_VALUE_CHARACTERS_MAX, HEADERS_MAX } from "../../domain/email/callerHeaders.ts";
-import {
-  ATTACHMENTS_BYTES_MAX,
-  ATTACHMENTS_MAX,
-  CONTENT_ID_CHARACTERS_MAX,
-  HTML_CHARACTERS_MAX,
-  METADATA_BYTES_MAX,
-  METADATA_KEY_CHARACTERS_MAX,
-  METADATA_TEXT_CHARACTERS_MAX,
-  NAME_CHARACTERS_MAX,
-  SUBJECT_CHARACTERS_MAX,
-  TAG_CHARACTERS_MAX,
-  TAGS_MAX,
-  TEXT_CHARACTERS_MAX,
-  VARIABLES_CHARACTERS_MAX,
-} from "../../domain/email/contentLimits.ts";
-import { DELIVER_BEFORE_MS_MAX } from "../../domain/email/delivery/deliveryDeadline.ts";
-import { UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
-import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
-import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
-import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
-import type { JsonObject } from "../../kernel/text/json.ts";
-import { grouped } from "../../kernel/text/readableNumbers.ts";
-import { DAY_MS, type EpochMs, epochMs, HOUR_MS, rfc3339, utcDay } from "../../kernel/time.ts";
-import { memberRules } from "../body/commonFaults.ts";
-import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
-import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { refusedFor } from "../server/problem.ts";
-import { Alias } from "../template/templateResource.ts";
-import { IdempotencyKey } from "./idempotencyKey.ts";
-import { memberFaults, ONE_RECIPIENT, sendFaults } from "./sendEmailFaults.ts";
-
-/** Members of other services' files that ours do not have. */
-const ATTACHMENT_ADVICE = {
-  path: "files are not fetched; give the file's Base64 as content",
-  Name: "did you mean filename?",
-  inlineContentId: "did you mean content_id?",
-  inline_content_id: "did you mean content_id?",
-};
-
-/** A file inside a send, which the html may show. */
-const SentAttachment = withAdvice(
-  ATTACHMENT_ADVICE,
-  Closed(
-    {
-      ...DirectAttachment.properties,
-      content_id: Type.Optional(
-        withErrorText(
-          `must be 1 to ${CONTENT_ID_CHARACTERS_MAX} letters, digits or any of .@!#$%&'*+/=?^_\`{|}~-`,
-          Type.String({
-            pattern: `^[A-Za-z0-9.@!#$%&'*+/=?^_\`{|}~-]{1,${CONTENT_ID_CHARACTERS_MAX}}$`,
-            description: "Shows the file in the html, which refers to it as `cid:<content_id>` (RFC 2392).",
-          }),
-        ),
-      ),
-    },
-    { title: DirectAttachment.title ?? "", examples: [...DirectAttachment.examples] },
-  ),
-);
-
-function Name(description: string) {
-  return Type.Optional(Text({ minLength: 1, maxLength: NAME_CHARACTERS_MAX, description }));
-}
-
-const sendFields = {
-  from: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "A verified Sending Address." }),
-  from_name: Name("Shown beside `from`; by default the sender's display name, if it has one."),
-  to: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Exactly one recipient." }),
-  to_name: Name("Shown beside `to`."),
-  reply_to: Type.Optional(
-    Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Where replies to this message go." }),
-  ),
-  reply_to_name: Name("Shown beside `reply_to`, which it requires."),
-  subject: Type.Optional(
-    Text({
-      minLength: 1,
-      maxLength: SUBJECT_CHARACTERS_MAX,
-      description: "Required without a template; not used with one.",
-    }),
-  ),
-  html: Type.Optional(
-    Text({
-      maxLength: HTML_CHARACTERS_MAX,
-      description: "Without a template, this or `text` is required; not used with one.",
-    }),
-  ),
-  text: Type.Optional(
-    Text({
-      maxLength: TEXT_CHARACTERS_MAX,
-      description: "Without a template, this or `html` is required; not used with one.",
-    }),
-  ),
-  scheduled_at: Type.Optional(
-    Time(
-      `RFC 3339: delivers the message at this time, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead. A time in the last hour means at once.`,
-    ),
-  ),
-  deliver_before: Type.Optional(
-    Time(
-      `RFC 3339: from then on no attempt to deliver the message begins, and if it still waits it fails as \`expired\`. At most ${DELIVER_BEFORE_MS_MAX / HOUR_MS} hours after the request, or after \`scheduled_at\`. Pauses do not move it.`,
-    ),
-  ),
-  content_retention: Type.Optional(
-    Type.Literal(UNTIL_FINAL_STATUS, {
-      description:
-        "Erases addresses, subject, bodies, variables, metadata, tags and files as soon as the message has its first final status. Without it the workspace's `content_retention_days` count.",
-    }),
-  ),
-  auto_text: Type.Optional(
-    Type.Boolean({
-      description: "Generates the text from the html, the template's too, if there is none.",
-    }),
-  ),
-  headers: Type.Optional(
-    Type.Record(AnyName, Text({ minLength: 1, maxLength: HEADER_VALUE_CHARACTERS_MAX }), {
-      description: `Headers of your own, ${HEADERS_MAX} at most: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence.`,
-    }),
-  ),
-  tags: Type.Optional(
-    Type.Array(Text({ minLength: 1, maxLength: TAG_CHARACTERS_MAX }), {
-      maxItems: TAGS_MAX,
-      description:
-        "What kind of mail it is: lists filter by them, usage counts by them, webhooks carry them.",
-    }),
-  ),
-  template_id: Type.Optional(Id("A published template of the workspace: the content.")),
-  template_alias: Type.Optional(Alias("The template by its alias, instead of `template_id`.")),
-  template_version_id: Type.Optional(Id("Pins a published version; without it the current one is used.")),
-  variables: Type.Optional(
-    Type.Record(AnyName, Type.Unknown(), {
-      description: `Values for the template's variables; ${grouped(VARIABLES_CHARACTERS_MAX)} characters as compact JSON at most. What the template does not declare is ignored, so that senders need not change together with templates.`,
-    }),
-  ),
-  metadata: Type.Optional(
-    Type.Record(
-      AnyName,
-      Type.Union([Text({ maxLength: METADATA_TEXT_CHARACTERS_MAX }), Type.Number(), Type.Boolean()]),
-      {
-        description: `Correlation values; names of up to ${METADATA_KEY_CHARACTERS_MAX} characters, ${grouped(METADATA_BYTES_MAX)} bytes encoded at most.`,
-      },
-    ),
-  ),
-  attachments: Type.Optional(
-    Type.Array(Type.Union([UploadId, SentAttachment]), {
-      description: `Uploaded attachments by id and files sent inline, delivered in this order: ${ATTACHMENTS_MAX} at most, ${grouped(ATTACHMENTS_BYTES_MAX)} bytes in all.`,
-    }),
-  ),
-};
-
-/** Members of other services' requests that ours do not have: people who migrate try them first. */
-const ADVICE = {
-  to: ONE_RECIPIENT,
-  cc: ONE_RECIPIENT,
-  bcc: ONE_RECIPIENT,
-  Cc: ONE_RECIPIENT,
-  Bcc: ONE_RECIPIENT,
-  headers: 'names and values, such as { "X-Order": "4711" }',
-  "tags[]": "a tag is a word; names with values go into metadata",
-  body: "did you mean text or html?",
-  content: "did you mean text or html?",
-  message: "did you mean text or html?",
-  HtmlBody: "did you mean html?",
-  TextBody: "did you mean text?",
-  TemplateAlias: "did you mean template_alias?",
-  TemplateModel: "did you mean variables?",
-  template_model: "did you mean variables?",
-  template_data: "did you mean variables?",
-  react: "render it yourself, and give html",
-  MessageStream: "a workspace is what comes closest; the API key says which",
-  TrackOpens: "opens are not tracked",
-  TrackLinks: "clicks are not tracked",
-  expires_at: "did you mean deliver_before?",
-  idempotency_key: "it goes into the header Idempotency-Key",
-};
-
-function sendRules<Schema extends TSchema>(schema: Schema): Schema {
-  return withRules(withAdvice(ADVICE, schema), memberRules(sendFaults), { areCheckedLater: true });
-}
-
-const RESET_LINK_EXAMPLE = {
-  from: "accounts@example.com",
-  to: "ana@example.com",
-  subject: "Reset your password",
-  text: "https://example.com/reset/f3a9",
-  tags: ["password-reset"],
-  /** Noon of the next day, read whenever a document is written: a fixed time would be refused one day. */
-  get deliver_before() {
-    return `${utcDay(rfc3339(Date.now() + DAY_MS))}T12:00:00Z`;
-  },
-  content_retention: UNTIL_FINAL_STATUS,
-};
-
-export const SendEmailBody = sendRules(
-  Closed(sendFields, {
-    examples: [
-      {
-        from: "hello@example.com",
-        to: "ana@example.com",
-        subject: "Your order",
-        text: "It is on its way.",
-      },
-      RESET_LINK_EXAMPLE,
-    ],
-  }),
-);
-
-export type SendEmailBody = Static<typeof SendEmailBody>;
-
-export const BatchedEmail = sendRules(Closed({ idempotency_key: IdempotencyKey, ...sendFields }));
-
-export type BatchedEmail = Static<typeof BatchedEmail>;
+import {
+  type DigestedAttachments,
+  digestedAttachments,
+  idempotentContent,
+  unlessEmpty,
+} from "./idempotentContent.ts";
+import { memberFaults, sendFaults } from "./sendEmailFaults.ts";
+import type { SendEmailBody } from "./sendEmailSchema.ts";
 
 /**
  * Checks the rules that span members, and returns the request ready for the command. Whoever sends the same files to
@@ -228,7 +27,7 @@ export function sendRequest(
   const isAddressed = !("invalid" in from || "invalid" in to || (replyTo !== null && "invalid" in replyTo));
   if (!isAddressed || memberFaults(body).length > 0) throw refusedFor("INVALID_REQUEST", sendFaults(body));
   return {
-    comparable: comparable(body, digested ?? digestedAttachments(body)),
+    comparable: idempotentContent(body, digested ?? digestedAttachments(body)),
     from,
     to,
     content: {
@@ -259,10 +58,6 @@ function timeOf(text: string | undefined): EpochMs | undefined {
   return text === undefined ? undefined : epochMs(text);
 }
 
-function unlessEmpty<Value extends object>(value: Value | undefined): Value | undefined {
-  return value !== undefined && Object.keys(value).length > 0 ? value : undefined;
-}
-
 /** The content without the addresses. An empty value equals an absent one. */
 function textsOf({ subject = "", html, text, headers, tags, variables, metadata, ...names }: SendEmailBody) {
   return omitUndefined({
@@ -286,39 +81,4 @@ function requestedAttachment(attachment: Attachment): RequestedAttachment {
   const { filename, content_type: contentType, content, content_id: contentId } = attachment;
   const named = contentId === undefined ? {} : { contentId };
   return { kind: "direct", filename, contentType, content, ...named };
-}
-
-/** Attachments as retries are compared: direct files with the digests of their text. */
-type DigestedAttachments = readonly Attachment[];
-
-/** The attachments of a send with the files' text replaced by its digest. */
-export function digestedAttachments({
-  attachments = [],
-}: Pick<SendEmailBody, "attachments">): DigestedAttachments {
-  return attachments.map((attachment) =>
-    typeof attachment === "string" ? attachment : { ...attachment, content: sha256Of(attachment.content) },
-  );
-}
-
-/**
- * What a retry is compared with: the request as sent, with direct files replaced by digests of their text. An empty value
- * equals an absent one, and the letter case of a template's ids is none of their content.
- */
-function comparable(
-  { attachments: _, auto_text: autoText, html, text, ...given }: SendEmailBody,
-  digested: DigestedAttachments,
-): JsonObject {
-  return omitUndefined({
-    ...given,
-    html: html || undefined,
-    text: text || undefined,
-    headers: unlessEmpty(given.headers),
-    tags: unlessEmpty(given.tags),
-    variables: unlessEmpty(given.variables),
-    metadata: unlessEmpty(given.metadata),
-    auto_text: autoText || undefined,
-    template_id: given.template_id?.toLowerCase(),
-    template_version_id: given.template_version_id?.toLowerCase(),
-    attachments: unlessEmpty(digested),
-  }) as unknown as JsonObject;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { SendEmailBody } from "../../../src/http/email/sendEmailRequest.ts";
+import { SendEmailBody } from "../../../src/http/email/sendEmailSchema.ts";
 import { logIn } from "../../support/dashboard.ts";
 import { emailOf } from "../../support/mail/sentEmail.ts";
 import { newKey, SENDER, startService, type Tenant, type TestService } from "../../support/tenants.ts";

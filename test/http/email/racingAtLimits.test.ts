@@ -3,7 +3,8 @@ import { createDependencies } from "../../../src/commands/createDependencies.ts"
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.ts";
-import { type SendEmailBody, sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
+import { sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
+import type { SendEmailBody } from "../../../src/http/email/sendEmailSchema.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { requestFingerprint } from "../../../src/domain/email/idempotency.ts";
-import { type SendEmailBody, sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
+import { sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
+import type { SendEmailBody } from "../../../src/http/email/sendEmailSchema.ts";
 import { instanceKeys } from "../../../src/kernel/crypto/instanceKeys.ts";
 
 const keys = instanceKeys(new Uint8Array(32).fill(7));
