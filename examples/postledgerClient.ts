@@ -65,6 +65,7 @@ export interface NewEmail {
   readonly html?: string;
   readonly text?: string;
   readonly template_id?: string;
+  readonly template_alias?: string;
   readonly [member: string]: unknown;
 }
 

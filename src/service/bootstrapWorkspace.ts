@@ -12,7 +12,7 @@ import { workspaceStream } from "../domain/workspace/events.ts";
 import { apiKeyId, newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
 import { FILE_MODE } from "../kernel/fileModes.ts";
 import { derivedId } from "../kernel/ids.ts";
-import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
+import { CREATE_KEY, POSTLEDGER } from "../kernel/text/cliInvocation.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 
@@ -50,7 +50,7 @@ export function bootstrapKeyDetail(file: string): string {
 
 /** The commands that replace it: one that makes a key for a program, and one that revokes it. */
 export function ownKeyCommands({ id }: BootstrapKey, command: string): readonly string[] {
-  const create = `${command} api-key create --scopes email:send,email:read`;
+  const create = `${command} ${CREATE_KEY}`;
   return [create, `${command} api-key revoke ${id ?? "<id>"}`];
 }
 
@@ -61,7 +61,7 @@ export function bootstrapKeyRemedy(key: BootstrapKey): string {
 }
 
 /** What to do about a log without a workspace. */
-export const WORKSPACE_REMEDY = `\`${POSTLEDGER} workspace create <name>\`, then \`sender add\`, \`sender verify\` and \`api-key create\``;
+export const WORKSPACE_REMEDY = `\`${POSTLEDGER} workspace create <name>\`, then \`sender add\`, \`sender verify\` and \`${CREATE_KEY}\``;
 
 /**
  * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace

@@ -1,3 +1,4 @@
+import { UNLESS_TEMPLATE } from "../http/email/sendEmailFaults.ts";
 import type { Problem } from "../http/server/problem.ts";
 import type { ProblemCode } from "../http/server/problemCodes.ts";
 import { excerpt } from "../kernel/text/textLength.ts";
@@ -48,7 +49,7 @@ export function replyOf(problem: Problem): SmtpReply {
     .replace(/^\/content_retention/, "X-Postledger-Content-Retention")
     .replace(/^\//, "")
     .replace(/^The Idempotency-Key /, "The X-Idempotency-Key or Message-ID ")
-    .replace(" without template_id or template_alias", "");
+    .replace(UNLESS_TEMPLATE, "");
   const text = `${message} (${problem.code})`;
   return reply(code, enhanced, text);
 }

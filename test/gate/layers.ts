@@ -29,7 +29,7 @@ const PROJECTIONS = /^projections\//;
 const QUERIES = /^projections\/(?!index\.ts$|projection\.ts$)/;
 /** The send contract as HTTP has it, and what limits callers of both. */
 const SEND_CONTRACT =
-  /^src\/http\/(email\/(idempotencyKey|idempotentContent|sendEmailRequest|sendEmailSchema|sendProblem)|body\/(bodyAdmission|bodyLimits|validation)|(server|limits)\/\w+)\.ts$/;
+  /^src\/http\/(email\/(idempotencyKey|idempotentContent|sendEmailFaults|sendEmailRequest|sendEmailSchema|sendProblem)|body\/(bodyAdmission|bodyLimits|validation)|(server|limits)\/\w+)\.ts$/;
 const NODE_FILES = ["node:fs", "node:fs/promises", "node:path"];
 
 const LAYERS: readonly Layer[] = [

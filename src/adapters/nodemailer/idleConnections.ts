@@ -11,7 +11,7 @@ export interface IdleConnections {
 }
 
 /**
- * Keeps connections for `idleMs` (its default is in `relayLimits.ts`), then sends QUIT. A closing connection still counts
+ * Keeps connections for `idleMs` (its default is in `relayLimitsAndTimeouts.ts`), then sends QUIT. A closing connection still counts
  * at the relay, so it holds one of the `permits` until it has ended.
  */
 export function createIdleConnections(idleMs: number, permits: Semaphore): IdleConnections {

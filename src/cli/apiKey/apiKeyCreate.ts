@@ -81,13 +81,13 @@ export const apiKeyCreate: Command = {
     {
       name: "scopes",
       value: LIST_VALUE,
-      help: `what it may do, separated by commas: ${SCOPES.join(", ")} (default: none; with --test ${TEST_SCOPES.join(", ")})`,
+      help: `what it may do, separated by commas: ${SCOPES.join(", ")} (required, unless --all-scopes or --test is given)`,
     },
-    { name: "all-scopes", value: null, help: "it may do everything in its workspace" },
+    { name: "all-scopes", value: null, help: "it may do everything that such a key can" },
     {
       name: "test",
       value: null,
-      help: `make a test key: its mail is only simulated, and listed separately; it can hold ${TEST_SCOPES.join(", ")}`,
+      help: `make a test key: its mail is only simulated, and listed separately; it can hold ${TEST_SCOPES.join(", ")}, and does by default`,
     },
     {
       name: "sender",

@@ -162,7 +162,11 @@ export const auditLogCommand: Command = {
   description:
     "Newest first. With --workspace, what was done in it; without, what was done to the whole installation: backups, exports, seals, restored copies. Reads the log, also beside a running service.",
   options: [
-    { name: "workspace", value: "<id>", help: "id of a workspace (default: the installation's own entries)" },
+    {
+      name: "workspace",
+      value: "<id>",
+      help: "id or name of a workspace (default: the installation's own entries)",
+    },
     {
       name: "since",
       value: "<time>",

@@ -1,10 +1,11 @@
+import { workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
 import {
   type ErasureView,
   readErasure,
   readErasures,
   requestPersonErasure,
 } from "../../commands/erasure/erasureRequests.ts";
-import { workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
+import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { REFERENCE_CHARACTERS_MAX, referenceFault } from "../../domain/erasure/referenceFault.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
 import { erasureJson } from "../../http/erasure/erasureResource.ts";
@@ -41,7 +42,7 @@ async function workspacesOf(store: EventStore, invocation: Invocation): Promise<
   if (invocation.option(ALL_WORKSPACES.name) === undefined) return [await workspaceOf(store, invocation)];
   if (invocation.option(WORKSPACE_OPTION.name) !== undefined)
     throw new UsageError("--workspace and --all-workspaces exclude each other");
-  return (await workspacesNamed(store)).map(({ id }) => id);
+  return [...(await loadAllOfKind(store, workspaceAggregate)).keys()];
 }
 
 export const erasureRequest: Command = {

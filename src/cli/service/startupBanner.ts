@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
 import { never } from "../../kernel/assert.ts";
-import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { CREATE_KEY, POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded, logDirectory } from "../../service/adapters/openStore.ts";
 import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";
@@ -73,7 +73,7 @@ function firstCommands(command: string): readonly string[] {
     `  ${command} workspace create "Acme"`,
     `  ${command} sender add hello@acme.example`,
     `  ${command} sender verify hello@acme.example`,
-    `  ${command} api-key create --scopes email:send,email:read`,
+    `  ${command} ${CREATE_KEY}`,
   ];
 }
 

@@ -55,10 +55,12 @@ export const templatePull: Command = {
 
 /** Null if there is nothing to write. An alias that is none would lead out of the folder. */
 function foundIn(templateId: string, template: Template | null): Found | null {
-  const { alias = null, currentVersionId = null, isArchived = true } = template ?? {};
-  const version = template && currentVersionId && findVersion(template, currentVersionId);
-  if (!template || !version || alias === null || isArchived || !isAlias(alias)) return null;
-  return { alias, templateId, template, version };
+  if (template === null) return null;
+  const { alias, currentVersionId, isArchived } = template;
+  const version = currentVersionId && findVersion(template, currentVersionId);
+  return !version || alias === null || isArchived || !isAlias(alias)
+    ? null
+    : { alias, templateId, template, version };
 }
 
 /** Nothing if the template was deleted since. */

@@ -26,6 +26,8 @@ export interface Waiting {
   readonly reason: (typeof WAITING_REASONS)[number];
   readonly until: EpochMs | null;
   readonly detail: string;
+  /** Of `retry_scheduled`: the reason of the last deferral, if it is known. */
+  readonly lastDeferral?: string;
 }
 
 /** What one instance knows about a message's delivery, beside the message itself. */
@@ -98,7 +100,8 @@ function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
 function soonToGo(email: Email, { now, policy, relay, contentStore, lastDeferral }: WaitingFacts): Waiting {
   if (!isDue(email, policy, now)) {
     const detail = `It was deferred: ${lastDeferral ?? "see the timeline"}.`;
-    return { reason: "retry_scheduled", until: email.nextAttemptAt, detail };
+    const waiting = { reason: "retry_scheduled", until: email.nextAttemptAt, detail } as const;
+    return lastDeferral === null ? waiting : { ...waiting, lastDeferral };
   }
   if (relay !== null)
     return { reason: "relay_unavailable", until: relay.nextTryAt, detail: RELAY_DETAILS[relay.trouble] };

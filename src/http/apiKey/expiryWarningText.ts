@@ -1,6 +1,6 @@
 import { type ExpiringKey, expiringApiKeys } from "../../../projections/apiKeys.ts";
 import { EXPIRY_WARNING_RULE } from "../../domain/apiKey/expiryWarningRule.ts";
-import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { CREATE_KEY, POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted, firstOf, listedUpTo } from "../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
@@ -10,7 +10,7 @@ const NAMED_MAX = 20;
 const COUNTED_MAX = 1_000;
 
 /** What to do about them. */
-export const EXPIRY_REMEDY = `give their callers other keys: \`${POSTLEDGER} api-key create\` makes one that lasts`;
+export const EXPIRY_REMEDY = `give their callers other keys: \`${POSTLEDGER} ${CREATE_KEY}\` makes one that lasts`;
 
 /** The keys to warn of, of one workspace or (null) of all; null while the read model is unavailable. */
 export function keysToWarnOf(

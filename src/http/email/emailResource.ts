@@ -73,7 +73,7 @@ const summaryFields = {
 export const EmailSummary = Closed(summaryFields, {
   $id: "EmailSummary",
   description:
-    "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read, and then its template and times too. With the scope `email:status` alone the subject is always null.",
+    "A message in a list; addresses and subject are null once its content is erased. While it cannot be read, `template_id`, `scheduled_at` and `next_attempt_at` are null too, and `tags` empty. With the scope `email:status` alone the subject is always null.",
 });
 
 const summaryJson = answerJson(EmailSummary);

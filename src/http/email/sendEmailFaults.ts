@@ -59,7 +59,9 @@ function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
   }));
 }
 
-const WITHOUT_TEMPLATE = "is required without template_id or template_alias";
+/** What no mail over SMTP has. */
+export const UNLESS_TEMPLATE = " without template_id or template_alias";
+const WITHOUT_TEMPLATE = `is required${UNLESS_TEMPLATE}`;
 
 function hasTemplate({ template_id: id, template_alias: alias }: UncheckedMembers): boolean {
   return id !== undefined || alias !== undefined;

@@ -63,7 +63,7 @@ const TABLE = {
     retryAfterSeconds: 60,
   },
   SENDER_LIMIT_REACHED: { status: 409, title: "The workspace has as many senders as it can" },
-  TEMPLATE_ALREADY_EXISTS: { status: 409, title: "Another template has this alias" },
+  TEMPLATE_ALREADY_EXISTS: { status: 409, title: "The alias is taken" },
   TEMPLATE_ARCHIVED: { status: 409, title: "The template is archived" },
   TEMPLATE_LIMIT_REACHED: {
     status: 409,

@@ -16,3 +16,6 @@ export function cliInvocation(
 
 /** How to call it here, for messages that say what to type next. */
 export const POSTLEDGER = cliInvocation(process.env, Bun.version);
+
+/** The command that makes a key for a program, after {@link POSTLEDGER}. */
+export const CREATE_KEY = "api-key create --scopes email:send,email:read";

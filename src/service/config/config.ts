@@ -79,8 +79,8 @@ export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needs
     misspelt: reader.misspelt(),
   };
   const errors = [...reader.errors, ...contradictions(config, reader.errors)];
-  if (needsRelay && isRelayMissing(config) && !isSaid(errors, "SMTP_URL"))
-    errors.push(relayMissing(openSetting));
+  const isRelayWanted = needsRelay && isRelayMissing(config) && !isSaid(errors, "SMTP_URL");
+  if (isRelayWanted && openSetting !== undefined) errors.push(relayMissing(openSetting));
   if (errors.length > 0) throw new ConfigError(errors);
   return config;
 }
@@ -98,7 +98,7 @@ function settingOpenToOthers({
   return isLoopbackUrl(baseUrl) ? undefined : `BASE_URL is ${baseUrl.origin}`;
 }
 
-function relayMissing(openSetting: string | undefined): string {
+function relayMissing(openSetting: string): string {
   return `SMTP_URL is not set. It must be, unless only this machine reaches the service, and ${openSetting}. Set it to your relay, or to \`outbox:\` to write mail to files.`;
 }
 

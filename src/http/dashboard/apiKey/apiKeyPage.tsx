@@ -2,7 +2,7 @@
 import type { FC } from "hono/jsx";
 import type { ExpiringKey } from "../../../../projections/apiKeys.ts";
 import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
-import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
+import { CREATE_KEY, POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { issuedKey } from "../../apiKey/apiKeyHandlers.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
@@ -127,7 +127,7 @@ const Ending: FC<{
 /** The command that makes a key without an expiry, complete as it stands. */
 export const LastingCommand: FC<{ readonly context: PageContext }> = ({ context }) => (
   <Copyable
-    text={`${POSTLEDGER} api-key create --workspace ${context.workspaceId} --name shop --scopes email:send,email:read`}
+    text={`${POSTLEDGER} ${CREATE_KEY} --workspace ${context.workspaceId} --name shop`}
     label="the command"
   />
 );

@@ -208,12 +208,8 @@ const Standing: FC<EmailPageProps> = (props) => {
   );
 };
 
-/** The detail of a scheduled retry ends in the log's own name for the reason. */
-function waitingDetail({ reason, detail }: Waiting): string {
-  const named = /^It was deferred: ([a-z_]+)\.$/.exec(detail)?.[1];
-  return reason === "retry_scheduled" && named !== undefined
-    ? `It was deferred. ${reasonText(named)}`
-    : detail;
+function waitingDetail({ detail, lastDeferral }: Waiting): string {
+  return lastDeferral === undefined ? detail : `It was deferred. ${reasonText(lastDeferral)}`;
 }
 
 /** What the relay said when it deferred the message; undefined if it was deferred for another reason since. */

@@ -79,12 +79,13 @@ export function rowsToFill(rows: readonly VariableFields[]): readonly VariableFi
   return [...rows, ...Array.from({ length: more }, () => EMPTY_ROW)];
 }
 
-/** The fields with a row for each of these names, in place of the empty rows at the end. */
-export function withRowsFor(fields: DraftFields, names: readonly string[]): DraftFields {
-  if (names.length === 0) return fields;
+/** The fields with a row for each of these names, in place of the empty rows at the end, and those that found room. */
+export function withRowsFor(fields: DraftFields, names: readonly string[]) {
+  if (names.length === 0) return { fields, added: names };
   const filled = fields.variables.slice(0, fields.variables.findLastIndex((row) => !isEmpty(row)) + 1);
-  const named = names.map((name) => ({ ...EMPTY_ROW, name }));
-  return { ...fields, variables: [...filled, ...named].slice(0, ROWS_MAX) };
+  const added = names.slice(0, ROWS_MAX - filled.length);
+  const variables = [...filled, ...added.map((name) => ({ ...EMPTY_ROW, name }))];
+  return { fields: { ...fields, variables }, added };
 }
 
 /** The fields with one more empty row than the page has. */

@@ -2,6 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import { VARIABLE_TYPES, type VariableDefinition } from "../../../domain/template/variables.ts";
+import { listedUpTo } from "../../../kernel/text/readableNumbers.ts";
 import { LinkButton } from "../components/button.tsx";
 import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -17,6 +18,8 @@ import {
 import type { DraftPreview } from "./draftPreview.ts";
 import { sampleText } from "./sampleValues.ts";
 
+/** Names of added rows that the notice lists; the others are counted. */
+const NAMED_MAX = 20;
 /** The field that says which rows for variables a button asks for. */
 export const ROWS_FIELD = "rows";
 /** Asks for an empty row. */
@@ -53,7 +56,8 @@ export const DraftEditor: FC<DraftEditorProps> = ({
       <Heading title="New draft" />
       {added.length === 0 ? null : (
         <p class="notice" role="alert">
-          Not saved yet: rows were added below for {added.join(", ")}. Check their types, and save again.
+          Not saved yet: rows were added below for {listedUpTo(NAMED_MAX, added)}. Check their types, and save
+          again.
         </p>
       )}
       <PostForm context={context} action={`${at}/draft`} class="editor">

@@ -62,7 +62,7 @@ async function withRowsAsked(
   if (asked === ANOTHER_ROW) return withAnotherRow(fields);
   return asked === null
     ? fields
-    : withRowsFor(fields, await undeclaredNames(deps, fields, context.commandContext()));
+    : withRowsFor(fields, await undeclaredNames(deps, fields, context.commandContext())).fields;
 }
 
 /** The editor's initial fields: those of the named version, else of the newest. */
@@ -103,8 +103,8 @@ async function saveDraft(deps: Dependencies, context: PageContext): Promise<Page
     );
   } catch (error) {
     const faults = faultsOf(given, error);
-    const added = await undeclaredNames(deps, given, context.commandContext());
-    const fields = withRowsFor(given, added);
+    const undeclared = await undeclaredNames(deps, given, context.commandContext());
+    const { fields, added } = withRowsFor(given, undeclared);
     // With these rows other things are wrong, or nothing.
     const preview =
       added.length > 0
