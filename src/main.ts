@@ -1,4 +1,4 @@
-import { restartWithEngineSettings } from "./service/config/runtimeSettings.ts";
+import { restartWithEngineSettings } from "./service/restartWithEngineSettings.ts";
 
 // Everything that we write holds mail or keys: nobody else on the machine is to read it.
 process.umask(0o077);

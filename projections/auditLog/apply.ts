@@ -3,8 +3,8 @@ import { invariant } from "../../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";
 import { insertInto } from "../sqlListsAndInserts.ts";
-import { actorOf, isKey, NO_WORKSPACE } from "./actors.ts";
 import { AUDIT_ACTIONS, type AuditAction, type AuditDetails, type AuditTarget } from "./auditActions.ts";
+import { actorOf, isKey, NO_WORKSPACE } from "./auditActors.ts";
 
 /** Events after which the start of their stream is truncated. Its entries go too: a rebuild would not have them. */
 const CUTS: ReadonlySet<string> = new Set([

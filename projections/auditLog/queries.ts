@@ -10,8 +10,8 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { isKey, NO_WORKSPACE } from "./actors.ts";
 import type { AuditDetails, AuditTarget } from "./auditActions.ts";
+import { isKey, NO_WORKSPACE } from "./auditActors.ts";
 
 /** Which entries to list. */
 export interface AuditQuery extends CreatedRange, PageQuery {

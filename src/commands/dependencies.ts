@@ -21,7 +21,7 @@ import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import type { AggregateCache } from "./aggregateCache.ts";
 import type { ApiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
-import type { RecentEmailCache } from "./email/recentEmailCache.ts";
+import type { DeliveryHandoffCache } from "./email/deliveryHandoffCache.ts";
 import type { KnownAcceptances } from "./email/send/knownAcceptances.ts";
 import type { SendsInFlight } from "./email/send/sendsInFlight.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
@@ -49,7 +49,7 @@ export interface GivenDependencies {
   /** The limits of a workspace that has none of its own. */
   readonly limitsDefault: WorkspaceLimits;
   /** What this instance has accepted and will deliver next; null if it delivers no mail. */
-  readonly recentEmails: RecentEmailCache | null;
+  readonly recentEmails: DeliveryHandoffCache | null;
 }
 
 export interface Dependencies extends GivenDependencies {

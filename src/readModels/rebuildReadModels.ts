@@ -9,14 +9,9 @@ import {
   openCatalog,
   openOwnedCatalog,
 } from "./generations/generationCatalog.ts";
-import {
-  createGeneration,
-  discardBuilds,
-  type ReadModelStorage,
-  removeLeftBehind,
-  resumeGeneration,
-} from "./generations/generationFiles.ts";
+import { createGeneration, type ReadModelStorage } from "./generations/generationFiles.ts";
 import { isLogCutShort } from "./generations/logCutShort.ts";
+import { discardBuilds, removeLeftBehind, resumeGeneration } from "./generations/savedBuilds.ts";
 import { feedWithProgress, type ReadingProgress } from "./logReadProgress.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */

@@ -1,4 +1,4 @@
-import { LOG_IN_LINK_MS, newLogInToken } from "../commands/apiKey/redeemLogInLink.ts";
+import { LOG_IN_LINK_MS, newLogInToken } from "../commands/apiKey/logInLink.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import {
   type NamedWorkspace,

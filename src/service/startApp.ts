@@ -12,7 +12,7 @@ import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import { createDependencies } from "../commands/createDependencies.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
+import { deliveryHandoffCache } from "../commands/email/deliveryHandoffCache.ts";
 import type { ListedAcceptance } from "../commands/email/send/knownAcceptances.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import {
@@ -354,7 +354,7 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
     },
     ...(isEmbedded(config) ? {} : { listedAcceptance: listedAcceptance(readers) }),
     contentUsage: { bytesOf: (ownerId) => storedContentBytes(readers, ownerId) },
-    recentEmails: config.deliveryEnabled ? recentEmailCache() : null,
+    recentEmails: config.deliveryEnabled ? deliveryHandoffCache() : null,
   });
 }
 

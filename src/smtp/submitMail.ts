@@ -18,8 +18,8 @@ import { contextOfKey } from "../http/server/requestContext.ts";
 import { nextTurn } from "../kernel/concurrency/sleep.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
+import { givenKeyOf, idempotencyKeysOf } from "./idempotencyKeys.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
-import { givenKeyOf, recipientKeys } from "./recipientKeys.ts";
 import { recipientNames, sendRequestFromMail } from "./sendRequestFromMail.ts";
 
 /** Recipients of one mail. A client sends another mail to the others (RFC 5321 §4.5.3.1.10). */
@@ -120,7 +120,7 @@ async function sendsOf(
   const { workspaceId } = principal;
   const addresses = requests.map(({ to }) => to);
   const owner = ownerOf({ workspaceId, context });
-  const keys = await recipientKeys(deps, owner, { mail, ownKey }, addresses);
+  const keys = await idempotencyKeysOf(deps, owner, { mail, ownKey }, addresses);
   return requests.map((request, index) => ({
     ...request,
     idempotencyKey: keys[index] ?? "",

@@ -1,4 +1,4 @@
-import { ALLOCATOR_SETTINGS } from "../../src/service/config/runtimeSettings.ts";
+import { ALLOCATOR_SETTINGS } from "../../src/service/restartWithEngineSettings.ts";
 import { growthEmailId } from "./growthHistories.ts";
 import { mailBody, templateMailBody } from "./mail.ts";
 import { percentile } from "./report.ts";

@@ -9,7 +9,7 @@ import { createEmlFileTransport } from "../../src/adapters/nodemailer/emlFileTra
 import { buildMime, compose } from "../../src/adapters/nodemailer/mimeMessage.ts";
 import { parseSmtpUrl } from "../../src/adapters/nodemailer/parseSmtpUrl.ts";
 import { createRateLimiter } from "../../src/adapters/nodemailer/rateLimiter.ts";
-import type { SmtpOptions } from "../../src/adapters/nodemailer/smtpOptions.ts";
+import type { SmtpOptions } from "../../src/adapters/nodemailer/smtpRelay.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import type { MailOutcome } from "../../src/kernel/outcome/mailOutcome.ts";

@@ -1,5 +1,5 @@
-import { AUDIT_ACTORS } from "../../projections/auditLog/actors.ts";
 import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../projections/auditLog/auditActions.ts";
+import { AUDIT_ACTORS } from "../../projections/auditLog/auditActors.ts";
 import type { RouteName } from "../../src/http/server/routes.ts";
 import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";

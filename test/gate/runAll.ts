@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { ALLOCATOR_SETTINGS } from "../../src/service/config/runtimeSettings.ts";
+import { ALLOCATOR_SETTINGS } from "../../src/service/restartWithEngineSettings.ts";
 import { workBehindRequests } from "../../src/service/threads/threadPriority.ts";
 import { contractTable, coverageFaults, webhookFaults } from "./answerCoverage.ts";
 import { ANSWERS_FILE_VARIABLE, readAnswers, type SeenLine } from "./answerLog.ts";

@@ -3,7 +3,7 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import manifest from "../../package.json";
-import { ENGINE_SETTINGS } from "../../src/service/config/runtimeSettings.ts";
+import { ENGINE_SETTINGS } from "../../src/service/restartWithEngineSettings.ts";
 import { COMMAND_LINE, sourceCommandLine } from "../support/process/program.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";

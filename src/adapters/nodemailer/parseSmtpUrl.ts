@@ -3,7 +3,7 @@ import { isLoopback } from "../../kernel/network/isLoopback.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { RELAY_LIMIT_RANGES } from "./relayLimitsAndTimeouts.ts";
-import type { SmtpRelay } from "./smtpOptions.ts";
+import type { SmtpRelay } from "./smtpRelay.ts";
 
 /** The submission ports of RFC 6409 and RFC 8314. */
 const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;

@@ -3,7 +3,7 @@ import { afterArrivedInput, startTimeout } from "../../kernel/concurrency/stallS
 import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import type { RelayLimits } from "./relayLimitsAndTimeouts.ts";
-import type { SmtpOptions } from "./smtpOptions.ts";
+import type { SmtpOptions } from "./smtpRelay.ts";
 
 /** Reasons go into events and logs: one line, not a page. */
 const REASON_CHARS_MAX = 300;

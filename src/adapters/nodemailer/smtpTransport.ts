@@ -21,7 +21,7 @@ import {
 } from "./relayConnection.ts";
 import { RELAY_LIMITS_DEFAULT } from "./relayLimitsAndTimeouts.ts";
 import { createSemaphore, type Semaphore } from "./semaphore.ts";
-import type { RelayProvider, SmtpOptions } from "./smtpOptions.ts";
+import type { RelayProvider, SmtpOptions } from "./smtpRelay.ts";
 import { type OutgoingMail, timerMs, transmit } from "./smtpTransaction.ts";
 
 /** Messages whose refusals are remembered: those that wait for a log-in, the last ones. */

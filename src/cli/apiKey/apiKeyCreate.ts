@@ -1,5 +1,5 @@
 import { issueKey } from "../../commands/apiKey/issueApiKey.ts";
-import { unknownKeySenders } from "../../commands/apiKey/unknownKeySenders.ts";
+import { missingSendersOfKey } from "../../commands/apiKey/missingSendersOfKey.ts";
 import { isScope, isTestScope, SCOPES, type Scope, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
@@ -125,7 +125,7 @@ export const apiKeyCreate: Command = {
       const workspaceId = await workspaceOf(deps.store, invocation);
       return {
         workspaceId,
-        missing: await unknownKeySenders(deps, workspaceId, issue.senders ?? []),
+        missing: await missingSendersOfKey(deps, workspaceId, issue.senders ?? []),
         issued: await issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli")),
       };
     });

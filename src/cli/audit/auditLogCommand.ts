@@ -1,5 +1,5 @@
-import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS } from "../../../projections/auditLog/actors.ts";
 import { INSTANCE_ACTIONS, WORKSPACE_ACTIONS } from "../../../projections/auditLog/auditActions.ts";
+import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS } from "../../../projections/auditLog/auditActors.ts";
 import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import {
   type AuditRow,

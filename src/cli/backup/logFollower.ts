@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ContentCopy } from "../../adapters/directory/contentCopy.ts";
+import { ContentMirror } from "../../adapters/directory/contentMirror.ts";
 import { writeFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { LogCopy } from "../../adapters/sqlite/follow/logCopy.ts";
 import { eventsOfTypes, type LogPage } from "../../adapters/sqlite/follow/logRows.ts";
@@ -68,7 +68,7 @@ export class LogFollower {
   private readonly source: string;
   private readonly log: string;
   /** Null if the content is on S3. */
-  private readonly content: ContentCopy | null;
+  private readonly content: ContentMirror | null;
   /** The list of the copy. Its disk may be unmounted, and another copy come to light. */
   private readonly manifest: string | null;
   /** The id of the last event in the copy after the last round; empty before the first. */
@@ -88,7 +88,7 @@ export class LogFollower {
     const requireInPlace = () => this.requireInPlace();
     this.content =
       content.kind === "directory"
-        ? new ContentCopy(content.directory, target, requireInPlace, readTo)
+        ? new ContentMirror(content.directory, target, requireInPlace, readTo)
         : null;
   }
 
@@ -239,7 +239,7 @@ export class LogFollower {
 
   /** Removes from the copy what the log does not refer to; returns the others. Nobody may be restoring meanwhile. */
   private async removeUnreferenced(
-    content: ContentCopy,
+    content: ContentMirror,
     paths: readonly string[],
     stopping: AbortSignal,
   ): Promise<readonly string[]> {

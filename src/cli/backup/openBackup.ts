@@ -5,7 +5,7 @@ import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/director
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
-import { eventsBetween, positionText } from "../../adapters/sqlite/logPosition.ts";
+import { lagEstimate, positionText } from "../../adapters/sqlite/logPosition.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { type LogView, locationOfFault } from "../../ports/eventStore.ts";
 import { refuse } from "../program/command.ts";
@@ -18,8 +18,8 @@ import {
   readBackupFacts,
   readManifest,
 } from "./backupManifest.ts";
+import { checkFollowedContent, currentFacts } from "./checkFollowedCopy.ts";
 import { ContentFaults } from "./contentFaults.ts";
-import { checkFollowedContent, currentFacts } from "./followedCopy.ts";
 
 /** Files to copy concurrently: each mostly waits for the disk. */
 const COPIES_MAX = 16;
@@ -115,7 +115,7 @@ async function openFollowed(
 /** Whether the copy has events of a round that did not end. */
 async function isAmidRound(from: string, view: LogView): Promise<boolean> {
   const status = await readFollowStatus(from);
-  return status !== null && eventsBetween(positionText(status.events), await view.head()) > 0;
+  return status !== null && lagEstimate(positionText(status.events), await view.head()) > 0;
 }
 
 /** Copies only the content that the backup lists, and checks each copy against the list. */

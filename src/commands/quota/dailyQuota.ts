@@ -2,12 +2,12 @@ import { quotaDay, quotaStream } from "../../domain/quota/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { newId } from "../../kernel/ids.ts";
-import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
+import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
 import type { LimitWatch } from "./limitWatch.ts";
-import { ReservedQuotaBlock } from "./reservedQuotaBlock.ts";
+import { BLOCK_IDLE_MS, ReservedQuotaBlock } from "./reservedQuotaBlock.ts";
 
 /** The daily limit of every workspace, counted by UTC days. Shared by all instances of a log. */
 export interface DailyQuota {
@@ -40,14 +40,13 @@ interface DailyQuotaOptions {
   readonly idleMs?: number;
 }
 
-const IDLE_MS = 30 * SECOND_MS;
 const SWEEPS_PER_IDLE_TIME = 6;
 /** How many blocks are returned at the same time. */
 const RETURNS_MAX = 64;
 
 /** One instance's reserved blocks of the daily limits. A crash loses at most what is in reserve. */
 export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
-  const { store, clock, workspaces, limitsDefault, idleMs = IDLE_MS, limitWatch } = options;
+  const { store, clock, workspaces, limitsDefault, idleMs = BLOCK_IDLE_MS, limitWatch } = options;
   const instance = newId();
   const blocks = new Map<string, ReservedQuotaBlock>();
   let sweeps: Timer | null = null;

@@ -3,10 +3,14 @@ import { type QuotaReservation, reserveBlock, returnUnused } from "../../domain/
 import { type QuotaEvent, quotaCodec } from "../../domain/quota/events.ts";
 import { HELD_FOR_MAX, type Quota, quotaDecider } from "../../domain/quota/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { ConflictRetry } from "../conflictRetry.ts";
 import { type Loaded, toNewEvents } from "../transact.ts";
+
+/** After this long without use, a block goes back to the log. */
+export const BLOCK_IDLE_MS = 30 * SECOND_MS;
 
 /** How long "none left" is trusted without reading the log: a workspace at its limit must not read it for each send. */
 const NONE_LEFT_MS = 900;

@@ -1,10 +1,10 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentErasure.ts";
-import { isPastDeadline } from "./delivery/deliveryDeadline.ts";
-import { expiresAt } from "./delivery/deliveryLifetime.ts";
+import { isPastDeadline } from "./delivery/deliverBefore.ts";
 import type { DecisionInput, DeliveryPolicy } from "./delivery/deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "./delivery/encryptRelayReply.ts";
+import { expiresAt } from "./delivery/messageExpiry.ts";
 import { nextDeliveryAction } from "./delivery/nextDeliveryAction.ts";
 import { holdsAmbiguous, nextAttemptAt, retryAfter, uncountedRetryAt } from "./delivery/retrySchedule.ts";
 import { type EmailEvent, OPERATOR } from "./events.ts";

@@ -1,6 +1,6 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
-import { isPastDeadline } from "./delivery/deliveryDeadline.ts";
+import { isPastDeadline } from "./delivery/deliverBefore.ts";
 import type { EmailEvent } from "./events.ts";
 import type { EmailState } from "./state.ts";
 

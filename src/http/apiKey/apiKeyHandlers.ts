@@ -7,11 +7,11 @@ import {
 import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import { type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueApiKey.ts";
+import { missingSendersOfKey } from "../../commands/apiKey/missingSendersOfKey.ts";
 import { readApiKey } from "../../commands/apiKey/readApiKey.ts";
 import { renameKey } from "../../commands/apiKey/renameApiKey.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import { rotateKey } from "../../commands/apiKey/rotateApiKey.ts";
-import { unknownKeySenders } from "../../commands/apiKey/unknownKeySenders.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
@@ -144,7 +144,7 @@ export async function existingKey(source: ListSource, workspaceId: string, id: s
 /** A new key as the one answer that shows it has it, with those of its senders that the workspace lacks. */
 export async function issuedKey(source: ListSource, workspaceId: string, { id, key }: NewKey) {
   const made = await existingKey(source, workspaceId, id);
-  const missing = await unknownKeySenders(source.deps, workspaceId, made.senders ?? []);
+  const missing = await missingSendersOfKey(source.deps, workspaceId, made.senders ?? []);
   return { ...made, key, missing_senders: [...missing] };
 }
 

@@ -5,8 +5,8 @@ import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { keyStatus } from "../../domain/apiKey/state.ts";
 import { API_KEY_ID } from "../../kernel/crypto/apiKeyFormat.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
-import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, FreeText, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 import { withErrorText } from "../body/validation.ts";
 
 export const Scope = OneOf(SCOPES);
@@ -62,7 +62,7 @@ function lastUseOf({ apiKeyLastUse }: Dependencies, { id, lastUsedAt }: ApiKeyRo
   return rfc3339(seen);
 }
 
-const wholeKeyJson = answerJson(ApiKey);
+const wholeKeyJson = jsonOfSchema(ApiKey);
 
 export function apiKeyJson(deps: Dependencies, row: ApiKeyRow) {
   const expiresAt = row.expiresAt === null ? null : epochMs(row.expiresAt);

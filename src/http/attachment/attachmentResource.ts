@@ -3,8 +3,8 @@ import { ATTACHMENT_STATUSES } from "../../domain/attachment/events.ts";
 import { FILE_BYTES_MAX } from "../../domain/attachment/fileSizeLimit.ts";
 import type { Attachment as AttachmentState } from "../../domain/attachment/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, FreeText, Nullable, OneOf, Time, Uuid } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 
 export const AttachmentStatus = OneOf(ATTACHMENT_STATUSES);
 
@@ -33,7 +33,7 @@ export const Attachment = Closed(
   { $id: "Attachment" },
 );
 
-const wholeAttachmentJson = answerJson(Attachment);
+const wholeAttachmentJson = jsonOfSchema(Attachment);
 
 export function attachmentJson(id: string, attachment: AttachmentState) {
   const [createdAt, expiresAt] = [rfc3339(attachment.uploadedAt), rfc3339(attachment.expiresAt)];

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { AUDIT_TARGETS } from "../../../projections/auditLog/auditActions.ts";
-import { answerJson } from "../body/answerJson.ts";
+import { AUDIT_ACTORS } from "../../../projections/auditLog/auditActors.ts";
 import { AnyName, Closed, DateTime, FreeText, Nullable, OneOf } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 
 export const AuditTarget = OneOf(AUDIT_TARGETS);
 
@@ -43,4 +43,4 @@ export const AuditEntry = Closed(
   },
 );
 
-export const auditEntryJson = answerJson(AuditEntry);
+export const auditEntryJson = jsonOfSchema(AuditEntry);

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS, AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { WORKSPACE_ACTIONS } from "../../../projections/auditLog/auditActions.ts";
+import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS, AUDIT_ACTORS } from "../../../projections/auditLog/auditActors.ts";
 import { OneOf, Text } from "../body/commonSchemas.ts";
 import { withErrorText } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";

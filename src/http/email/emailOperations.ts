@@ -8,9 +8,9 @@ import { DAY_MS, rfc3339, utcDay } from "../../kernel/time.ts";
 import { Closed, FreeText, Id, ListText, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { withTextFault } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
+import { nearestFilterValue } from "../lists/nearestFilterValue.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
-import { didYouMean } from "./didYouMean.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader, idempotencyKeyOf } from "./idempotencyKey.ts";
@@ -53,7 +53,7 @@ const GetEmailQuery = Closed({
 function AnyOf(values: readonly string[], description: string) {
   const rule = `must be one of ${values.join(", ")}, or several of them with commas between`;
   const faultIn = (text: string) => {
-    const meant = didYouMean(values, text.split(","));
+    const meant = nearestFilterValue(values, text.split(","));
     if (meant === null) return { message: rule, summary: "has no such value: errors lists those there are" };
     const hint = `is not known here: did you mean ${meant}?`;
     return { message: `${hint} It ${rule}`, summary: hint };

@@ -6,7 +6,6 @@ import { messageIdOf } from "../../domain/email/messageId.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { WAITING_REASONS, type Waiting as WaitingView } from "../../domain/email/waitingReason.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { answerJson } from "../body/answerJson.ts";
 import {
   AnyName,
   Closed,
@@ -19,8 +18,9 @@ import {
   Time,
   Uuid,
 } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 import { TimelineEntry, timelineJson } from "./emailTimeline.ts";
-import type { ShownEmail } from "./shownEmail.ts";
+import type { ShownEmail } from "./redactEmail.ts";
 
 export const EmailStatus = OneOf(EMAIL_STATUSES);
 
@@ -76,7 +76,7 @@ export const EmailSummary = Closed(summaryFields, {
     "A message in a list; addresses and subject are null once its content is erased. While it cannot be read, `template_id`, `scheduled_at` and `next_attempt_at` are null too, and `tags` empty. With the scope `email:status` alone the subject is always null.",
 });
 
-const summaryJson = answerJson(EmailSummary);
+const summaryJson = jsonOfSchema(EmailSummary);
 
 /** A message in a list: addresses, subject and status. Null fields once the content is erased. */
 export function emailSummaryJson({ id, email, content, events }: ShownEmail) {

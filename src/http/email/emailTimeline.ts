@@ -2,8 +2,8 @@ import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import { type EmailEvent, OPERATOR } from "../../domain/email/events.ts";
 import { FEEDBACK_SOURCES } from "../../domain/email/feedback/feedbackDecision.ts";
-import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, FreeText, Uuid } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 
 export const FeedbackSource = FreeText(
   `Who reported it: \`${FEEDBACK_SOURCES.join("`, `")}\`. \`return_path\` is a mail to the envelope's address.`,
@@ -120,7 +120,7 @@ type EntryJson = (members: object) => {
 };
 
 const ENTRY_JSON = Object.fromEntries(
-  Object.entries(ENTRIES).map(([type, schema]) => [type, answerJson<TObject>(schema)]),
+  Object.entries(ENTRIES).map(([type, schema]) => [type, jsonOfSchema<TObject>(schema)]),
 ) as Readonly<Record<EmailEvent["type"], EntryJson>>;
 
 /** A history event as a timeline entry, with only the members that its schema names. */

@@ -37,11 +37,11 @@ import {
   rowSummaryJson,
 } from "./emailResource.ts";
 import { idempotencyKeyOf, trimmedKey } from "./idempotencyKey.ts";
+import { redactEmail } from "./redactEmail.ts";
 import { requireSameRecipient, sendAgain } from "./sendAgain.ts";
 import { sendRequest } from "./sendEmailRequest.ts";
 import type { SendEmailBody } from "./sendEmailSchema.ts";
 import { sendProblem } from "./sendProblem.ts";
-import { shownEmail } from "./shownEmail.ts";
 
 interface EmailsOptions extends ControllerOptions {
   /** Why a message waits; null when it has ended. */
@@ -133,7 +133,7 @@ function acceptedEmails(options: EmailsOptions) {
   const { deps } = options;
   const now = async (principal: Principal, id: string) => {
     const view = await existing(deps, principal, id);
-    return emailJson(shownEmail(view, principal), await options.readWaitingReason(view));
+    return emailJson(redactEmail(view, principal), await options.readWaitingReason(view));
   };
   return operationController(deps, emailOperations, {
     listEmails: async ({ query, caller: { principal: owner } }) => {
@@ -141,7 +141,7 @@ function acceptedEmails(options: EmailsOptions) {
       const wanted = queryOf(deps, owner, query);
       if (key !== undefined) return lookUpByKey(deps, owner, key, wanted);
       await catchUpIfInTime(options.readModel("emails"));
-      const whole = (view: EmailView) => emailSummaryJson(shownEmail(view, owner));
+      const whole = (view: EmailView) => emailSummaryJson(redactEmail(view, owner));
       const page = await pageOfEmails(options, wanted, { whole, unreadable: rowSummaryJson });
       return pageJson(page, (item) => item);
     },
@@ -150,7 +150,7 @@ function acceptedEmails(options: EmailsOptions) {
       const at = epochMs(dateTime("/as_of", query.as_of));
       // What it waited for at that time is not known.
       const view = found(await readPastEmail(deps, principal, idOfPath(params.id), at));
-      return emailJson(shownEmail(view, principal), null);
+      return emailJson(redactEmail(view, principal), null);
     },
     rescheduleEmail: async ({ params, body, caller: { principal, commandContext } }) => {
       const id = await reachable(deps, principal, params.id);
@@ -217,7 +217,7 @@ async function reachable(deps: Dependencies, principal: Principal, id: string): 
 async function lookUpByKey(deps: Dependencies, owner: Principal, key: string, wanted: EmailQuery) {
   const view = await readEmailByKey(deps, owner, trimmedKey(key));
   const isFound = view !== null && isWanted(deps, wanted, view);
-  return { data: isFound ? [emailSummaryJson(shownEmail(view, owner))] : [], next_cursor: null };
+  return { data: isFound ? [emailSummaryJson(redactEmail(view, owner))] : [], next_cursor: null };
 }
 
 function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }: EmailView): boolean {

@@ -13,9 +13,9 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { Problem } from "../server/problem.ts";
 import { withRoomFor } from "../server/requestContext.ts";
+import { mayReadContent } from "./redactEmail.ts";
 import { sendRequest } from "./sendEmailRequest.ts";
 import type { SendEmailBody } from "./sendEmailSchema.ts";
-import { mayReadContent } from "./shownEmail.ts";
 
 interface SendAgain {
   readonly view: EmailView;

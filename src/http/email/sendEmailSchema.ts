@@ -15,7 +15,7 @@ import {
   TEXT_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
-import { DELIVER_BEFORE_MS_MAX } from "../../domain/email/delivery/deliveryDeadline.ts";
+import { DELIVER_BEFORE_MS_MAX } from "../../domain/email/delivery/deliverBefore.ts";
 import { UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
@@ -26,15 +26,8 @@ import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { Alias } from "../template/templateResource.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";
-import { ONE_RECIPIENT, sendFaults } from "./sendEmailFaults.ts";
-
-/** Members of other services' files that ours do not have. */
-const ATTACHMENT_ADVICE = {
-  path: "files are not fetched; give the file's Base64 as content",
-  Name: "did you mean filename?",
-  inlineContentId: "did you mean content_id?",
-  inline_content_id: "did you mean content_id?",
-};
+import { ATTACHMENT_ADVICE, SEND_ADVICE } from "./otherProvidersMembers.ts";
+import { sendFaults } from "./sendEmailFaults.ts";
 
 /** A file inside a send, which the html may show. */
 const SentAttachment = withAdvice(
@@ -145,34 +138,8 @@ const sendFields = {
   ),
 };
 
-/** Members of other services' requests that ours do not have: people who migrate try them first. */
-const ADVICE = {
-  to: ONE_RECIPIENT,
-  cc: ONE_RECIPIENT,
-  bcc: ONE_RECIPIENT,
-  Cc: ONE_RECIPIENT,
-  Bcc: ONE_RECIPIENT,
-  headers: 'names and values, such as { "X-Order": "4711" }',
-  "tags[]": "a tag is a word; names with values go into metadata",
-  body: "did you mean text or html?",
-  content: "did you mean text or html?",
-  message: "did you mean text or html?",
-  HtmlBody: "did you mean html?",
-  TextBody: "did you mean text?",
-  TemplateAlias: "did you mean template_alias?",
-  TemplateModel: "did you mean variables?",
-  template_model: "did you mean variables?",
-  template_data: "did you mean variables?",
-  react: "render it yourself, and give html",
-  MessageStream: "a workspace is what comes closest; the API key says which",
-  TrackOpens: "opens are not tracked",
-  TrackLinks: "clicks are not tracked",
-  expires_at: "did you mean deliver_before?",
-  idempotency_key: "it goes into the header Idempotency-Key",
-};
-
-function sendRules<Schema extends TSchema>(schema: Schema): Schema {
-  return withRules(withAdvice(ADVICE, schema), memberRules(sendFaults), { areCheckedLater: true });
+function sendRules<Schema extends TSchema>(schema: Schema, advice: Readonly<Record<string, string>>): Schema {
+  return withRules(withAdvice(advice, schema), memberRules(sendFaults), { areCheckedLater: true });
 }
 
 const RESET_LINK_EXAMPLE = {
@@ -200,10 +167,14 @@ export const SendEmailBody = sendRules(
       RESET_LINK_EXAMPLE,
     ],
   }),
+  { ...SEND_ADVICE, idempotency_key: "it goes into the header Idempotency-Key" },
 );
 
 export type SendEmailBody = Static<typeof SendEmailBody>;
 
-export const BatchedEmail = sendRules(Closed({ idempotency_key: IdempotencyKey, ...sendFields }));
+export const BatchedEmail = sendRules(
+  Closed({ idempotency_key: IdempotencyKey, ...sendFields }),
+  SEND_ADVICE,
+);
 
 export type BatchedEmail = Static<typeof BatchedEmail>;

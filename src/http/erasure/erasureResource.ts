@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import type { ErasureView } from "../../commands/erasure/erasureRequests.ts";
 import { ERASURE_STATUSES } from "../../domain/erasure/events.ts";
 import type { Erasure as ErasureState } from "../../domain/erasure/state.ts";
-import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, FreeText, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 
 /** What no request can reach, and why. */
 const NOT_REACHED = [
@@ -70,7 +70,7 @@ const Report = Closed({
   }),
 });
 
-const wholeReportJson = answerJson(Report);
+const wholeReportJson = jsonOfSchema(Report);
 
 function reportJson({ counts, remains, copies }: ErasureState) {
   // The location of copies is only for the operator: the command line shows it.
@@ -94,7 +94,7 @@ export const Erasure = Closed(
   { $id: "Erasure", description: "A request to erase a person. It does not say whom." },
 );
 
-const wholeErasureJson = answerJson(Erasure);
+const wholeErasureJson = jsonOfSchema(Erasure);
 
 export function erasureJson({ id, erasure, requestedAt, completedAt }: ErasureView) {
   const report = reportJson(erasure);

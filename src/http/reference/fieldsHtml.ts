@@ -1,5 +1,5 @@
 import type { OpenApiContent, OpenApiOperation } from "./openApiTypes.ts";
-import { inline } from "./prose.ts";
+import { inline } from "./proseHtml.ts";
 import { type Field, fieldOf, fieldsOf, type Schemas, typeText } from "./schemaFields.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 

@@ -8,7 +8,7 @@ import type {
   OpenApiOperation,
   OpenApiResponse,
 } from "./openApiTypes.ts";
-import { inline, prose } from "./prose.ts";
+import { inline, prose } from "./proseHtml.ts";
 import { requestSnippets, SNIPPET_LANGUAGES, type SnippetLanguage } from "./requestSnippets.ts";
 import { fieldOf, type Schemas } from "./schemaFields.ts";
 

@@ -1,7 +1,7 @@
 import { bodiesHtml, parametersHtml } from "./fieldsHtml.ts";
 import type { OpenApiDocument, OpenApiWebhook } from "./openApiTypes.ts";
 import { exampleHtml, operationHtml } from "./operationHtml.ts";
-import { inline, prose } from "./prose.ts";
+import { inline, prose } from "./proseHtml.ts";
 import { REFERENCE_STYLE } from "./referenceStyle.ts";
 import { SNIPPET_LANGUAGES } from "./requestSnippets.ts";
 import { type Schemas, sample } from "./schemaFields.ts";

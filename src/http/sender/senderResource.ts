@@ -4,8 +4,8 @@ import { domainRecordOf } from "../../commands/sender/domainRecord.ts";
 import type { SenderView } from "../../commands/sender/readSender.ts";
 import { type Sender as SenderState, senderStatus } from "../../domain/sender/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, FreeText, Nullable, OneOf, type ResponseOf, Time } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 import { withErrorText } from "../body/validation.ts";
 
 export const SenderId = withErrorText(
@@ -74,7 +74,7 @@ function verificationJson(
   };
 }
 
-const wholeSenderJson = answerJson(Sender);
+const wholeSenderJson = jsonOfSchema(Sender);
 
 export function senderJson(deps: Dependencies, { id, sender, createdAt, updatedAt }: SenderView) {
   const { workspaceId, name, recordMissingSince } = sender;

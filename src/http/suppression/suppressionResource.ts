@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { SUPPRESSION_REASONS } from "../../domain/suppression/events.ts";
-import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, FreeText, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 
 /** Why an address is suppressed. */
 export const SuppressionReason = OneOf(SUPPRESSION_REASONS, {
@@ -22,4 +22,4 @@ export const Suppression = Closed(
   { $id: "Suppression" },
 );
 
-export const suppressionJson = answerJson(Suppression);
+export const suppressionJson = jsonOfSchema(Suppression);

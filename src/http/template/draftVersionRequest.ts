@@ -6,7 +6,7 @@ import {
 } from "../../commands/template/compiledTemplateCache.ts";
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
 import type { StepOwner } from "../../commands/template/templateScheduler.ts";
-import { VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
+import { VARIABLES_MAX, VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { typeFault, VARIABLE_TYPES, type VariableDefinition } from "../../domain/template/variables.ts";
 import {
   fault,
@@ -22,8 +22,6 @@ import { liquidFaults } from "./liquidFaults.ts";
 import { fallback, variableFields } from "./templateResource.ts";
 
 const SOURCE_CHARACTERS_MAX = 256 * 1_024;
-/** Definitions of one version. */
-const VARIABLES_MAX = 100;
 
 /** Members of other services' requests that ours does not have. */
 const ADVICE = { HtmlBody: "did you mean html?", TextBody: "did you mean text?" };

@@ -9,16 +9,18 @@ import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { Alias, Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
 const IN_VERSION = "it is part of a version: POST /api/v1/templates/{id}/versions";
-/** Members of other services' templates, which have no versions, and one that never changes. */
-const TEMPLATE_ADVICE = {
-  ...{ subject: IN_VERSION, html: IN_VERSION, text: IN_VERSION, variables: IN_VERSION },
-  alias: "a template keeps its alias, or has none, for its life",
-};
+/** Members of other services' templates, which have no versions. */
+const TEMPLATE_ADVICE = { subject: IN_VERSION, html: IN_VERSION, text: IN_VERSION, variables: IN_VERSION };
+const RENAME_ADVICE = { ...TEMPLATE_ADVICE, alias: "a template keeps its alias, or has none, for its life" };
 
 /** The body of what names a template. */
-function namingBody<More extends TProperties>(more: More, examples: readonly object[]) {
+function namingBody<More extends TProperties>(
+  more: More,
+  advice: Readonly<Record<string, string>>,
+  examples: readonly object[],
+) {
   return withRules(
-    withAdvice(TEMPLATE_ADVICE, Closed({ name: ShownName(), ...more }, { examples: [...examples] })),
+    withAdvice(advice, Closed({ name: ShownName(), ...more }, { examples: [...examples] })),
     memberRules(({ name }) => displayNameFaults("/name", name)),
   );
 }
@@ -29,6 +31,7 @@ export const CreateTemplateBody = namingBody(
       Alias("What sends may say as `template_alias` instead of `template_id`. It cannot be changed."),
     ),
   },
+  TEMPLATE_ADVICE,
   [{ name: "Order confirmation", alias: "order-confirmation" }],
 );
 
@@ -66,7 +69,7 @@ export const templateOperations = operationsOf("Templates", {
   renameTemplate: {
     summary: "Rename a template",
     description: "The name is for people: sends name the template by id or alias, and no message shows it.",
-    body: namingBody({}, [{ name: "Order confirmation" }]),
+    body: namingBody({}, RENAME_ADVICE, [{ name: "Order confirmation" }]),
     ...answersOk(Template, "NOT_FOUND", "TEMPLATE_ARCHIVED", "TEMPLATE_LIMIT_REACHED"),
   },
   deleteTemplate: {

@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import type { TemplateLocation, VersionView } from "../../commands/template/readTemplate.ts";
 import { ALIAS_PATTERN, ALIAS_RULE } from "../../domain/template/templateAlias.ts";
 import { VARIABLE_TYPES } from "../../domain/template/variables.ts";
-import { answerJson } from "../body/answerJson.ts";
 import { AnyName, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 import { withErrorText } from "../body/validation.ts";
 
 /** Any JSON value but null. */
@@ -47,7 +47,7 @@ export const Template = Closed(
   { $id: "Template" },
 );
 
-export const templateJson = answerJson(Template);
+export const templateJson = jsonOfSchema(Template);
 
 export const TemplateVersion = Closed(
   {
@@ -66,7 +66,7 @@ export const TemplateVersion = Closed(
   { $id: "TemplateVersion" },
 );
 
-const wholeVersionJson = answerJson(TemplateVersion);
+const wholeVersionJson = jsonOfSchema(TemplateVersion);
 
 export function versionJson({ templateId }: TemplateLocation, { version, source }: VersionView) {
   const status = version.publishedAt === null ? "draft" : "published";

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { INCLUDABLE_MEMBERS } from "../../domain/webhook/includableMembers.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
-import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 
 /** What a caller should know who asks for a call right after a repair. */
 export const LEFT_ALONE = "If the endpoint kept failing, it may take half a minute.";
@@ -46,6 +46,6 @@ export const NewWebhookEndpoint = Closed(
 );
 
 /** An endpoint as JSON, without its secret. */
-export const endpointJson = answerJson(WebhookEndpoint);
+export const endpointJson = jsonOfSchema(WebhookEndpoint);
 
 export const WebhookTest = Closed({ object: Type.Literal("webhook_test"), delivery_id: Uuid });

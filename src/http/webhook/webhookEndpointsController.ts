@@ -12,7 +12,7 @@ import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/dec
 import { invariant } from "../../kernel/assert.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { mayReadContent } from "../email/shownEmail.ts";
+import { mayReadContent } from "../email/redactEmail.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";

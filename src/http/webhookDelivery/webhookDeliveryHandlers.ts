@@ -27,7 +27,7 @@ import {
   whenCaughtUp,
 } from "../lists/caughtUpReads.ts";
 import { found } from "../server/problem.ts";
-import { shownPayload } from "./shownPayload.ts";
+import { redactPayload } from "./redactPayload.ts";
 import { answerOpener, deliveryJson, RECOVERED_MAX, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
 const RECOVERED_PER_QUERY = 500;
@@ -94,7 +94,7 @@ export async function deliveryWithAttempts(
 ) {
   const history = await readWebhookHistory(deps.store, row.id);
   const { payload, answer } = withIncluded(await mapToWebhookEvent(deps, originOf(row)), include);
-  const shown = shownPayload(payload, principal);
+  const shown = redactPayload(payload, principal);
   const open = answerOpener(deps.keys, answer);
   const told = webhookHistoryJson(history, isMissed(row), (ending) => shown.shownAnswer(open(ending)));
   return { ...deliveryJson(row), ...told, payload: shown.payload };

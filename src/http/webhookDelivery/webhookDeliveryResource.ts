@@ -7,7 +7,6 @@ import { DELIVERY_STATUSES, LEASE_EXPIRED } from "../../domain/webhookDelivery/s
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { answerJson } from "../body/answerJson.ts";
 import {
   Closed,
   Count,
@@ -18,6 +17,7 @@ import {
   type ResponseOf,
   Uuid,
 } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
 import { WebhookEventBody } from "../webhook/webhookEventSchemas.ts";
 
@@ -49,7 +49,7 @@ export const WebhookDelivery = Closed(deliveryFields, {
   description: "One event on its way to one endpoint.",
 });
 
-const wholeDeliveryJson = answerJson(WebhookDelivery);
+const wholeDeliveryJson = jsonOfSchema(WebhookDelivery);
 
 /** The message that a delivery's event is about; null if it is about none. */
 export function emailIdOf({ eventStream }: WebhookDeliveryRow): string | null {

@@ -3,7 +3,6 @@ import type { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
 import { pausedSince } from "../../domain/workspace/state.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { answerJson } from "../body/answerJson.ts";
 import {
   Closed,
   Count,
@@ -14,6 +13,7 @@ import {
   Time,
   Uuid,
 } from "../body/commonSchemas.ts";
+import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 
 const Limits = Closed(
   {
@@ -45,7 +45,7 @@ const Limits = Closed(
   { description: "Set by whoever runs the service." },
 );
 
-const wholeLimitsJson = answerJson(Limits);
+const wholeLimitsJson = jsonOfSchema(Limits);
 
 /** The limits of a workspace, as the API and the command line show them. */
 export function limitsJson(limits: WorkspaceLimits) {

@@ -1,10 +1,10 @@
 import type { Clock } from "../../ports/clock.ts";
 import { type ContentStore, ContentStoreError } from "../../ports/contentStore.ts";
 import { type BreakerFault, CircuitBreaker } from "../email/circuitBreaker.ts";
-import { probeContentStore, reportContentFault } from "../email/contentAccess.ts";
 import { idleProbe } from "../email/idleProbe.ts";
 import { type OutageReport, OutageReports } from "../email/outageReports.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
+import { probeContentStore, reportContentFault } from "./contentStorePermit.ts";
 
 /** What the content store gives out, and what it takes: a full disk or a lost permission ends only the second. */
 export type ContentSide = "reads" | "writes";

@@ -7,9 +7,9 @@ import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { MailSession, SendDeadlines } from "../../ports/mail/mailTransport.ts";
+import type { ContentPermit } from "../content/contentStorePermit.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
-import type { ContentPermit } from "./contentAccess.ts";
 
 export interface DeliveryDependencies
   extends Pick<Dependencies, "store" | "content" | "clock" | "keys" | "suppressions" | "recentEmails">,

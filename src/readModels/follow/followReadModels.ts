@@ -10,11 +10,10 @@ import {
   openCurrent,
   openGeneration,
   type ReadModelStorage,
-  removeAbandonedBuilds,
-  removeLeftBehind,
   retireOutdated,
 } from "../generations/generationFiles.ts";
 import { giveUpGenerations, isLogCutShort } from "../generations/logCutShort.ts";
+import { removeAbandonedBuilds, removeLeftBehind } from "../generations/savedBuilds.ts";
 import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, followedGeneration } from "./followedGeneration.ts";
 import type { OnFollowEvent } from "./followerThreadMessages.ts";

@@ -10,8 +10,9 @@ import {
   hasCatalog,
   openCatalog,
 } from "./generationCatalog.ts";
-import { discardBuilds, type ReadModelStorage } from "./generationFiles.ts";
+import type { ReadModelStorage } from "./generationFiles.ts";
 import { type EventReference, type GenerationMeta, readMeta } from "./generationMeta.ts";
+import { discardBuilds } from "./savedBuilds.ts";
 
 type Files = Pick<ReadModelStorage, "databases" | "directory">;
 

@@ -6,7 +6,7 @@ import {
   type RelayChange,
   relayFailover,
 } from "../../adapters/nodemailer/relayFailover.ts";
-import { relayName, type SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
+import { relayName, type SmtpRelay } from "../../adapters/nodemailer/smtpRelay.ts";
 import { createSmtpTransport } from "../../adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { never } from "../../kernel/assert.ts";

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { eventsBetween as offsetsBetween } from "../../adapters/eventstoredb/eventsBetween.ts";
-import { eventsBetween as positionsBetween } from "../../adapters/sqlite/logPosition.ts";
+import { lagEstimate as offsetsBetween } from "../../adapters/eventstoredb/lagEstimate.ts";
+import { lagEstimate as positionsBetween } from "../../adapters/sqlite/logPosition.ts";
 import { requireFileOfWriteAheadLog } from "../../adapters/sqlite/openLogDatabase.ts";
 import {
   openSqliteEventStore,
@@ -34,7 +34,7 @@ export function logDirectory(config: Pick<Config, "storeUrl">): string {
 }
 
 /** About how many events of the log lie after one position up to another. Reads nothing. */
-export function eventsBetween(config: Pick<Config, "storeUrl">, from: Position, to: Position): number {
+export function lagEstimate(config: Pick<Config, "storeUrl">, from: Position, to: Position): number {
   return isEmbedded(config) ? positionsBetween(from, to) : offsetsBetween(from, to);
 }
 

@@ -1,6 +1,6 @@
 import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
 import { RELAY_LIMIT_RANGES } from "../../adapters/nodemailer/relayLimitsAndTimeouts.ts";
-import type { SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
+import type { SmtpRelay } from "../../adapters/nodemailer/smtpRelay.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";

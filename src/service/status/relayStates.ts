@@ -1,5 +1,5 @@
 import type { RelayChange } from "../../adapters/nodemailer/relayFailover.ts";
-import { relayName } from "../../adapters/nodemailer/smtpOptions.ts";
+import { relayName } from "../../adapters/nodemailer/smtpRelay.ts";
 import type { RelayState } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { relaysOf } from "../adapters/openMailTransport.ts";

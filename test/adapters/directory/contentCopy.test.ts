@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { ContentCopy } from "../../../src/adapters/directory/contentCopy.ts";
+import { ContentMirror } from "../../../src/adapters/directory/contentMirror.ts";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
 import { filePath, folderPath } from "../../../src/kernel/contentPath.ts";
 import { sha256Of } from "../../../src/kernel/crypto/sha256.ts";
@@ -19,7 +19,7 @@ let root: string;
 let target: string;
 /** Called before anything is written to the copy. */
 let beforeWrites: () => void;
-let copy: ContentCopy;
+let copy: ContentMirror;
 
 const newFolder = () => ({ workspaceId: newId(), ownerId: newId(), folderId: newId() });
 /** Stores a file at the source, and returns its path. */
@@ -48,7 +48,7 @@ beforeEach(async () => {
   await mkdir(target);
   await writeFile(join(target, "identity"), await readFile(join(root, "identity")));
   beforeWrites = () => {};
-  copy = new ContentCopy(root, target, () => beforeWrites(), "");
+  copy = new ContentMirror(root, target, () => beforeWrites(), "");
 });
 
 describe("a comparison", () => {
@@ -115,7 +115,7 @@ describe("a comparison", () => {
     expect(await compare({ isWhole: false })).toEqual(NOTHING);
     expect(copy.readTo).toBe(paths.at(-2) ?? "");
     // As after a restart.
-    copy = new ContentCopy(root, target, () => {}, copy.readTo);
+    copy = new ContentMirror(root, target, () => {}, copy.readTo);
     expect(await compare({ isWhole: false })).toEqual({ ...NOTHING, healed: 1 });
   });
 

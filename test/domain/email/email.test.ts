@@ -11,13 +11,13 @@ import {
   resumeHeld,
   startDelivery,
 } from "../../../src/domain/email/decisions.ts";
-import { expiresAt } from "../../../src/domain/email/delivery/deliveryLifetime.ts";
 import {
   DELIVERY_POLICY,
   type DecisionInput,
   type DeliveryPolicy,
 } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "../../../src/domain/email/delivery/encryptRelayReply.ts";
+import { expiresAt } from "../../../src/domain/email/delivery/messageExpiry.ts";
 import { nextDeliveryAction } from "../../../src/domain/email/delivery/nextDeliveryAction.ts";
 import { redactRelayReply } from "../../../src/domain/email/delivery/redactRelayReply.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";

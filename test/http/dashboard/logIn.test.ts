@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { LOG_IN_LINK_MS, newLogInToken } from "../../../src/commands/apiKey/redeemLogInLink.ts";
+import { LOG_IN_LINK_MS, newLogInToken } from "../../../src/commands/apiKey/logInLink.ts";
 import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SESSION_IDLE_MS_MAX, SESSION_MS_MAX } from "../../../src/http/dashboard/frame/sessions.ts";

@@ -1,8 +1,11 @@
 import { emails } from "../../../projections/emails/emails.ts";
 import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
+import {
+  type DeliveryHandoffCache,
+  deliveryHandoffCache,
+} from "../../../src/commands/email/deliveryHandoffCache.ts";
 import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
-import { type RecentEmailCache, recentEmailCache } from "../../../src/commands/email/recentEmailCache.ts";
 import type { RequestedAttachment } from "../../../src/commands/email/send/resolveAttachments.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
@@ -306,8 +309,8 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const content = watchedContent();
   const keys = instanceKeys(newDataKey());
   const running: Instance[] = [];
-  const accepted = recentEmailCache();
-  const depsWith = (ownStore: EventStore, recentEmails: RecentEmailCache | null): Dependencies =>
+  const accepted = deliveryHandoffCache();
+  const depsWith = (ownStore: EventStore, recentEmails: DeliveryHandoffCache | null): Dependencies =>
     testDependencies({
       recentEmails,
       store: ownStore,

@@ -2,10 +2,10 @@ import type { DatabaseSync } from "node:sqlite";
 import { OUTCOME_UNKNOWN, type TransactionOutcome } from "./appendTransaction.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
 import { encodeAppendBatch } from "./encodedAppendBatch.ts";
+import { FlushedAsideLogWriter } from "./flushedAsideLogWriter.ts";
 import type { LogWriter } from "./groupCommit.ts";
 import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
 import type { WriteTask } from "./logWriterThread.ts";
-import { MainThreadLogWriter } from "./mainThreadLogWriter.ts";
 
 /** Which thread writes the log: the caller's; the caller's while another one waits for the disk; or its own. */
 export type WritingThreads = "caller" | "flushedAside" | "own";
@@ -31,7 +31,7 @@ interface OpenLog {
 
 export function openLogWriter(threads: WritingThreads, log: OpenLog): LogWriter {
   if (threads === "caller") return writerOn(log);
-  return threads === "own" ? threadedWriter(log) : new MainThreadLogWriter(log);
+  return threads === "own" ? threadedWriter(log) : new FlushedAsideLogWriter(log);
 }
 
 /** Writes on the reader's connection: everything else on this thread waits for the disk. */

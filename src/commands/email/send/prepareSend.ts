@@ -1,4 +1,4 @@
-import { deadlineFault } from "../../../domain/email/delivery/deliveryDeadline.ts";
+import { deadlineFault } from "../../../domain/email/delivery/deliverBefore.ts";
 import type { EmailContent } from "../../../domain/email/events.ts";
 import { scheduleFault } from "../../../domain/email/scheduledTime.ts";
 import type { SenderFault } from "../../../domain/sender/state.ts";

@@ -1,8 +1,8 @@
 import type { EpochMs } from "../../../kernel/time.ts";
 import { type EmailState, isTerminal } from "../state.ts";
-import { isPastDeadline } from "./deliveryDeadline.ts";
-import { expiresAt } from "./deliveryLifetime.ts";
+import { isPastDeadline } from "./deliverBefore.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
+import { expiresAt } from "./messageExpiry.ts";
 import { isDue, isHeldForOperator } from "./retrySchedule.ts";
 
 type NextDeliveryAction =

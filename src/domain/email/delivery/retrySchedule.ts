@@ -1,8 +1,8 @@
 import { type EpochMs, MINUTE_MS } from "../../../kernel/time.ts";
 import type { Email } from "../state.ts";
-import { expiresAt } from "./deliveryLifetime.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "./encryptRelayReply.ts";
+import { expiresAt } from "./messageExpiry.ts";
 
 /** Up to this share of a delay is added at random, so messages deferred together are not retried together. */
 const JITTER_MAX = 0.2;

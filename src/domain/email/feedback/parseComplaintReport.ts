@@ -1,5 +1,5 @@
 import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedMailParts.ts";
-import { fieldOf, headerFields, type ReportFields, reportFields } from "./reportFields.ts";
+import { fieldOf, headerFields, type ReportFields, reportFields } from "./dsnAndArfFields.ts";
 
 /** A recipient's complaint about a message, as the mailbox provider reports it (RFC 5965). */
 export interface ComplaintReport {

@@ -1,4 +1,4 @@
-import { fieldOf, type ReportFields, reportFields } from "./reportFields.ts";
+import { fieldOf, type ReportFields, reportFields } from "./dsnAndArfFields.ts";
 
 /** What a server reports that it did (RFC 3464 §2.3.3). `delayed`, `relayed` and `expanded` are not final. */
 export type DeliveryAction = "failed" | "delivered" | "delayed" | "relayed" | "expanded";

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
-import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS } from "../../../../projections/auditLog/actors.ts";
+
 import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../../../projections/auditLog/auditActions.ts";
+import { AUDIT_ACTOR, AUDIT_ACTOR_FORMS } from "../../../../projections/auditLog/auditActors.ts";
 import type { AuditQuery, AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { suppressionOf } from "../../../../projections/suppressions.ts";
 import { readSuppressionAt } from "../../../commands/suppression/readSuppression.ts";

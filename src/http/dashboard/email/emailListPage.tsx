@@ -4,7 +4,7 @@ import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
-import { mayReadContent } from "../../email/shownEmail.ts";
+import { mayReadContent } from "../../email/redactEmail.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";

@@ -5,7 +5,7 @@ import { messageIdOf } from "../../../domain/email/messageId.ts";
 import { type EmailStatus, isWaiting } from "../../../domain/email/state.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
-import type { ShownEmail } from "../../email/shownEmail.ts";
+import type { ShownEmail } from "../../email/redactEmail.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, type Fact, Facts } from "../components/list.tsx";

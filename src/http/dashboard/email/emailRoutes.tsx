@@ -7,8 +7,8 @@ import { type EmailView, folderOf, readEmail } from "../../../commands/email/rea
 import { templateIn } from "../../../domain/template/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
+import { redactEmail } from "../../email/redactEmail.ts";
 import { fileBytesOf } from "../../email/sendAgain.ts";
-import { shownEmail } from "../../email/shownEmail.ts";
 import { Problem } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
 import { downloadResponse } from "../components/downloadResponse.ts";
@@ -66,7 +66,7 @@ export async function messageOf({ deps }: Pick<Options, "deps">, context: PageCo
 }
 
 export function aboveMessage({ principal }: PageContext, view: EmailView) {
-  const { id, content } = shownEmail(view, principal);
+  const { id, content } = redactEmail(view, principal);
   return [MESSAGES, { path: `/messages/${id}`, title: content?.subject || "Message" }];
 }
 
@@ -78,7 +78,7 @@ async function templateAliasOf({ templates }: Dependencies, { email }: EmailView
 
 async function showMessage(options: Options, context: PageContext): Promise<Page> {
   const view = await messageOf(options, context);
-  const shown = shownEmail(view, context.principal);
+  const shown = redactEmail(view, context.principal);
   const waiting = await options.readWaitingReason(view);
   const suppression =
     waiting === null && endsBadly(shown) ? await recipientSuppression(options.deps, context, view) : null;
@@ -105,7 +105,7 @@ async function showMessage(options: Options, context: PageContext): Promise<Page
 /** A part that the message has, and the key may see. */
 async function partBody(options: Options, context: PageContext, view: EmailView, part: Part) {
   const at = context.to(`/messages/${view.id}`);
-  const shown = shownEmail(view, context.principal);
+  const shown = redactEmail(view, context.principal);
   switch (part) {
     case "html":
       return <HtmlPart at={at} isPhoneWide={context.query.get("width") === "phone"} />;
@@ -123,7 +123,7 @@ async function partBody(options: Options, context: PageContext, view: EmailView,
 async function timelinePart({ deps, readModel }: Options, context: PageContext, view: EmailView) {
   const deliveries = context.may("webhook:manage") ? readModel("webhook-deliveries") : null;
   const hasKeyNames = context.may("workspace:manage");
-  const entries = await timelineOf(deps, shownEmail(view, context.principal), { deliveries, hasKeyNames });
+  const entries = await timelineOf(deps, redactEmail(view, context.principal), { deliveries, hasKeyNames });
   const at = context.to(`/messages/${view.id}`);
   const shown = wholeNumber(context.query.get("at") ?? "", { min: 1, max: entries.length }) ?? entries.length;
   return <Timeline entries={entries} shown={shown} pageAt={at} partAt={`${at}/timeline`} />;

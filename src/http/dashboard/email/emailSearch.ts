@@ -8,8 +8,8 @@ import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
-import { didYouMean } from "../../email/didYouMean.ts";
 import { emailQuery } from "../../email/emailPages.ts";
+import { nearestFilterValue } from "../../lists/nearestFilterValue.ts";
 
 /** What can be searched for, in the order in which a search is written. */
 export const SEARCH_WORDS = [
@@ -108,7 +108,7 @@ function unknownWord(name: string): string {
 /** What is wrong with the values of a word, of which only these are known. */
 function listFaults(word: SearchWord, known: readonly string[], values: readonly string[] = []) {
   if (values.every((value) => known.includes(value))) return [];
-  const meant = didYouMean(known, values);
+  const meant = nearestFilterValue(known, values);
   const hint = meant === null ? "" : ` Did you mean ${word}:${meant}?`;
   return [`${word}: is one or several of ${known.join(", ")}.${hint}`];
 }

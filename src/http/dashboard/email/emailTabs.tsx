@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
-import type { ShownEmail } from "../../email/shownEmail.ts";
+import type { ShownEmail } from "../../email/redactEmail.ts";
 import { RowTable } from "../components/list.tsx";
 import { SandboxedHtmlFrame } from "../components/sandboxedHtmlFrame.tsx";
 import { addressOf } from "./emailPage.tsx";

@@ -6,7 +6,7 @@ import { type EmailView, readEmail, readEmailByKey } from "../../../commands/ema
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { pageOfEmails } from "../../email/emailPages.ts";
-import { type ShownEmail, shownEmail } from "../../email/shownEmail.ts";
+import { redactEmail, type ShownEmail } from "../../email/redactEmail.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 
@@ -45,7 +45,7 @@ export function loadEmailRows(
   principal: Principal,
   query: EmailQuery,
 ): Promise<Page<MessageRow>> {
-  const whole = (view: EmailView) => rowOfView(shownEmail(view, principal));
+  const whole = (view: EmailView) => rowOfView(redactEmail(view, principal));
   return pageOfEmails(source, query, { whole, unreadable: rowAlone });
 }
 
@@ -69,7 +69,7 @@ export async function messagesOf(
 ): Promise<readonly MessageRow[]> {
   const rows = await readModel("emails").scheduler.mapEach(ids, async (id) => {
     const view = await readEmail(deps, owner, id);
-    return view && rowOfView(shownEmail(view, owner));
+    return view && rowOfView(redactEmail(view, owner));
   });
   return rows.filter((row) => row !== null);
 }
@@ -81,7 +81,7 @@ export async function messageOfKey(
   key: string,
 ): Promise<readonly MessageRow[]> {
   const view = await readEmailByKey(deps, owner, key.trim());
-  return view === null ? [] : [rowOfView(shownEmail(view, owner))];
+  return view === null ? [] : [rowOfView(redactEmail(view, owner))];
 }
 
 function rowAlone(row: EmailRow): MessageRow {

@@ -1,6 +1,6 @@
 import { AT_END } from "../../../domain/email/contentErasure.ts";
+import type { ShownEmail } from "../../email/redactEmail.ts";
 import type { SendAgainOutcome } from "../../email/sendAgain.ts";
-import type { ShownEmail } from "../../email/shownEmail.ts";
 import { refusedFor } from "../../server/problem.ts";
 import { SENDER_FAULTS } from "../sender/senderFaultAdvice.tsx";
 

@@ -13,7 +13,7 @@ import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
-import type { ShownEmail } from "../../email/shownEmail.ts";
+import type { ShownEmail } from "../../email/redactEmail.ts";
 import { type ReadModel, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { webhookHistoryJson } from "../../webhookDelivery/webhookDeliveryResource.ts";
 import { keyNames } from "../apiKey/keyNames.ts";

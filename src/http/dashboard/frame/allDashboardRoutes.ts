@@ -7,9 +7,9 @@ import { emailListRoutes } from "../email/emailListRoutes.tsx";
 import { emailRoutes } from "../email/emailRoutes.tsx";
 import { rescheduleRoutes } from "../email/rescheduleRoutes.tsx";
 import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
+import { buildAndSessionPolls } from "../live/buildAndSessionPolls.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
-import { pollingRoutes } from "../live/pollingRoutes.tsx";
 import { maintenanceRoutes } from "../maintenance/maintenanceRoutes.tsx";
 import { newEmailRoutes } from "../newEmail/newEmailRoutes.tsx";
 import { outboxRoutes } from "../outbox/outboxRoutes.tsx";
@@ -62,6 +62,6 @@ export function allDashboardRoutes(
     ...backupAndExportRoutes(options),
     ...erasureRoutes(options),
     ...liveRoutes(options, streams),
-    ...pollingRoutes(),
+    ...buildAndSessionPolls(),
   ];
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { type AuthenticationFault, authenticate } from "../../../commands/apiKey/authenticate.ts";
-import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/redeemLogInLink.ts";
+import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/logInLink.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";

@@ -1,7 +1,7 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { readSuppression, type Suppression } from "../../../commands/suppression/readSuppression.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
-import type { ShownEmail } from "../../email/shownEmail.ts";
+import type { ShownEmail } from "../../email/redactEmail.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /**

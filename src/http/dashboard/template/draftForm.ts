@@ -1,4 +1,5 @@
 import type { VersionSource } from "../../../commands/template/compiledTemplateCache.ts";
+import { VARIABLES_MAX } from "../../../domain/template/templateLimits.ts";
 import { parseJson } from "../../../kernel/text/json.ts";
 import type { ProblemDetail } from "../../server/problem.ts";
 import { fieldOf, verbatimFieldOf } from "../frame/formBody.ts";
@@ -23,7 +24,6 @@ export interface DraftFields {
   readonly samples: ReadonlyMap<string, string>;
 }
 
-const ROWS_MAX = 100;
 const EMPTY_ROW: VariableFields = { name: "", type: "string", isRequired: false, fallback: "" };
 /** How many empty rows to offer. */
 const EMPTY_ROWS = 2;
@@ -32,7 +32,7 @@ export const SAMPLE_PREFIX = "sample-";
 /** The fields of the submitted form. */
 export function draftFields(form: URLSearchParams): DraftFields {
   const rows: VariableFields[] = [];
-  for (let row = 0; row < ROWS_MAX && form.has(`name-${row}`); row += 1) {
+  for (let row = 0; row < VARIABLES_MAX && form.has(`name-${row}`); row += 1) {
     rows.push({
       name: fieldOf(form, `name-${row}`),
       type: fieldOf(form, `type-${row}`),
@@ -75,7 +75,7 @@ function textOf(value: unknown): string {
 /** The rows followed by some empty ones, up to the limit of variables. */
 export function rowsToFill(rows: readonly VariableFields[]): readonly VariableFields[] {
   const empty = rows.length - rows.findLastIndex((row) => !isEmpty(row)) - 1;
-  const more = Math.min(Math.max(0, EMPTY_ROWS - empty), ROWS_MAX - rows.length);
+  const more = Math.min(Math.max(0, EMPTY_ROWS - empty), VARIABLES_MAX - rows.length);
   return [...rows, ...Array.from({ length: more }, () => EMPTY_ROW)];
 }
 
@@ -83,14 +83,14 @@ export function rowsToFill(rows: readonly VariableFields[]): readonly VariableFi
 export function withRowsFor(fields: DraftFields, names: readonly string[]) {
   if (names.length === 0) return { fields, added: names };
   const filled = fields.variables.slice(0, fields.variables.findLastIndex((row) => !isEmpty(row)) + 1);
-  const added = names.slice(0, ROWS_MAX - filled.length);
+  const added = names.slice(0, VARIABLES_MAX - filled.length);
   const variables = [...filled, ...added.map((name) => ({ ...EMPTY_ROW, name }))];
   return { fields: { ...fields, variables }, added };
 }
 
 /** The fields with one more empty row than the page has. */
 export function withAnotherRow(fields: DraftFields): DraftFields {
-  return { ...fields, variables: [...fields.variables, EMPTY_ROW].slice(0, ROWS_MAX) };
+  return { ...fields, variables: [...fields.variables, EMPTY_ROW].slice(0, VARIABLES_MAX) };
 }
 
 function isEmpty({ name, fallback }: VariableFields): boolean {

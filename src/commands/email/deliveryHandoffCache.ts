@@ -12,13 +12,13 @@ const AGE_MS_MAX = 60_000;
  * Messages that this instance has just accepted, as their streams were then, so delivery need not read them back. A
  * stale entry is safe: the claim is appended at the cached revision, and loses if anything has happened since.
  */
-export interface RecentEmailCache {
+export interface DeliveryHandoffCache {
   put(id: string, history: EmailHistory, bytes: number): void;
   /** Returns a history and removes it; null if it is not cached. */
   take(id: string): EmailHistory | null;
 }
 
-export function recentEmailCache(): RecentEmailCache {
+export function deliveryHandoffCache(): DeliveryHandoffCache {
   const histories = new LRUCache<string, EmailHistory>({ maxSize: BYTES_MAX, ttl: AGE_MS_MAX });
   return {
     put: (id, history, bytes) => {

@@ -20,7 +20,7 @@ export function givenKeyOf(mail: ParsedMail): string | null {
  * recipient who has a message under the other form of the given key keeps that: a client may repeat a mail for some of
  * its recipients, or for more. Throws `StoreError`.
  */
-export async function recipientKeys(
+export async function idempotencyKeysOf(
   deps: Pick<Dependencies, "store" | "keys">,
   owner: MailOwner,
   { mail, ownKey }: { readonly mail: ParsedMail; readonly ownKey: string },

@@ -36,7 +36,7 @@ export function mayReadContent({ scopes }: Pick<Principal, "scopes">): boolean {
  * A message as this key may see it. Everything that shows a message is made from this. Without `email:read` it lacks the
  * content, and of the relays' replies it has the codes alone: a relay may quote what it refuses.
  */
-export function shownEmail(view: EmailView, principal: Pick<Principal, "scopes">): ShownEmail {
+export function redactEmail(view: EmailView, principal: Pick<Principal, "scopes">): ShownEmail {
   if (mayReadContent(principal)) return { ...view, isContentShown: true };
   const content = view.content === null ? null : envelopeOf(view.content);
   return { ...view, content, events: withReplyCodes(view.events), isContentShown: false };

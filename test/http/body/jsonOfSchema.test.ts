@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { answerJson } from "../../../src/http/body/answerJson.ts";
 import { Closed } from "../../../src/http/body/commonSchemas.ts";
+import { jsonOfSchema } from "../../../src/http/body/jsonOfSchema.ts";
 
 const Sample = Closed({
   id: Type.String(),
@@ -12,17 +12,17 @@ const Sample = Closed({
 
 test("an answer has the members of its schema in its order, and nothing else of what it was made of", () => {
   const row = { nextAttemptAt: null, secret: "whsec", id: "1", tag: "a" };
-  const answer = answerJson(Sample)(row);
+  const answer = jsonOfSchema(Sample)(row);
   expect(JSON.stringify(answer)).toBe('{"id":"1","object":"thing","next_attempt_at":null,"tag":"a"}');
 });
 
 test("an optional member with one possible value is there only if it was given", () => {
-  const json = answerJson(Closed({ source: Type.Optional(Type.Literal("operator")) }));
+  const json = jsonOfSchema(Closed({ source: Type.Optional(Type.Literal("operator")) }));
   expect(json({})).toEqual({});
   expect(json({ source: "operator" })).toEqual({ source: "operator" });
 });
 
 test("what is undefined is left out", () => {
   const row: { nextAttemptAt: string | null; id: string; tag?: string } = { nextAttemptAt: null, id: "1" };
-  expect(Object.keys(answerJson(Sample)(row))).toEqual(["id", "object", "next_attempt_at"]);
+  expect(Object.keys(jsonOfSchema(Sample)(row))).toEqual(["id", "object", "next_attempt_at"]);
 });

@@ -15,7 +15,7 @@ type MembersOf<Answer> = {
  * Builds answers of a schema: its members in its order, each from the member of the same name in camelCase, and
  * nothing else. Leaves out undefined members. A required member with one possible value has it without being given.
  */
-export function answerJson<Schema extends TObject>({ properties, required = [] }: Schema) {
+export function jsonOfSchema<Schema extends TObject>({ properties, required = [] }: Schema) {
   const members = Object.entries(properties).map(([name, { const: literal }]) => {
     const fixed = required.includes(name) ? literal : undefined;
     return { name, from: name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), fixed };

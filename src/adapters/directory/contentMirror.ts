@@ -28,7 +28,7 @@ export interface ComparedFolder {
  * place: then nothing is missing from it, and nothing is written there. The copy has only whole files, each durable
  * before its call returns.
  */
-export class ContentCopy {
+export class ContentMirror {
   private readonly source: ContentRoot;
   private readonly target: ContentRoot;
   /** What the comparison may still read. */

@@ -7,7 +7,7 @@ import {
   recordOutcome,
   startDelivery,
 } from "../../../src/domain/email/decisions.ts";
-import { deadlineFault } from "../../../src/domain/email/delivery/deliveryDeadline.ts";
+import { deadlineFault } from "../../../src/domain/email/delivery/deliverBefore.ts";
 import { DELIVERY_POLICY } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { reschedule } from "../../../src/domain/email/scheduledTime.ts";

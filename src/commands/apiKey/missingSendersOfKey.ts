@@ -4,7 +4,7 @@ import type { Dependencies } from "../dependencies.ts";
  * Those of these addresses and domains, in canonical form, that the workspace lacks, by themselves and by a domain. They
  * may be added later, so it is no error to bind a key to them.
  */
-export async function unknownKeySenders(
+export async function missingSendersOfKey(
   { keys, senders }: Pick<Dependencies, "keys" | "senders">,
   workspaceId: string,
   names: readonly string[],

@@ -1,7 +1,7 @@
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { replyCodes } from "../../domain/email/delivery/encryptRelayReply.ts";
-import { mayReadContent } from "../email/shownEmail.ts";
+import { mayReadContent } from "../email/redactEmail.ts";
 import { mayInclude } from "../webhook/includeScopes.ts";
 
 /**
@@ -9,7 +9,7 @@ import { mayInclude } from "../webhook/includeScopes.ts";
  * became of the message, but not what it says, as in the message itself. `shownAnswer` takes the beginning of the
  * endpoint's answer, which may repeat what it was sent: null where any of that is withheld.
  */
-export function shownPayload(payload: WebhookPayload, principal: Pick<Principal, "scopes">) {
+export function redactPayload(payload: WebhookPayload, principal: Pick<Principal, "scopes">) {
   const { data } = payload;
   if (data.object !== "email" || mayReadContent(principal))
     return { payload, shownAnswer: (answer: string | null) => answer };

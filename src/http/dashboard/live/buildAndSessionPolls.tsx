@@ -4,7 +4,7 @@ import { SESSION_PATH } from "../components/sessionEnded.tsx";
 import { type DashboardRoute, getInBackground } from "../frame/dashboardRoute.ts";
 
 /** What every page may poll for. */
-export function pollingRoutes(): readonly DashboardRoute[] {
+export function buildAndSessionPolls(): readonly DashboardRoute[] {
   return [
     // The progress of read models being built, which pages poll while they show it.
     getInBackground(BUILD_PATH, null, async ({ request, query, readModelBuild: build, to, seeOther }) => {

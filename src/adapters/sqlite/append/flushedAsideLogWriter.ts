@@ -15,7 +15,7 @@ import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
  * its flush has succeeded. Readers may see it earlier, but a caller that acts on it appends first, and the flush of
  * that append covers it.
  */
-export class MainThreadLogWriter implements LogWriter {
+export class FlushedAsideLogWriter implements LogWriter {
   private readonly transaction: AppendTransaction;
   private readonly thread: LogThreadSupervisor<FlushTask, IsFlushed>;
   /** Whether something written may not be flushed, for example by a killed process before us. */

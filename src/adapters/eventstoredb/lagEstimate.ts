@@ -4,7 +4,7 @@ import { LOG_START, type Position } from "../../ports/eventStore.ts";
 const EVENT_BYTES = 650;
 
 /** About how many events lie after `from` up to `to`: positions are byte offsets. Events of the server count too. */
-export function eventsBetween(from: Position, to: Position): number {
+export function lagEstimate(from: Position, to: Position): number {
   return Math.max(0, Math.ceil((offsetOf(to) - offsetOf(from)) / EVENT_BYTES));
 }
 
