@@ -82,7 +82,7 @@ async function trialKeyFile({ isTrial, dataDir }: Config, { store }: Dependencie
 /** The first key is the operator's business, and its own workspace's. */
 function upkeepOf(config: Config, deps: Dependencies): DashboardOptions["upkeep"] {
   const look = upkeepLookUp(config, deps);
-  return async ({ workspaceId, isOperator }) => {
+  return async (workspaceId, isOperator) => {
     const { checks, key } = await look();
     if (key === null || !(isOperator || key.workspaceId === workspaceId)) return checks;
     return [...checks, bootstrapKeyCheck(key, basename(bootstrapKeyPath(config.dataDir)))];

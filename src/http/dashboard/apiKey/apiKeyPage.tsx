@@ -132,15 +132,13 @@ export const LastingCommand: FC<{ readonly context: PageContext }> = ({ context 
   />
 );
 
-const KeyLink: FC<{
-  readonly context: PageContext;
-  readonly id: string;
-  readonly name: string | undefined;
-}> = ({ context, id, name = "a key" }) => (
-  <>
-    <a href={context.to(`/api-keys/${id}`)}>{name}</a> <code class="soft">{id}</code>
-  </>
-);
+/** The names of keys, by id. */
+type KeyNames = ReadonlyMap<string, string>;
+
+function keyLink(context: PageContext, id: string, names: KeyNames) {
+  const name = names.get(id) ?? "a key";
+  return [<a href={context.to(`/api-keys/${id}`)}>{name}</a>, " ", <code class="soft">{id}</code>];
+}
 
 const Each: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
   <>
@@ -152,19 +150,15 @@ const Each: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
   </>
 );
 
-/** A key, and the names of those that it came of, by id. */
-interface ShownKey {
-  readonly apiKey: ApiKeyJson;
-  readonly names: ReadonlyMap<string, string>;
-}
-
 /** One key: what it may do, where it comes from, and actions on it. `refused` says why a form was refused. */
 export function apiKeyPage(
   context: PageContext,
-  { apiKey, names }: ShownKey,
+  apiKey: ApiKeyJson,
+  names: KeyNames,
   refused?: { readonly status: number; readonly text: string },
 ): Page {
   const { id, name, status, scopes, senders, client_ranges: ranges } = apiKey;
+  const { issued_by: issuedBy, rotated_from: rotatedFrom } = apiKey;
   return {
     title: name,
     above: API_KEYS,
@@ -201,20 +195,8 @@ export function apiKeyPage(
             ["Last used", apiKey.last_used_at === null ? "never" : <Hour from={apiKey.last_used_at} />],
             ["Expires", apiKey.expires_at === null ? "never" : <Time at={apiKey.expires_at} />],
             ["Created", <Time at={apiKey.created_at} />],
-            [
-              "Issued by",
-              apiKey.issued_by === null ? (
-                "whoever runs the service"
-              ) : (
-                <KeyLink context={context} id={apiKey.issued_by} name={names.get(apiKey.issued_by)} />
-              ),
-            ],
-            [
-              "Replaces",
-              apiKey.rotated_from && (
-                <KeyLink context={context} id={apiKey.rotated_from} name={names.get(apiKey.rotated_from)} />
-              ),
-            ],
+            ["Issued by", issuedBy === null ? "whoever runs the service" : keyLink(context, issuedBy, names)],
+            ["Replaces", rotatedFrom && keyLink(context, rotatedFrom, names)],
           ]}
         />
       </>

@@ -61,10 +61,9 @@ function keyOf(options: DashboardOptions, { workspaceId, params }: PageContext):
   return existingKey(options, workspaceId, params.id ?? "");
 }
 
-/** A key with the names of those that it came of. */
-async function withNames({ deps }: DashboardOptions, apiKey: ApiKeyJson) {
-  const ids = [apiKey.issued_by, apiKey.rotated_from].filter((id) => id !== null);
-  return { apiKey, names: await keyNames(deps, ids) };
+/** The names of the keys that a key came of. */
+function parentNames({ deps }: DashboardOptions, apiKey: ApiKeyJson) {
+  return keyNames(deps, [apiKey.issued_by, apiKey.rotated_from]);
 }
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -93,9 +92,10 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         return newPage(context, { ...faults, fields: { ...fields, ...missing } });
       }
     }),
-    get(ONE, SCOPE, async (context) =>
-      apiKeyPage(context, await withNames(options, await keyOf(options, context))),
-    ),
+    get(ONE, SCOPE, async (context) => {
+      const apiKey = await keyOf(options, context);
+      return apiKeyPage(context, apiKey, await parentNames(options, apiKey));
+    }),
   ];
 }
 
@@ -207,10 +207,8 @@ async function rotate(options: DashboardOptions, context: PageContext): Promise<
     return await shownNewKey(options, context, made);
   } catch (error) {
     const { status, whole, fields } = formFaults(error);
-    return apiKeyPage(context, await withNames(options, apiKey), {
-      status,
-      text: whole ?? rotationFault(fields),
-    });
+    const refused = { status, text: whole ?? rotationFault(fields) };
+    return apiKeyPage(context, apiKey, await parentNames(options, apiKey), refused);
   }
 }
 

@@ -107,11 +107,7 @@ function columns(context: PageContext): readonly Column<AuditRow>[] {
     {
       title: "By",
       cell: ({ actor: { type, id, name } }) => (
-        <a
-          class="quiet"
-          title={id ?? undefined}
-          href={context.to(withFilter("/audit", { actor: id ?? type }))}
-        >
+        <a class="quiet" href={context.to(withFilter("/audit", { actor: id ?? type }))}>
           {name ?? id ?? ACTORS[type] ?? type}
         </a>
       ),

@@ -35,9 +35,10 @@ async function auditLogPage(options: Options, context: PageContext): Promise<Pag
   const { query, fault } = queryOf(context.workspaceId, filter);
   if (!context.query.has("cursor")) await catchUp(options.readModel("audit-log"));
   const found = fault === null ? await pageOfAuditLog(options, { ...query, ...pageAsked(context) }) : NOTHING;
-  const page = await lookUpEach(options.readModel("audit-log"), found, (row) =>
-    withOwnName(options, context, row),
-  );
+  const page = await lookUpEach(options.readModel("audit-log"), found, async (row) => {
+    const label = (await nameOf(options, context, row)) ?? row.target.label;
+    return { ...row, target: { ...row.target, label } };
+  });
   return {
     title: "Audit log",
     isWide: true,
@@ -46,23 +47,19 @@ async function auditLogPage(options: Options, context: PageContext): Promise<Pag
   };
 }
 
-/** An entry with the name of its target that only a session may see which may see the target itself. */
-async function withOwnName(
+/** What a target is called where the session may see it: the URL of an endpoint, the address of a suppression. */
+async function nameOf(
   { deps, readModel }: Options,
   { workspaceId, may }: PageContext,
-  row: AuditRow,
-): Promise<AuditRow> {
-  const { type, id } = row.target;
-  const named = (label: string | null | undefined) => (label ? { ...row, target: { type, id, label } } : row);
-  if (id === null) return row;
+  { createdAt, target: { type, id } }: AuditRow,
+): Promise<string | null> {
+  if (id === null) return null;
   if (type === "webhook_endpoint" && may("webhook:manage"))
-    return named((await deps.webhooks.get(workspaceId)).endpoints.get(id)?.url.replace(/^https:\/\//, ""));
-  if (type !== "suppression" || !may("suppression:manage")) return row;
-  const { createdAt } = row;
-  const found = await scheduledRead(readModel("suppressions"), (db) =>
-    suppressionOf(db, workspaceId, { id, createdAt }),
-  );
-  return found === null ? row : named((await readSuppressionAt(deps.store, found)).address);
+    return (await deps.webhooks.get(workspaceId)).endpoints.get(id)?.url ?? null;
+  if (type !== "suppression" || !may("suppression:manage")) return null;
+  const began = { id, createdAt };
+  const found = await scheduledRead(readModel("suppressions"), (db) => suppressionOf(db, workspaceId, began));
+  return found && (await readSuppressionAt(deps.store, found)).address;
 }
 
 const NOTHING: RowPage<AuditRow> = { shown: [], nextCursor: null };

@@ -35,7 +35,6 @@ const TONES: Readonly<Record<string, Tone>> = {
   ok: "good",
   pending: "waiting",
   unverified: "waiting",
-  validating: "busy",
   paused: "waiting",
   warning: "waiting",
   draft: "quiet",

@@ -80,6 +80,9 @@ const ADDRESS_FIELDS = [
   { name: "from", label: "Sender", placeholder: "billing@example.com" },
 ] as const;
 
+/** Nothing, or a day. */
+const DAY = /^(\d{4}-\d{2}-\d{2})?$/;
+
 const DAY_FIELDS = [
   { name: "after", label: "Accepted on or after (UTC)" },
   { name: "before", label: "Accepted before (UTC)" },
@@ -94,11 +97,6 @@ const OTHER_FIELDS = [
 /** The values to choose from; a list of several that was searched for is one of them, so the form keeps it. */
 function choices(names: readonly string[], searched = "") {
   return searched.includes(",") ? [searched, ...names] : names;
-}
-
-/** A picker of days would lose a time, which a search can name too. */
-function dayType(searched = ""): "date" | "text" {
-  return searched === "" || /^\d{4}-\d{2}-\d{2}$/.test(searched) ? "date" : "text";
 }
 
 const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
@@ -168,9 +166,11 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
             none="Any"
             options={choices(EMAIL_REASONS, words.reason)}
           />
-          {DAY_FIELDS.map((field) => (
-            <Field {...field} type={dayType(words[field.name])} value={words[field.name] ?? ""} />
-          ))}
+          {DAY_FIELDS.map(({ name, label }) => {
+            const value = words[name] ?? "";
+            // A picker of days would lose a time, which a search can name too.
+            return <Field {...{ name, label, value }} type={DAY.test(value) ? "date" : "text"} />;
+          })}
           {OTHER_FIELDS.map((field) => (
             <Field {...field} value={words[field.name] ?? ""} />
           ))}

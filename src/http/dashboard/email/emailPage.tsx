@@ -241,6 +241,7 @@ const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
   const { email, content } = view;
   const ended = badEnd(view);
   if (ended === undefined || !("reason" in ended.data || ended.type === "EmailComplained")) return null;
+  const reason = "reason" in ended.data ? ended.data.reason : null;
   const said = "reply" in ended.data ? ended.data.reply : undefined;
   const isLookedUp = email.status === "suppressed" || suppressedSince !== null;
   // Who reported it after the relay had accepted it: by a returned mail, or as a complaint.
@@ -252,13 +253,7 @@ const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
     >
       <div>
         <h2>
-          {"reason" in ended.data ? (
-            <>
-              {reasonText(ended.data.reason)} <code class="soft">{ended.data.reason}</code>
-            </>
-          ) : (
-            COMPLAINED
-          )}
+          {reason === null ? COMPLAINED : reasonText(reason)} <code class="soft">{reason}</code>
         </h2>
         {source === undefined ? null : <p>{sourceText(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}

@@ -20,12 +20,6 @@ export interface MaintenanceCheck {
   readonly action: string | null;
 }
 
-/** Who looks at the service's state. */
-interface Viewer {
-  readonly workspaceId: string;
-  readonly isOperator: boolean;
-}
-
 /** Read models that lack more than the latest events. */
 export interface ReadModelBuild {
   /** How much of the log the slowest of them has read, from 0 to 1. */
@@ -60,7 +54,7 @@ export interface DashboardOptions {
   /** The bytes of a message as a relay gets them (RFC 5322). */
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
   /** What `doctor` reports beyond readiness and concerns whoever looks; refreshed when it is old. */
-  readonly upkeep: (viewer: Viewer) => Promise<readonly MaintenanceCheck[]>;
+  readonly upkeep: (workspaceId: string, isOperator: boolean) => Promise<readonly MaintenanceCheck[]>;
   /** The file with the key that a first start has made, in a trial and while the key works; else null. */
   readonly trialKeyFile: () => Promise<string | null>;
   /** The status of the read models. */

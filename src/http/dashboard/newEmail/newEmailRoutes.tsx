@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import {
   HTML_CHARACTERS_MAX,
-  NAME_CHARACTERS_MAX,
   SUBJECT_CHARACTERS_MAX,
   TEXT_CHARACTERS_MAX,
 } from "../../../domain/email/contentLimits.ts";
@@ -78,12 +77,6 @@ async function newEmailPage(
             isCode
           />
           <Field
-            {...field("from_name")}
-            label="Sender's name"
-            hint="Shown beside From. Empty: the sender's display name, if it has one."
-            maxLength={NAME_CHARACTERS_MAX}
-          />
-          <Field
             {...field("scheduled_at")}
             label="Send at (UTC)"
             type="datetime-local"
@@ -116,14 +109,13 @@ function sendNewEmail(options: DashboardOptions, context: PageContext): Promise<
 function bodyOf({ form }: PageContext): unknown {
   const html = verbatimFieldOf(form, "html");
   const text = verbatimFieldOf(form, "text");
-  const [fromName, scheduledAt] = [fieldOf(form, "from_name"), fieldOf(form, "scheduled_at")];
+  const scheduledAt = fieldOf(form, "scheduled_at");
   return {
     from: fieldOf(form, "from"),
     to: fieldOf(form, "to"),
     subject: verbatimFieldOf(form, "subject"),
     ...(html === "" ? {} : { html }),
     ...(text === "" ? { auto_text: true } : { text }),
-    ...(fromName === "" ? {} : { from_name: fromName }),
     ...(scheduledAt === "" ? {} : { scheduled_at: timeOfField(scheduledAt) }),
   };
 }

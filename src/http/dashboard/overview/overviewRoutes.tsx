@@ -27,9 +27,7 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
   const [checks, own, looked, messages] = await Promise.all([
     readiness(),
     workspaceChecks(options, context, now),
-    context.may("workspace:manage")
-      ? upkeep({ workspaceId: context.workspaceId, isOperator: isOperator(context) })
-      : [],
+    context.may("workspace:manage") ? upkeep(context.workspaceId, isOperator(context)) : [],
     context.may("email:status") ? messagesOf(options, context, range, now) : null,
   ]);
   return {

@@ -10,7 +10,7 @@ import type { workspaceJson } from "../../workspace/workspaceResource.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { Heading } from "../components/heading.tsx";
-import { type Column, Copyable, Facts, RowTable } from "../components/list.tsx";
+import { type Column, Copyable, type Fact, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import { listAddress } from "../email/emailListPage.tsx";
@@ -64,50 +64,39 @@ export const WorkspacePage: FC<WorkspacePageProps> = ({ context, workspace, usag
   </>
 );
 
-const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, limits, usage } }) => (
+type ByteLimit = "storage_bytes" | "content_bytes";
+type RateLimit = "key_requests_per_second" | "workspace_requests_per_second";
+
+function limitFacts({ limits, usage }: ShownWorkspace): readonly Fact[] {
+  const bytes = (title: string, name: ByteLimit | `test_${ByteLimit}`, of: ByteLimit): Fact => [
+    title,
+    <Used bytes={usage[name]} of={limits[of]} />,
+    name,
+  ];
+  const rate = (title: string, name: RateLimit): Fact => [title, rateText(limits[name]), name];
+  const messages = <MessagesToday used={usage.messages_today} of={limits.messages_per_day} />;
+  const [hours, days] = [limits.attachment_retention_hours, limits.content_retention_days];
+  return [
+    ["Messages today (UTC)", messages, "messages_per_day"],
+    bytes("Temporary files", "storage_bytes", "storage_bytes"),
+    bytes("Content and templates", "content_bytes", "content_bytes"),
+    bytes("Files of test mail", "test_storage_bytes", "storage_bytes"),
+    bytes("Content of test mail", "test_content_bytes", "content_bytes"),
+    rate("Requests with one key", "key_requests_per_second"),
+    rate("Requests with all keys", "workspace_requests_per_second"),
+    ["Uploads are kept", `${grouped(hours)} hours`, "attachment_retention_hours"],
+    ["Content is kept", `${grouped(days)} days`, "content_retention_days"],
+    ["Archives as attachments", limits.archive_attachments ? "taken" : "refused", "archive_attachments"],
+  ];
+}
+
+const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace }) => (
   <section class="section">
     <h2>Limits</h2>
-    <Facts
-      facts={[
-        [
-          "Messages today (UTC)",
-          <MessagesToday used={usage.messages_today} of={limits.messages_per_day} />,
-          "messages_per_day",
-        ],
-        ["Temporary files", <Used bytes={usage.storage_bytes} of={limits.storage_bytes} />, "storage_bytes"],
-        [
-          "Content and templates",
-          <Used bytes={usage.content_bytes} of={limits.content_bytes} />,
-          "content_bytes",
-        ],
-        [
-          "Files of test mail",
-          <Used bytes={usage.test_storage_bytes} of={limits.storage_bytes} />,
-          "test_storage_bytes",
-        ],
-        [
-          "Content of test mail",
-          <Used bytes={usage.test_content_bytes} of={limits.content_bytes} />,
-          "test_content_bytes",
-        ],
-        ["Requests with one key", rateText(limits.key_requests_per_second), "key_requests_per_second"],
-        [
-          "Requests with all keys",
-          rateText(limits.workspace_requests_per_second),
-          "workspace_requests_per_second",
-        ],
-        [
-          "Uploads are kept",
-          `${grouped(limits.attachment_retention_hours)} hours`,
-          "attachment_retention_hours",
-        ],
-        ["Content is kept", `${grouped(limits.content_retention_days)} days`, "content_retention_days"],
-        ["Archives as attachments", limits.archive_attachments ? "taken" : "refused", "archive_attachments"],
-      ]}
-    />
+    <Facts facts={limitFacts(workspace)} />
     <p class="soft">
-      Whoever runs the service sets them: <code>{`${POSTLEDGER} workspace limits ${id} --help`}</code> lists
-      how.
+      Whoever runs the service sets them:{" "}
+      <code>{`${POSTLEDGER} workspace limits ${workspace.id} --help`}</code> lists how.
     </p>
   </section>
 );
