@@ -241,7 +241,8 @@ const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
   const { email, content } = view;
   const ended = badEnd(view);
   if (ended === undefined || !("reason" in ended.data || ended.type === "EmailComplained")) return null;
-  const reason = "reason" in ended.data ? ended.data.reason : null;
+  const [title, word] =
+    "reason" in ended.data ? [reasonText(ended.data.reason), ended.data.reason] : [COMPLAINED, email.status];
   const said = "reply" in ended.data ? ended.data.reply : undefined;
   const isLookedUp = email.status === "suppressed" || suppressedSince !== null;
   // Who reported it after the relay had accepted it: by a returned mail, or as a complaint.
@@ -253,7 +254,7 @@ const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
     >
       <div>
         <h2>
-          {reason === null ? COMPLAINED : reasonText(reason)} <code class="soft">{reason}</code>
+          {title} <code class="soft">{word}</code>
         </h2>
         {source === undefined ? null : <p>{sourceText(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
