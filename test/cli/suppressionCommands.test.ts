@@ -266,7 +266,7 @@ describe("the commands", () => {
   test("an import adds who is not suppressed yet, and can be made again", () => {
     expect(ends[4]).toMatchObject({
       status: 0,
-      out: "1 address added, 1 suppressed already\n1 entry without an address skipped\n",
+      out: "1 address added, 1 already suppressed\n1 entry without an address skipped\n",
     });
     const lines = (ends[5]?.out ?? "").trimEnd().split("\n");
     expect(lines).toEqual([
@@ -283,20 +283,20 @@ describe("the commands", () => {
   });
 
   test("a list that a spreadsheet wrote as UTF-16 is read", () => {
-    expect(ends[13]).toMatchObject({ status: 0, out: "0 addresses added, 1 suppressed already\n" });
+    expect(ends[13]).toMatchObject({ status: 0, out: "0 addresses added, 1 already suppressed\n" });
   });
 
   test("the dashboard's own file adds nobody who is suppressed, and skips whose address was erased", () => {
     expect(ends[19]).toMatchObject({
       status: 0,
-      out: "0 addresses added, 1 suppressed already\n1 entry without an address skipped\n",
+      out: "0 addresses added, 1 already suppressed\n1 entry without an address skipped\n",
     });
   });
 
   test("a list of all contacts adds those who left, and says why it skips the others", () => {
     expect(ends[21]).toMatchObject({
       status: 0,
-      out: "1 address added, 0 suppressed already\n1 entry with unsubscribed=false skipped\n",
+      out: "1 address added, 0 already suppressed\n1 entry with unsubscribed=false skipped\n",
     });
     expect([ends[22]?.status, ends[23]?.status]).toEqual([1, 0]);
   });
@@ -304,7 +304,7 @@ describe("the commands", () => {
   test("a dry run says what an import would do, and does nothing", () => {
     expect(ends[14]).toMatchObject({
       status: 0,
-      out: "nothing was imported; without --dry-run:\n1 address added, 1 suppressed already\n1 entry without an address skipped\n",
+      out: "nothing was imported; without --dry-run:\n1 address added, 1 already suppressed\n1 entry without an address skipped\n",
     });
     const told = { dry_run: true, added: 1, already_suppressed: 1, skipped: 1 };
     expect(JSON.parse(ends[15]?.out ?? "")).toEqual(told);

@@ -67,7 +67,7 @@ export const suppressionImport: Command = {
     const told = { added, already_suppressed: alreadySuppressed, skipped };
     invocation.print(isDryRun ? { dry_run: true, ...told } : told, [
       ...(isDryRun ? ["nothing was imported; without --dry-run:"] : []),
-      `${counted(added, "address", "addresses")} added, ${grouped(alreadySuppressed)} suppressed already`,
+      `${counted(added, "address", "addresses")} added, ${grouped(alreadySuppressed)} already suppressed`,
       ...[...read.notSuppressed].map(([said, count]) => `${entries(count)} with ${said} skipped`),
       ...(withoutAddress === 0 ? [] : [`${entries(withoutAddress)} without an address skipped`]),
     ]);
