@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodPage, logInByKey, logInByLink } from "./browserFixture.ts";
+import { beginLinkSession, beginSession, describeInBrowser, expectGoodPage } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -15,7 +15,8 @@ describeInBrowser("API keys and the workspace", (browser) => {
     "a key is created, shown once, and revoked after one question",
     async () => {
       const { page, errors } = await browser.open();
-      await logInByKey(page, app.url, app.apiKey);
+      await beginSession(page, app.url, app.apiKey);
+      await page.goto(`${app.url}/dashboard`);
       await page.getByRole("link", { name: "API keys" }).click();
       // When it was last used: no more is known than the hour.
       expect(await page.locator("td time").first().textContent()).toMatch(/:00.*–.*:00/);
@@ -53,7 +54,8 @@ describeInBrowser("API keys and the workspace", (browser) => {
     "the button of a log-in by link names the day until which a key is valid, and follows the field",
     async () => {
       const { page, errors } = await browser.open();
-      await logInByLink(page, app);
+      await beginLinkSession(page, app);
+      await page.goto(`${app.url}/dashboard`);
       await page.getByRole("link", { name: "API keys" }).click();
       await page.getByRole("link", { name: "Create a key" }).click();
       await page.getByRole("button", { name: /^Create, valid until \d+ \w+ 20\d\d$/ }).waitFor();
@@ -72,7 +74,9 @@ describeInBrowser("API keys and the workspace", (browser) => {
   ])(
     "%s looks right",
     async (name, path) => {
-      await expectGoodPage(browser, name, `${app.url}/dashboard${path}`, (page) => logInByLink(page, app));
+      await expectGoodPage(browser, name, `${app.url}/dashboard${path}`, (page) =>
+        beginLinkSession(page, app),
+      );
     },
     TEST_MS_MAX,
   );

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectGoodPage, logInByKey, waitForPageWith } from "./browserFixture.ts";
+import { beginSession, describeInBrowser, expectGoodPage, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -40,7 +40,7 @@ describeInBrowser("attachments", (browser) => {
     "%s looks well",
     (name, path) =>
       expectGoodPage(browser, name, `${service.url}/dashboard${path()}`, (page) =>
-        logInByKey(page, service.url, tenant.apiKey),
+        beginSession(page, service.url, tenant.apiKey),
       ),
     TEST_MS_MAX,
   );
@@ -48,7 +48,7 @@ describeInBrowser("attachments", (browser) => {
   // After the looks: what it deletes is looked at.
   test("a file is found, downloaded, and deleted after one question", async () => {
     const { page, errors } = await browser.open();
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     await page.goto(`${service.url}/dashboard/attachments`);
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
@@ -73,7 +73,7 @@ describeInBrowser("attachments", (browser) => {
 
   test("a file is uploaded, and one that cannot be sent is refused in words", async () => {
     const { page, errors } = await browser.open();
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     await page.goto(`${service.url}/dashboard/attachments`);
     const choose = (name: string, text: string) =>
       page.getByLabel("File", { exact: true }).setInputFiles({

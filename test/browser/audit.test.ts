@@ -6,7 +6,7 @@ import { sendSamples } from "../support/sampleMessages.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectGoodPage, logInByLink } from "./browserFixture.ts";
+import { beginLinkSession, describeInBrowser, expectGoodPage } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 const HOSTILE = `<script>document.title="run"</script>"><img src=x onerror="document.title='run'">`;
@@ -36,7 +36,7 @@ describeInBrowser("the audit", (browser) => {
 
   const open = async (path: string) => {
     const window = await browser.open();
-    await logInByLink(window.page, service.app, tenant.workspaceId);
+    await beginLinkSession(window.page, service.app, tenant.workspaceId);
     await window.page.goto(`${service.url}/dashboard${path}`);
     return window;
   };
@@ -146,7 +146,7 @@ describeInBrowser("the audit", (browser) => {
     "%s looks well",
     (name, path) =>
       expectGoodPage(browser, name, `${service.url}/dashboard${path()}`, (page) =>
-        logInByLink(page, service.app, tenant.workspaceId),
+        beginLinkSession(page, service.app, tenant.workspaceId),
       ),
     TEST_MS_MAX,
   );

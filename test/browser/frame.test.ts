@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
 import {
+  beginLinkSession,
   describeInBrowser,
   expectGoodLooks,
   logInByKey,
@@ -19,7 +20,7 @@ interface PlotLabel {
 
 /** Records the labels of the time axis that a canvas drew last: the centred texts. */
 const LABEL_RECORDER = `
-  globalThis.plotLabels = new Map();
+  window.plotLabels = new Map();
   const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (...rect) {
     plotLabels = new Map();
@@ -105,7 +106,9 @@ describeInBrowser("the frame of the dashboard", (browser) => {
 
   test("? shows the keys, Esc takes them away", async () => {
     const { page } = await browser.open();
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
+    await page.goto(`${app.url}/dashboard`);
+    await page.locator("html.scripted").waitFor();
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
     await page.keyboard.press("Escape");
@@ -114,7 +117,8 @@ describeInBrowser("the frame of the dashboard", (browser) => {
 
   test("a tablet shows the whole navigation", async () => {
     const { page } = await browser.open({ width: 768 });
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
+    await page.goto(`${app.url}/dashboard`);
     const links = page.locator(".side nav a");
     expect(await links.count()).toBeGreaterThan(10);
     for (const link of await links.all()) {
@@ -126,7 +130,8 @@ describeInBrowser("the frame of the dashboard", (browser) => {
   test.each([1280, 768, 390])("labels of the plot do not touch on a window of %i pixels", async (width) => {
     const { page } = await browser.open({ width, locale: "en-US" });
     await page.addInitScript(LABEL_RECORDER);
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
+    await page.goto(`${app.url}/dashboard`);
     await page.locator("[data-plot] canvas").waitFor();
     const labels = (await page.evaluate("[...plotLabels.values()]")) as readonly PlotLabel[];
     expect(labels.length).toBeGreaterThan(1);

@@ -4,9 +4,9 @@ import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import {
+  beginSession,
   describeInBrowser,
   expectGoodPage,
-  logInByKey,
   openPage,
   waitForPageWith,
 } from "./browserFixture.ts";
@@ -25,7 +25,7 @@ describeInBrowser("messages", (browser) => {
   afterAll(() => service.remove());
   const open = async (path: string) => {
     const window = await browser.open();
-    await logInByKey(window.page, service.url, tenant.apiKey);
+    await beginSession(window.page, service.url, tenant.apiKey);
     await window.page.goto(`${service.url}/dashboard${path}`);
     return window;
   };
@@ -149,7 +149,7 @@ describeInBrowser("messages", (browser) => {
   test("a key that may only read sees no buttons that it may not press", async () => {
     const reader = await tenant.withKey({ scopes: ["email:read"] });
     const { page } = await browser.open();
-    await logInByKey(page, service.url, reader.apiKey);
+    await beginSession(page, service.url, reader.apiKey);
     await page.goto(`${service.url}/dashboard/messages/${samples.bounced}`);
     await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
     expect(await page.getByRole("link", { name: /Send again|Erase|Cancel/ }).count()).toBe(0);
@@ -157,7 +157,7 @@ describeInBrowser("messages", (browser) => {
 
   test("without scripts messages can be found, read, and looked at as they were", async () => {
     const { page } = await browser.open({ javaScriptEnabled: false });
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     await page.goto(`${service.url}/dashboard/messages`);
     await page.getByLabel("Search messages").fill("status:bounced");
     await page.getByRole("button", { name: "Search" }).click();
@@ -186,7 +186,7 @@ describeInBrowser("messages", (browser) => {
     "%s looks well",
     (name, path) =>
       expectGoodPage(browser, name, `${service.url}/dashboard${path()}`, (page) =>
-        logInByKey(page, service.url, tenant.apiKey),
+        beginSession(page, service.url, tenant.apiKey),
       ),
     TEST_MS_MAX,
   );
@@ -200,7 +200,7 @@ describeInBrowser("messages", (browser) => {
       text: "-",
     });
     const { page } = await browser.open({ width: 360 });
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     const heightOf = async (selector: string) => (await page.locator(selector).boundingBox())?.height ?? 0;
     const lineHeight = 40;
     await openPage(page, `${service.url}/dashboard/messages/${json.id}`);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SHOP_HTML } from "../support/sampleMessages.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodLooks, logInByLink } from "./browserFixture.ts";
+import { beginLinkSession, describeInBrowser, expectGoodLooks } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -21,7 +21,8 @@ describeInBrowser("the outbox", (browser) => {
 
   test("the first minute: in by the link, a mail is sent, and there it is", async () => {
     const { page, errors } = await browser.open();
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
+    await page.goto(`${app.url}/dashboard`);
     await page.getByRole("link", { name: "Outbox" }).click();
     await page.getByRole("heading", { name: "No mail yet" }).waitFor();
     await page.locator("#live.on").waitFor();
@@ -33,7 +34,7 @@ describeInBrowser("the outbox", (browser) => {
 
   test("later ones come by themselves, and the open mail stays", async () => {
     const { page } = await browser.open();
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
     await page.goto(`${app.url}/dashboard/outbox`);
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
@@ -58,7 +59,7 @@ describeInBrowser("the outbox", (browser) => {
           await page.getByText("Mail 1").click();
           await page.frameLocator("iframe").getByText("Your order has shipped").waitFor();
         },
-        (page) => logInByLink(page, app),
+        (page) => beginLinkSession(page, app),
       );
     },
     TEST_MS_MAX,

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { HOUR_MS } from "../../src/kernel/time.ts";
 import { startTestApp } from "../support/service.ts";
 import { unprojectedLog } from "../support/unprojectedLog.ts";
-import { describeInBrowser, keepScreenshot, logInByKey } from "./browserFixture.ts";
+import { beginSession, describeInBrowser, keepScreenshot } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 180_000;
 /** Read models of so many are made in seconds: long enough to be seen. */
@@ -18,8 +18,7 @@ describeInBrowser("read models that are being built", (browser) => {
       const { page, errors } = await browser.open();
       // A session outlives a restart: so the first page is asked for as soon as the service answers.
       const { dataDir } = await unprojectedLog(MESSAGES, async ({ url, apiKey }) => {
-        await logInByKey(page, url, apiKey);
-        await page.goto("about:blank");
+        await beginSession(page, url, apiKey);
       });
       // All of the log is older than what a service that keeps up may lack.
       setSystemTime(new Date(Date.now() + HOUR_MS));

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey, waitForPageWith } from "./browserFixture.ts";
+import { beginSession, describeInBrowser, expectGoodPage, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 const HOUR_MS = 3_600_000;
@@ -34,7 +35,7 @@ describeInBrowser("scheduled messages and tags", (browser) => {
   };
   const open = async (path: string) => {
     const window = await browser.open();
-    await logInByKey(window.page, service.url, tenant.apiKey);
+    await beginSession(window.page, service.url, tenant.apiKey);
     await window.page.goto(`${service.url}/dashboard${path}`);
     return window;
   };
@@ -67,7 +68,7 @@ describeInBrowser("scheduled messages and tags", (browser) => {
     async () => {
       const { id, at } = await scheduled();
       const { page } = await browser.open({ javaScriptEnabled: false });
-      await logInByKey(page, service.url, tenant.apiKey);
+      await beginSession(page, service.url, tenant.apiKey);
       await page.goto(`${service.url}/dashboard/messages/${id}/reschedule`);
       const field = page.getByLabel("Time (UTC)");
       expect(await field.inputValue()).toBe(rfc3339(at).slice(0, 16));
@@ -111,14 +112,10 @@ describeInBrowser("scheduled messages and tags", (browser) => {
     "the page of a scheduled one looks well",
     async () => {
       const { id } = await scheduled();
-      await expectGoodLooks(browser, "message-scheduled", async (page) => {
-        await logInByKey(page, service.url, tenant.apiKey);
-        await page.goto(`${service.url}/dashboard/messages/${id}`);
-      });
-      await expectGoodLooks(browser, "message-reschedule", async (page) => {
-        await logInByKey(page, service.url, tenant.apiKey);
-        await page.goto(`${service.url}/dashboard/messages/${id}/reschedule`);
-      });
+      const logIn = (page: Page) => beginSession(page, service.url, tenant.apiKey);
+      const address = `${service.url}/dashboard/messages/${id}`;
+      await expectGoodPage(browser, "message-scheduled", address, logIn);
+      await expectGoodPage(browser, "message-reschedule", `${address}/reschedule`, logIn);
     },
     TEST_MS_MAX,
   );

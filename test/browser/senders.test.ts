@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodPage, logInByLink } from "./browserFixture.ts";
+import { beginLinkSession, describeInBrowser, expectGoodPage } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -18,7 +18,8 @@ describeInBrowser("senders", (browser) => {
     "a domain is added, looked for in the DNS, and disabled after one question",
     async () => {
       const { page, errors } = await browser.open();
-      await logInByLink(page, app);
+      await beginLinkSession(page, app);
+      await page.goto(`${app.url}/dashboard`);
       await page.getByRole("link", { name: "Senders" }).click();
       await page.getByLabel("Address or domain").fill("shop.example.com");
       await page.getByRole("button", { name: "Add", exact: true }).click();
@@ -47,7 +48,9 @@ describeInBrowser("senders", (browser) => {
         ["sender-address", `/senders/${box}`],
         ["sender-domain", `/senders/${domain}`],
       ] as const)
-        await expectGoodPage(browser, name, `${app.url}/dashboard${path}`, (page) => logInByLink(page, app));
+        await expectGoodPage(browser, name, `${app.url}/dashboard${path}`, (page) =>
+          beginLinkSession(page, app),
+        );
     },
     TEST_MS_MAX,
   );

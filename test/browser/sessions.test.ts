@@ -9,6 +9,7 @@ import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import {
+  beginSession,
   describeInBrowser,
   expectGoodLooks,
   expectGoodPage,
@@ -35,7 +36,7 @@ describeInBrowser("sessions", (browser) => {
   test("whose session has ended logs in again, and is where they were", async () => {
     const short = await tenant.withKey({});
     const { page } = await browser.open();
-    await logInByKey(page, service.url, short.apiKey);
+    await beginSession(page, service.url, short.apiKey);
     await page.goto(at(`/messages/${samples.bounced}/erase`));
     const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
     await revokeKey(service.log, short.keyId, context);
@@ -56,7 +57,7 @@ describeInBrowser("sessions", (browser) => {
   afterEach(() => void setSystemTime());
   test("a session that nobody has used for too long ends, and a log-in leads back to the page", async () => {
     const { page } = await browser.open();
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     await page.goto(at("/messages?q=status%3Abounced"));
     await page.locator("#live.on").waitFor();
     setSystemTime(new Date(Date.now() + SESSION_IDLE_MS_MAX));
@@ -74,7 +75,7 @@ describeInBrowser("sessions", (browser) => {
   test("a page that is left open says that its key was revoked, and leads back to itself", async () => {
     const short = await tenant.withKey({});
     const { page, errors } = await browser.open();
-    await logInByKey(page, service.url, short.apiKey);
+    await beginSession(page, service.url, short.apiKey);
     await page.goto(at("/messages?q=status%3Abounced"));
     await page.locator("#live.on").waitFor();
     await revokeKey(service.log, short.keyId, {
@@ -94,7 +95,7 @@ describeInBrowser("sessions", (browser) => {
   test("a page that follows nothing says that the session has ended when somebody comes back to it", async () => {
     const short = await tenant.withKey({});
     const { page } = await browser.open();
-    await logInByKey(page, service.url, short.apiKey);
+    await beginSession(page, service.url, short.apiKey);
     await page.goto(at("/suppressions"));
     await page.getByLabel("Address", { exact: true }).fill("half-typed@example.org");
     await revokeKey(service.log, short.keyId, {
@@ -122,7 +123,7 @@ describeInBrowser("sessions", (browser) => {
           // As the script does when it hears of it: a real end leaves no session for the next look.
           await page.evaluate("document.querySelector('#session-ended').hidden = false");
         },
-        (page) => logInByKey(page, service.url, tenant.apiKey),
+        (page) => beginSession(page, service.url, tenant.apiKey),
       ),
     TEST_MS_MAX,
   );
@@ -130,7 +131,7 @@ describeInBrowser("sessions", (browser) => {
   test("another workspace's ids lead nowhere", async () => {
     const other = await service.tenant();
     const { page } = await browser.open();
-    await logInByKey(page, service.url, other.apiKey);
+    await beginSession(page, service.url, other.apiKey);
     for (const path of [
       `/messages/${samples.bounced}`,
       `/messages/${samples.bounced}/erase`,
@@ -146,7 +147,7 @@ describeInBrowser("sessions", (browser) => {
 
   test("in two tabs of one session a log-out in one ends the other", async () => {
     const { page, context } = await browser.open();
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     await page.goto(at("/messages"));
     const second = await context.newPage();
     await second.goto(at("/workspace"));
@@ -165,7 +166,7 @@ describeInBrowser("sessions", (browser) => {
       const context = { ...systemCommandContext("test"), workspaceId: other.workspaceId };
       await renameExistingWorkspace(service.log, other.workspaceId, "Other Shop", context);
       const { page, context: window } = await browser.open();
-      await logInByKey(page, service.url, tenant.apiKey);
+      await beginSession(page, service.url, tenant.apiKey);
       await page.goto(at(path));
       await page.locator("html.scripted").waitFor();
       const second = await window.newPage();
@@ -225,7 +226,7 @@ describeInBrowser("sessions", (browser) => {
             await page.locator("html.scripted").waitFor();
             await page.evaluate("document.querySelector('#other-workspace').hidden = false");
           },
-          (page) => logInByKey(page, service.url, tenant.apiKey),
+          (page) => beginSession(page, service.url, tenant.apiKey),
         ),
       TEST_MS_MAX,
     );
@@ -233,7 +234,7 @@ describeInBrowser("sessions", (browser) => {
 
   test("two tabs may both change something, and each sees what the other did", async () => {
     const { page, context } = await browser.open();
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     const second = await context.newPage();
     for (const tab of [page, second]) await tab.goto(at("/suppressions"));
     for (const [tab, address] of [
@@ -251,7 +252,8 @@ describeInBrowser("sessions", (browser) => {
   test("a key that may only read is shown nothing that it may not do, anywhere", async () => {
     const reader = await tenant.withKey({ scopes: ["email:read"] });
     const { page, errors } = await browser.open();
-    await logInByKey(page, service.url, reader.apiKey);
+    await beginSession(page, service.url, reader.apiKey);
+    await page.goto(at("/"));
     const pages = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
     expect(await pages.allTextContents()).toEqual(["Overview", "Messages", "Outbox"]);
     for (const path of ["/", "/messages", `/messages/${samples.deferred}`]) {
@@ -268,7 +270,8 @@ describeInBrowser("sessions", (browser) => {
 
   test("without scripts every page can be read", async () => {
     const { page } = await browser.open({ javaScriptEnabled: false });
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
+    await page.goto(at("/"));
     const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
     const addresses = await links.evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
     expect(addresses.length).toBeGreaterThan(9);
@@ -280,7 +283,7 @@ describeInBrowser("sessions", (browser) => {
 
   test("sending is paused and resumed by the keyboard alone", async () => {
     const { page } = await browser.open();
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     await page.goto(at("/workspace"));
     await page.getByRole("link", { name: "Pause sending" }).focus();
     await page.keyboard.press("Enter");
@@ -300,14 +303,14 @@ describeInBrowser("sessions", (browser) => {
     "%s looks well",
     (path) =>
       expectGoodPage(browser, path.replace("/", "-"), at(`/${path}`), (page) =>
-        logInByKey(page, service.url, tenant.apiKey),
+        beginSession(page, service.url, tenant.apiKey),
       ),
     TEST_MS_MAX,
   );
 
   test("Tab comes to the content past the navigation at once", async () => {
     const { page } = await browser.open();
-    await logInByKey(page, service.url, tenant.apiKey);
+    await beginSession(page, service.url, tenant.apiKey);
     await page.goto(at("/messages"));
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodLooks, logInByLink, waitForPageWith } from "./browserFixture.ts";
+import { beginLinkSession, describeInBrowser, expectGoodLooks, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 60_000;
 
@@ -15,7 +15,8 @@ describeInBrowser("suppressions", (browser) => {
     "an address is added, found with /, and removed after one question",
     async () => {
       const { page, errors } = await browser.open();
-      await logInByLink(page, app);
+      await beginLinkSession(page, app);
+      await page.goto(`${app.url}/dashboard`);
       await page.getByRole("link", { name: "Suppressions" }).click();
       await page.getByText("No address is suppressed").waitFor();
       await page.getByLabel("Address", { exact: true }).fill("ana@example.com");
@@ -50,7 +51,7 @@ describeInBrowser("suppressions", (browser) => {
           await page.goto(`${app.url}/dashboard/suppressions`);
           await page.getByText("ana@example.com").first().waitFor();
         },
-        (page) => logInByLink(page, app),
+        (page) => beginLinkSession(page, app),
       );
     },
     TEST_MS_MAX,
@@ -62,7 +63,7 @@ describeInBrowser("suppressions", (browser) => {
       const address = `${"a".repeat(64)}@${"b".repeat(63)}.${"c".repeat(63)}.example`;
       await app.call("POST", "/api/v1/suppressions", { body: { address, note: "n".repeat(200) } });
       const { page } = await browser.open({ width: 1280 });
-      await logInByLink(page, app);
+      await beginLinkSession(page, app);
       await page.goto(`${app.url}/dashboard/suppressions`);
       await page.getByText(address).waitFor();
       const overflow = await page.evaluate<number>(

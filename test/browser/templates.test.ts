@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey, logInByLink } from "./browserFixture.ts";
+import { beginLinkSession, beginSession, describeInBrowser, expectGoodLooks } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 const PATH = "/api/v1/templates";
@@ -41,7 +41,7 @@ describeInBrowser("templates", (browser) => {
 
   test("a version is compared with the one in use, and published", async () => {
     const { page, errors } = await browser.open();
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
     await page.goto(`${app.url}/dashboard/templates`);
     await page.getByRole("link", { name: "Order confirmation" }).click();
     await page.getByRole("button", { name: "Show the differences" }).click();
@@ -55,7 +55,7 @@ describeInBrowser("templates", (browser) => {
 
   test("a draft is written, seen while it is written, corrected, saved and published", async () => {
     const { page, errors } = await browser.open();
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
     const { id: made } = await call(PATH, { name: "Welcome" });
     await page.goto(`${app.url}/dashboard/templates/${made}/draft`);
     await page.getByLabel("Subject").fill("Welcome, {{ name }}");
@@ -77,7 +77,7 @@ describeInBrowser("templates", (browser) => {
 
   test("variables get rows by buttons, while the page and the focus stay where they are", async () => {
     const { page, errors } = await browser.open();
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
     const { id: made } = await call(PATH, { name: "Many variables" });
     await page.goto(`${app.url}/dashboard/templates/${made}/draft`);
     await page.getByLabel("Subject").fill("{{ greeting }}");
@@ -101,7 +101,7 @@ describeInBrowser("templates", (browser) => {
 
   test("without scripts a draft is previewed by a button, and saved", async () => {
     const { page } = await browser.open({ javaScriptEnabled: false });
-    await logInByKey(page, app.url, app.apiKey);
+    await beginSession(page, app.url, app.apiKey);
     const { id: made } = await call(PATH, { name: "Plain" });
     await page.goto(`${app.url}/dashboard/templates/${made}/draft`);
     await page.getByLabel("Subject").fill("Plain");
@@ -117,7 +117,7 @@ describeInBrowser("templates", (browser) => {
 
   test("archiving asks in a dialog, and Esc leaves everything as it is", async () => {
     const { page } = await browser.open();
-    await logInByLink(page, app);
+    await beginLinkSession(page, app);
     await page.goto(`${app.url}/dashboard/templates/${id}`);
     await page.getByRole("link", { name: "Archive" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Archive" }).waitFor();
@@ -136,7 +136,7 @@ describeInBrowser("templates", (browser) => {
           await page.goto(`${app.url}/dashboard/templates/${id}/draft`);
           await page.frameLocator("iframe").getByText("Your order 42").waitFor();
         },
-        (page) => logInByLink(page, app),
+        (page) => beginLinkSession(page, app),
       ),
     TEST_MS_MAX,
   );
@@ -157,7 +157,7 @@ describeInBrowser("templates", (browser) => {
           async (page) => {
             await page.goto(`${app.url}/dashboard${path()}`);
           },
-          (page) => logInByLink(page, app),
+          (page) => beginLinkSession(page, app),
         ),
       TEST_MS_MAX,
     );

@@ -5,10 +5,10 @@ import { message, newKey, type Tenant } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook/webhookWorld.ts";
 import {
+  beginSession,
   describeInBrowser,
   expectGoodLooks,
   keepScreenshot,
-  logInByKey,
   waitForPageWith,
 } from "./browserFixture.ts";
 
@@ -43,7 +43,7 @@ describeInBrowser("the pages of webhooks", (browser) => {
   afterAll(() => world.remove());
 
   const visitPage = (path: string) => async (page: Page) => {
-    await logInByKey(page, world.service.url, tenant.apiKey);
+    await beginSession(page, world.service.url, tenant.apiKey);
     await page.goto(`${world.service.url}/dashboard${path}`);
   };
 
@@ -61,7 +61,7 @@ describeInBrowser("the pages of webhooks", (browser) => {
           browser,
           name,
           (page) => page.goto(`${world.service.url}/dashboard${path()}`),
-          (page) => logInByKey(page, world.service.url, tenant.apiKey),
+          (page) => beginSession(page, world.service.url, tenant.apiKey),
         ),
       TEST_MS_MAX,
     );
