@@ -44,6 +44,8 @@ test("each lane that has servers has its own, which makes room for a new one bef
   expect(await portIn(0)).toBe(3);
   expect([...running]).toEqual([2, 3]);
   expect(await portIn(1)).toBe(2);
+  await servers.stop(0);
+  expect([...running]).toEqual([2]);
   await servers.stop();
   expect([...running]).toEqual([]);
   expect(await portIn(0)).toBe(4);

@@ -13,8 +13,8 @@ export interface LaneServers {
   has(lane: Lane): boolean;
   /** What a file that runs in `lane` is started with, or so many one after the other. */
   env(lane: Lane, files?: number): Promise<Readonly<Record<string, string>>>;
-  /** Ends those that we have started. A lane that asks again gets a new one. */
-  stop(): Promise<void>;
+  /** Ends those that we have started, or that of one lane. A lane that asks again gets a new one. */
+  stop(lane?: Lane): Promise<void>;
 }
 
 /** Whether a test file asks for the server that test files share. */
@@ -62,9 +62,10 @@ export function ownServers(start: StartServer): LaneServers {
       const { url, port, folder } = used.server;
       return { [SERVER_VARIABLE]: JSON.stringify({ url, port, folder }) };
     },
-    async stop() {
-      await Promise.all([...current.values()].map(({ server }) => server.process.kill()));
-      current.clear();
+    async stop(lane) {
+      const ended = [...current].filter(([of]) => lane === undefined || of === lane);
+      for (const [of] of ended) current.delete(of);
+      await Promise.all(ended.map(([, { server }]) => server.process.kill()));
     },
   };
 }

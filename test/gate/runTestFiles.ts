@@ -14,61 +14,78 @@ const KILLS: readonly string[] = ["webhookCrash", "crash"];
 const KILL_LANES = 2;
 
 /**
- * Files that take long and so begin first, each in a process of its own, by the ends of their paths, the slowest first.
- * One that is wrong costs only time.
+ * Files that take long and so begin first, by the ends of their paths, the slowest first. One that is wrong costs only
+ * time.
  */
 const SLOW: readonly string[] = [
+  "contentDirectoryAway",
+  "http/reference/everyOperation",
   "fuzz",
-  "plants",
-  "racingAtLimits",
-  "eventStore",
   "pages",
-  "erasureOnDisk",
-  "namesInAnswers",
-  "eventStoreDbAway",
-  "freezeTwoInstances",
-  "commandLine",
-  "doctor",
-  "endlessSwitching",
-  "portableKills",
-  "verifyOnEventStoreDb",
-  "twoReleases",
-  "contentStore",
-  "fairMailQueue",
-  "eventStoreDbAccess",
-  "securedEventStore",
+  "eventStore",
   "mailTransport",
-  "dailyLimit",
-  "replayBeforeRefusal",
-  "mimeMessages",
-  "http/erasure/erasure",
-  "http/workspace/workspace",
-  "revocation",
-  "rebuildBeside",
-  "live",
-  "http/sender/senderVerification",
-  "templateDeletion",
-  "portableStores",
-  "http/apiKey/apiKeys",
-  "http/sender/senders",
-  "webhookEvents",
-  "faults/heldMail",
-  "http/template/templates",
-  "scheduledVerify",
+  "oneTimeCodes",
+  "eventStoreDbAway",
+  "logFileAway",
+  "racingAtLimits",
+  "contentStore",
+  "security/bodies",
   "submission",
-  "twoInstances",
+  "securedEventStore",
+  "orderOfAnswers",
+  "twoReleases",
+  "plants",
+  "verifyOnEventStoreDb",
+  "runTestFile",
+  "http/dashboard/live",
+  "replayBeforeRefusal",
+  "http/sender/senderVerification",
+  "revocation",
+  "endlessSwitching",
+  "eventStoreDbAccess",
+  "http/erasure/erasure",
+  "http/template/templates",
+  "webhookEvents",
+  "erasureOnDisk",
+  "http/workspace/workspace",
+  "http/apiKey/apiKeys",
+  "doctor",
+  "verifyEveryColumn",
+  "packaging",
+  "fileInspector",
   "forgedLog",
-  "everyOperation",
+  "lostEvents",
+  "http/sender/senders",
+  "rebuildBeside",
+  "dueRetriesSurviveRestart",
+  "stalledProcess",
+  "fairMailQueue",
+  "freezeTwoInstances",
+  "templateDeletion",
+  "dailyAndStorageLimits",
+  "portableKills",
+  "commandLine",
+  "namesInAnswers",
+  "twoInstances",
+  "portableStores",
+  "dailyLimit",
+  "heldMail",
+  "scheduledVerify",
   "commandLineBeside",
   "startErrors",
   "http/attachment/attachments",
+  "mimeMessages",
 ];
 
 /** Each process starts a Chromium, and several of them leave other tests hardly any time: one lane takes them, and begins with them. */
 const BROWSER_FOLDER = "test/browser/";
 
-/** Small files that have one process and are on no server. */
-const FILES_TOGETHER_MAX = 8;
+/** Files that have one process and are on no server: as many as any folder has that takes a lane for itself. */
+const FILES_TOGETHER_MAX = 20;
+/** The same of those that take long: the last of them should not be left to a single lane. */
+const SLOW_FILES_TOGETHER_MAX = 3;
+/** Most of these files wait for processes that they have killed. */
+const FAULTS_FOLDER = "test/faults/";
 
 const SLOWEST_SHOWN = 10;
 /** What Bun writes about tests that passed or were left out. */
@@ -96,12 +113,16 @@ function slownessOf(file: string): number {
   return SLOW.findIndex((end) => path.endsWith(`/${end}`));
 }
 
-/** The slow ones first, then those that need a server, which few lanes have. */
-function slowestFirst(groups: readonly TestGroup[], onServer: ReadonlySet<string>): readonly TestGroup[] {
-  const rank = ([file = ""]: TestGroup) => {
+/**
+ * Those that need a server first, which few lanes have: it ends when its lane has no more of them, because an idle one
+ * takes processor time too. Among them, and among the others, the slow ones first.
+ */
+function inOrder(groups: readonly TestGroup[], onServer: ReadonlySet<string>): readonly TestGroup[] {
+  const rank = (group: TestGroup) => {
+    const [file = ""] = group;
     if (file.startsWith(BROWSER_FOLDER)) return -1;
-    if (slownessOf(file) >= 0) return slownessOf(file);
-    return onServer.has(file) ? SLOW.length : SLOW.length + 1;
+    const slowness = Math.min(...group.map(slownessOf).filter((at) => at >= 0), SLOW.length);
+    return onServer.has(file) ? slowness : SLOW.length + 1 + slowness;
   };
   return [...groups].sort((a, b) => rank(a) - rank(b));
 }
@@ -130,9 +151,13 @@ function printSlowest(runs: readonly FileRun[]): void {
 function groupsOf(root: string, files: readonly string[], onServer: ReadonlySet<string>) {
   return groupTestFiles(files, {
     textOf: (file) => readFileSync(join(root, file), "utf8"),
-    isSingle: (file) => slownessOf(file) >= 0,
+    isSlow: (file) => slownessOf(file) >= 0 || file.startsWith(FAULTS_FOLDER),
     isOnServer: (file) => onServer.has(file),
-    filesMax: { onServer: FILES_ON_A_SERVER_MAX, others: FILES_TOGETHER_MAX },
+    filesMax: {
+      slow: SLOW_FILES_TOGETHER_MAX,
+      onServer: FILES_ON_A_SERVER_MAX,
+      others: FILES_TOGETHER_MAX,
+    },
   });
 }
 
@@ -150,7 +175,9 @@ export async function runTestFiles({
   const servers = await laneServers();
   const onServer = new Set(files.filter((file) => usesSharedServer(readFileSync(join(root, file), "utf8"))));
   const optionsIn = async (lane: Lane, group: TestGroup) => {
-    const serverEnv = group.some((file) => onServer.has(file)) ? await servers.env(lane, group.length) : {};
+    const needsServer = group.some((file) => onServer.has(file));
+    if (!needsServer) await servers.stop(lane);
+    const serverEnv = needsServer ? await servers.env(lane, group.length) : {};
     const isOfKills = group.some((file) => KILLS.includes(baseName(file)));
     return { root, env: { ...env, ...serverEnv, ...(isOfKills ? { TMPDIR: diskDirectory } : {}) } };
   };
@@ -167,7 +194,7 @@ export async function runTestFiles({
     const isForLane = lane === lanes - 1 || !group.some((file) => file.startsWith(BROWSER_FOLDER));
     return isForLane && (servers.has(lane) || !group.some((file) => onServer.has(file)));
   };
-  await runInLanes(slowestFirst(groupsOf(root, together, onServer), onServer), lanes, run, mayRun);
+  await runInLanes(inOrder(groupsOf(root, together, onServer), onServer), lanes, run, mayRun);
   // They would take a part of a processor for nothing from what is to be alone.
   await servers.stop();
   const single = (file: string): TestGroup => [file];

@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import { groupTestFiles } from "./testGroups.ts";
 
 /** Groups files that hold these texts; those with a `server` are on the shared one. */
-function groupsOf(texts: Readonly<Record<string, string>>, single: readonly string[] = []) {
+function groupsOf(texts: Readonly<Record<string, string>>, slow: readonly string[] = []) {
   const textOf = (file: string) => texts[file] ?? "";
   return groupTestFiles(Object.keys(texts), {
     textOf,
-    isSingle: (file) => single.includes(file),
+    isSlow: (file) => slow.includes(file),
     isOnServer: (file) => textOf(file).includes("server"),
-    filesMax: { onServer: 2, others: 3 },
+    filesMax: { slow: 2, onServer: 2, others: 3 },
   });
 }
 
@@ -39,15 +39,32 @@ test("files on the server are kept apart from those that take none", () => {
   ]);
 });
 
-test("who takes long, breaks services or changes the process is alone", () => {
-  const slow = "test/http/slow.test.ts";
+test("those that take long are together, few at a time", () => {
+  const slow = ["a", "c", "d"].map((name) => `test/http/${name}.test.ts`);
+  const files = Object.fromEntries(["a", "b", "c", "d"].map((name) => [`test/http/${name}.test.ts`, ""]));
+  expect(groupsOf(files, slow)).toEqual([
+    ["test/http/a.test.ts", "test/http/c.test.ts"],
+    ["test/http/b.test.ts"],
+    ["test/http/d.test.ts"],
+  ]);
+});
+
+test("who changes the process for good, or is of another folder, is alone", () => {
   const files = {
-    [slow]: "",
-    "test/faults/a.test.ts": "",
-    "test/browser/b.test.ts": "",
+    "test/docs/a.test.ts": "",
+    "test/docs/b.test.ts": "",
     "test/http/env.test.ts": 'process.env.LANG = "de"',
     "test/http/mock.test.ts": 'mock.module("x", () => ({}))',
+    "test/http/spy.test.ts": 'spyOn(Math, "random").mockReturnValue(1)',
+    "test/http/time.test.ts": "setSystemTime(1)",
   };
-  const groups = groupsOf({ ...files, "test/http/c.test.ts": "process.env.LANG === x" }, [slow]);
-  expect(groups).toEqual([...Object.keys(files), "test/http/c.test.ts"].map((file) => [file]));
+  const together = {
+    "test/http/c.test.ts": "process.env.LANG === x",
+    "test/http/d.test.ts": "const spy = spyOn(Math); spy.mockRestore()",
+    "test/http/e.test.ts": "setSystemTime(1); afterEach(() => setSystemTime())",
+  };
+  expect(groupsOf({ ...files, ...together })).toEqual([
+    ...Object.keys(files).map((file) => [file]),
+    Object.keys(together),
+  ]);
 });

@@ -8,6 +8,7 @@ const FOLDERS = [
   "domain",
   "events",
   "examples",
+  "faults",
   "http",
   "kernel",
   "projections",
@@ -19,7 +20,19 @@ const FOLDERS = [
 ] as const;
 /** What changes the process for the files after it. */
 const CHANGES_PROCESS =
-  /\bmock\.module\(|\bsetSystemTime\(|\bspyOn\(|\bglobalThis\b|\bchdir\(|\bumask\(|process\.env(\.\w+|\[[^\]]+\])\s*=[^=]|memoryUsage|Object\.assign\(process\.env|delete process\.env|\bheapStats\b|process\.on\(/;
+  /\bmock\.module\(|\bglobalThis\b|\bchdir\(|\bumask\(|process\.env(\.\w+|\[[^\]]+\])\s*=[^=]|memoryUsage|Object\.assign\(process\.env|delete process\.env|\bheapStats\b|process\.on\(/;
+/** What changes it until it is taken back, and how that is done. */
+const CHANGES_FOR_A_WHILE = [
+  { change: /\bsetSystemTime\(/, takenBack: /\bsetSystemTime\(\)/ },
+  { change: /\bspyOn\(/, takenBack: /\bmockRestore\(\)|\bmock\.restore\(\)/ },
+] as const;
+
+function leavesChanges(text: string): boolean {
+  const isLeft = CHANGES_FOR_A_WHILE.some(
+    ({ change, takenBack }) => change.test(text) && !takenBack.test(text),
+  );
+  return isLeft || CHANGES_PROCESS.test(text);
+}
 
 /** Files that run one after the other in one process. */
 export type TestGroup = readonly string[];
@@ -28,27 +41,28 @@ export type TestGroup = readonly string[];
 export interface GroupingOptions {
   /** The text of a file. */
   readonly textOf: (file: string) => string;
-  /** Whether a file gets a process of its own whatever its text says. */
-  readonly isSingle: (file: string) => boolean;
+  /** Whether a file takes long. Such files share a process with one another only. */
+  readonly isSlow: (file: string) => boolean;
   /** Whether a file asks for the server that test files share. */
   readonly isOnServer: (file: string) => boolean;
-  /** How many files of a group there may be at most, by whether they are on the server. */
-  readonly filesMax: { readonly onServer: number; readonly others: number };
+  /** How many files of a group there may be at most: of slow ones, of others on the server, and of those on none. */
+  readonly filesMax: { readonly slow: number; readonly onServer: number; readonly others: number };
 }
 
-/** The files in groups: small ones of one folder together, since loading the program takes each process half a second. */
+/** The files in groups of one folder, since loading the program takes each process half a second. */
 export function groupTestFiles(files: readonly string[], options: GroupingOptions): readonly TestGroup[] {
-  const { textOf, isSingle, isOnServer, filesMax } = options;
+  const { textOf, isSlow, isOnServer, filesMax } = options;
   const open = new Map<string, string[]>();
   const groups: string[][] = [];
   for (const file of files) {
     const folder = FOLDERS.find((name) => file.startsWith(`test/${name}/`));
-    if (folder === undefined || isSingle(file) || CHANGES_PROCESS.test(textOf(file))) {
+    if (folder === undefined || leavesChanges(textOf(file))) {
       groups.push([file]);
       continue;
     }
-    const key = `${folder} ${isOnServer(file)}`;
-    const max = isOnServer(file) ? filesMax.onServer : filesMax.others;
+    const key = `${folder} ${isOnServer(file)} ${isSlow(file)}`;
+    const most = isOnServer(file) ? filesMax.onServer : filesMax.others;
+    const max = isSlow(file) ? filesMax.slow : most;
     let group = open.get(key);
     if (group === undefined || group.length >= max) {
       group = [];
