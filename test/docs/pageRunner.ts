@@ -123,9 +123,10 @@ class Follower {
     await writePrograms(join(this.state, "bin"));
   }
 
-  /** Starts the service as the page before this one has, where it does not do so itself. */
+  /** Starts the service that this page has from the one before: the built one, for `bun start` is tried where it is written. */
   async startService(): Promise<void> {
-    const { exitCode, err } = await this.#bash("bun start");
+    const program = BUILT_PROGRAM === undefined ? "" : `PAGE_PROGRAM=${quoted(BUILT_PROGRAM)} `;
+    const { exitCode, err } = await this.#bash(`${program}bun start`);
     if (exitCode !== 0) throw new Error(`the service did not start: ${err}`);
   }
 

@@ -5,7 +5,7 @@ import { isAlive } from "./isAlive.ts";
 
 /**
  * `bun start` as a page's reader has it in a terminal of its own: it goes on, and the page goes on when it listens.
- * The one before it gets a Ctrl-C first.
+ * The one before it gets a Ctrl-C first. PAGE_PROGRAM names a built program to start in its place.
  */
 const START_MS_MAX = 120_000;
 const state = process.argv[2] ?? "";
@@ -19,7 +19,9 @@ if (existsSync(pidFile)) {
 
 const logFile = join(state, "log");
 const log = openSync(logFile, "w");
-const child = Bun.spawn([process.execPath, "start"], { stdin: "ignore", stdout: log, stderr: log });
+const { PAGE_PROGRAM } = process.env;
+const command = PAGE_PROGRAM === undefined ? [process.execPath, "start"] : [PAGE_PROGRAM, "serve"];
+const child = Bun.spawn(command, { stdin: "ignore", stdout: log, stderr: log });
 writeFileSync(pidFile, String(child.pid));
 const lines = () => readFileSync(logFile, "utf8");
 await until(
