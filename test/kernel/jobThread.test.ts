@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { JobStarvedError, jobThread } from "../../src/kernel/concurrency/jobThread.ts";
 import { nextTurn } from "../../src/kernel/concurrency/sleep.ts";
 
-const KERNEL = new URL("../../src/kernel/concurrency/jobThreadScript.ts", import.meta.url).pathname;
+const KERNEL = new URL("../../src/kernel/concurrency/serveJobs.ts", import.meta.url).pathname;
 
 /** Jobs are ms to pass: on the processor or asleep. */
 function script(startMs = 0): string {

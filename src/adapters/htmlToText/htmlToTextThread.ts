@@ -1,5 +1,5 @@
 import { compile } from "html-to-text";
-import { serveJobs } from "../../kernel/concurrency/jobThreadScript.ts";
+import { serveJobs } from "../../kernel/concurrency/serveJobs.ts";
 import { threadProcessorMs } from "../../kernel/processorTime.ts";
 import type { HtmlReading } from "../../ports/mail/htmlToText.ts";
 

@@ -1,4 +1,4 @@
-import { serveJobs } from "../../kernel/concurrency/jobThreadScript.ts";
+import { serveJobs } from "../../kernel/concurrency/serveJobs.ts";
 import { parseReturnedMail } from "./parseReturnedMail.ts";
 
 /** The thread that reads returned mails one after another. */

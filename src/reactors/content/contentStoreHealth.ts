@@ -1,10 +1,10 @@
 import type { Clock } from "../../ports/clock.ts";
 import { type ContentStore, ContentStoreError } from "../../ports/contentStore.ts";
-import { type BreakerFault, CircuitBreaker } from "../email/circuitBreaker.ts";
-import { idleProbe } from "../email/idleProbe.ts";
-import { type OutageReport, OutageReports } from "../email/outageReports.ts";
+import { breakerProbe } from "../circuitBreaker/breakerProbe.ts";
+import { type BreakerFault, CircuitBreaker } from "../circuitBreaker/circuitBreaker.ts";
+import { type OutageReport, OutageReports } from "../circuitBreaker/outageReports.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
-import { probeContentStore, reportContentFault } from "./contentStorePermit.ts";
+import { probeContentStore, reportContentFault } from "./contentStoreProbe.ts";
 
 /** What the content store gives out, and what it takes: a full disk or a lost permission ends only the second. */
 export type ContentSide = "reads" | "writes";
@@ -35,7 +35,7 @@ export function contentStoreHealth(options: ContentStoreHealthOptions): ContentS
     new CircuitBreaker(clock, new OutageReports<BreakerFault>(clock, (report) => tell(side, report)));
   const [reads, writes] = [breakerOf("reads"), breakerOf("writes")];
   const probes = [reads, writes].map((breaker) =>
-    idleProbe({
+    breakerProbe({
       breaker,
       canEnd: () => true,
       probe: (permit) => probeContentStore(content, permit),

@@ -33,7 +33,7 @@ import {
 } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
-import { reportContentFault } from "../content/contentStorePermit.ts";
+import { reportContentFault } from "../content/contentStoreProbe.ts";
 import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";

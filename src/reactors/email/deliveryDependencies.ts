@@ -7,7 +7,7 @@ import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { MailSession, SendDeadlines } from "../../ports/mail/mailTransport.ts";
-import type { ContentPermit } from "../content/contentStorePermit.ts";
+import type { ContentPermit } from "../content/contentStoreProbe.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 

@@ -9,18 +9,18 @@ import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import type { ContentPermit } from "../content/contentStorePermit.ts";
+import { breakerProbe } from "../circuitBreaker/breakerProbe.ts";
+import { type BreakerFault, type BreakerPermit, CircuitBreaker } from "../circuitBreaker/circuitBreaker.ts";
+import type { ContentPermit } from "../content/contentStoreProbe.ts";
 import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate.ts";
 import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { type ReadRows, rowReader } from "../worker/tryReadRows.ts";
-import { type BreakerFault, type BreakerPermit, CircuitBreaker } from "./circuitBreaker.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import type { DeliveryDependencies } from "./deliveryDependencies.ts";
 import { CONTENT_STORE, FairMailQueue, ownersOf } from "./fairMailQueue.ts";
-import { idleProbe } from "./idleProbe.ts";
 import { mailExpiryWorker } from "./mailExpiryWorker.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
@@ -130,7 +130,7 @@ export class MailDeliveryWorker {
 
   /** It asks the relay, after trouble, when no message does. */
   private relayProbe(): PeriodicWorker {
-    return idleProbe({
+    return breakerProbe({
       breaker: this.breaker,
       canEnd: isOverWithSession,
       probe: async (permit) => {

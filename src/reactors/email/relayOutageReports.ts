@@ -1,6 +1,6 @@
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type OutageReport, OutageReports } from "./outageReports.ts";
+import { type OutageReport, OutageReports } from "../circuitBreaker/outageReports.ts";
 
 /** What the operator is told about a relay that does not take mail. */
 export type RelayReport = OutageReport<RelayFault>;

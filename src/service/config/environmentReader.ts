@@ -1,23 +1,14 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { hostInUrl } from "../../kernel/network/isLoopback.ts";
-import { nearestName } from "../../kernel/text/nearestName.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { misspeltSettings } from "./misspeltSettings.ts";
 
 /** The range of a port setting. */
 export const PORTS = { min: 1, max: 65_535 } as const;
 
 /** How many wrong entries of a list an error names. */
 const WRONG_ENTRIES_SHOWN_MAX = 5;
-
-/** Shorter names are too similar to those of other programs (HOME, HOST). */
-const NAME_CHARACTERS_MIN = 6;
-
-/** The variables other programs use for their relay, one for each part of our SMTP_URL. */
-const RELAY_PARTS = ["HOST", "PORT", "USER", "USERNAME", "PASS", "PASSWORD", "SECURE"];
-const RELAY_NAMES = new Set(RELAY_PARTS.map((part) => `SMTP_${part}`));
-/** Some programs prefix all their settings with their name. */
-const OUR_PREFIX = "POSTLEDGER_";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -73,23 +64,7 @@ export class EnvironmentReader {
 
   /** Unknown variables that were probably meant as one of ours: a sentence each. */
   misspelt(): readonly string[] {
-    return Object.keys(this.env)
-      .filter((name) => name.length >= NAME_CHARACTERS_MIN && !this.names.has(name))
-      .flatMap((name) => {
-        const meant = this.meantBy(name);
-        return meant === null ? [] : [`${name} is not a setting and has no effect: did you mean ${meant}?`];
-      });
-  }
-
-  /** The setting probably meant by an unknown name; null if the name is likely another program's. */
-  private meantBy(name: string): string | null {
-    if (RELAY_NAMES.has(name)) return "SMTP_URL";
-    const unprefixed = name.startsWith(OUR_PREFIX) ? name.slice(OUR_PREFIX.length) : "";
-    if (this.names.has(unprefixed)) return unprefixed;
-    return nearestName(
-      name,
-      [...this.names].filter((known) => known.length >= NAME_CHARACTERS_MIN),
-    );
+    return misspeltSettings(Object.keys(this.env), this.names);
   }
 
   /** A secret, from the variable itself or from the file that `<name>_FILE` names; null when neither is set. */

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { SECOND_MS } from "../../kernel/time.ts";
+import type { BreakerFault } from "../../reactors/circuitBreaker/circuitBreaker.ts";
+import type { OutageReport } from "../../reactors/circuitBreaker/outageReports.ts";
 import type { ContentSide } from "../../reactors/content/contentStoreHealth.ts";
-import type { BreakerFault } from "../../reactors/email/circuitBreaker.ts";
-import type { OutageReport } from "../../reactors/email/outageReports.ts";
 import type { Config } from "../config/config.ts";
 import type { ContentLocation } from "../config/contentStoreConfig.ts";
 import { workerErrorLog } from "./workerErrorLog.ts";

@@ -9,7 +9,7 @@ import { workerActor } from "../../kernel/event/actor.ts";
 import { newId } from "../../kernel/ids.ts";
 import { messageOf, reasonOf } from "../../kernel/text/errorReason.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { auditSealing } from "../../reactors/audit/auditSealing.ts";
+import { auditSealWorker } from "../../reactors/audit/auditSealWorker.ts";
 import { ERASING_TYPES } from "../../reactors/content/erasedContentCleanup.ts";
 import {
   type FollowAnswer,
@@ -61,7 +61,7 @@ function auditSealingOf(store: EventStore, { auditSealIntervalMs, auditSigningKe
   const signingKey = auditSigningKey === null ? null : parseSigningKey(auditSigningKey);
   const actor = workerActor(newId());
   let isMissingKeyTold = false;
-  return auditSealing({
+  return auditSealWorker({
     sealer: new AuditSealer({ store, clock: systemClock, signingKey, actor }),
     instanceStatus: instanceStatusCache(store),
     clock: systemClock,

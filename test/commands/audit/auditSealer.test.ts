@@ -18,7 +18,7 @@ import {
   type NewEvent,
   StoreError,
 } from "../../../src/ports/eventStore.ts";
-import { auditSealing } from "../../../src/reactors/audit/auditSealing.ts";
+import { auditSealWorker } from "../../../src/reactors/audit/auditSealWorker.ts";
 import { AuditedLog } from "../../support/auditedLog.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { until } from "../../support/until.ts";
@@ -247,7 +247,7 @@ describe("sealing", () => {
       },
       seal: () => sealer.seal(),
     });
-    const sealing = auditSealing({
+    const sealing = auditSealWorker({
       sealer: countingSealer,
       instanceStatus,
       clock,
@@ -291,7 +291,7 @@ describe("sealing", () => {
     await appendEvents(store, 1);
     now += intervalMs;
     await appendEvents(store, 1);
-    const sealing = auditSealing({
+    const sealing = auditSealWorker({
       sealer: sealerOn(store),
       instanceStatus: { get: async () => ({ instance: null, restoredPosition: null }) },
       clock,

@@ -30,14 +30,14 @@ import type {
   SendDeadlines,
   SessionResult,
 } from "../../../src/ports/mail/mailTransport.ts";
+import type { BreakerFault } from "../../../src/reactors/circuitBreaker/circuitBreaker.ts";
+import type { OutageReport } from "../../../src/reactors/circuitBreaker/outageReports.ts";
 import {
   type ContentSide,
   type ContentStoreHealth,
   contentStoreHealth,
 } from "../../../src/reactors/content/contentStoreHealth.ts";
-import type { BreakerFault } from "../../../src/reactors/email/circuitBreaker.ts";
 import { MailDeliveryWorker } from "../../../src/reactors/email/mailDeliveryWorker.ts";
-import type { OutageReport } from "../../../src/reactors/email/outageReports.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../../../src/reactors/email/relayRefusalReports.ts";
 import { addressOf } from "../../support/addressOf.ts";

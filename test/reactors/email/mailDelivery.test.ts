@@ -15,7 +15,7 @@ import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { leftMs } from "../../../src/ports/clock.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
-import { CircuitBreaker } from "../../../src/reactors/email/circuitBreaker.ts";
+import { CircuitBreaker } from "../../../src/reactors/circuitBreaker/circuitBreaker.ts";
 import { RelayOutageReports } from "../../../src/reactors/email/relayOutageReports.ts";
 import { SETTLING_MS } from "../../../src/reactors/worker/jumpProofTime.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,6 @@
 import type { Acceptance } from "../../../domain/email/events.ts";
 import type { CommandContext } from "../../../kernel/event/commandContext.ts";
-import { attachmentsUntil } from "../../attachment/attachmentsUntil.ts";
+import { attachmentsUntil } from "../../attachment/attachmentRetentionEnd.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 

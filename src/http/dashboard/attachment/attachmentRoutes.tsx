@@ -20,7 +20,7 @@ import { catchUp, messagesOf } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPages.tsx";
 
 /** Messages per page below an upload. */

@@ -14,7 +14,7 @@ import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import { catchUp } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
 const FILTER_CHARACTERS_MAX = 100;

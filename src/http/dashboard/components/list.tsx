@@ -3,7 +3,7 @@ import type { Child, FC } from "hono/jsx";
 import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { cursorForLink } from "../frame/listCursor.ts";
+import { cursorForLink } from "../frame/listPaging.ts";
 import { LinkButton } from "./button.tsx";
 import { SHOWN_FIELD } from "./csvStream.ts";
 

@@ -19,7 +19,7 @@ import {
   post,
 } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/flashMessages.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { firstSendCommand } from "../newEmail/firstSendCommand.ts";
 import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";

@@ -8,7 +8,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { ERASURES_PATH, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
 
 const ABOVE = [{ path: ERASURES_PATH, title: "Erasures" }];

@@ -8,7 +8,7 @@ import { SandboxedHtmlFrame } from "../components/sandboxedHtmlFrame.tsx";
 import { Time } from "../components/time.tsx";
 import type { MessageRow } from "../email/loadEmailRows.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { cursorForLink } from "../frame/listCursor.ts";
+import { cursorForLink } from "../frame/listPaging.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 
 interface OutboxProps {

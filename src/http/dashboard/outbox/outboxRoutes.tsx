@@ -5,7 +5,7 @@ import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import { catchUp, loadEmailRows } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
-import { cursorAsked, pageAsked } from "../frame/listCursor.ts";
+import { cursorAsked, pageAsked } from "../frame/listPaging.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { OutboxPage } from "./outboxPage.tsx";
 

@@ -16,7 +16,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { MailRecordsPage } from "./mailDnsRecordsPage.tsx";
 import { nameOf, SenderList } from "./senderListPage.tsx";
 import { SenderPage } from "./senderPage.tsx";

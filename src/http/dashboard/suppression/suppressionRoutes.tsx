@@ -19,7 +19,7 @@ import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { SuppressionList } from "./suppressionPage.tsx";
 
 const WHY: Readonly<Record<string, string>> = {

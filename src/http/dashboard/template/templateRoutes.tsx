@@ -27,7 +27,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf, formFields } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { TemplateDetail, TemplateList } from "./templatePage.tsx";
 
 const scope = "template:manage";

@@ -11,7 +11,7 @@ import { destinationOf } from "../../webhook/webhookUrlCheck.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { checkedInput, type EndpointFaults, EndpointForm, faultsOf, urlTakenFault } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";
 import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";

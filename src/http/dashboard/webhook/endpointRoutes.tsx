@@ -22,7 +22,7 @@ import { deliveryIdsOf, deliveryWithAttempts } from "../../webhookDelivery/webho
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { pageAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listPaging.ts";
 import { failureText } from "./deliveryPage.tsx";
 import { checkedInput, type EndpointFaults, EndpointForm, faultsOf, urlTakenFault } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";

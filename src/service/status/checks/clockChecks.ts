@@ -1,4 +1,4 @@
-import { type CreationTable, latestRecordedTime } from "../../../../projections/latestRecordedTime.ts";
+import { type CreationTable, newestCreationTime } from "../../../../projections/newestCreationTime.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { unlessUnavailable } from "../../../ports/readDatabase.ts";
 import type { Readers } from "../../../readModels/readModelReaders.ts";
@@ -14,7 +14,7 @@ const DATED_LISTS: readonly (readonly [readModel: string, CreationTable])[] = [
 /** The latest date of mail and of changes in the log; 0 if there is none, or while the read models are unavailable. */
 export function latestDated(readers: Pick<Readers, "reader">): EpochMs {
   const latest = DATED_LISTS.map(([readModel, table]) =>
-    unlessUnavailable(() => latestRecordedTime(readers.reader(readModel), table)),
+    unlessUnavailable(() => newestCreationTime(readers.reader(readModel), table)),
   );
   return Math.max(...latest.map((at) => at ?? 0));
 }

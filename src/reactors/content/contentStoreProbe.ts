@@ -1,6 +1,6 @@
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { type ContentStore, type ContentStoreError, DamagedContentError } from "../../ports/contentStore.ts";
-import type { BreakerFault, BreakerPermit } from "../email/circuitBreaker.ts";
+import type { BreakerFault, BreakerPermit } from "../circuitBreaker/circuitBreaker.ts";
 
 /** Permission to read the files and the content of one message from the content store. */
 export type ContentPermit = BreakerPermit<BreakerFault>;

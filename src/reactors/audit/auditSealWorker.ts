@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
-interface AuditSealingOptions {
+interface AuditSealWorkerOptions {
   readonly sealer: AuditSealer;
   readonly instanceStatus: Pick<InstanceStatusCache, "get">;
   readonly clock: Clock;
@@ -27,7 +27,7 @@ const YIELD_FACTOR = { inTime: 19, late: 4 } as const;
 const YIELD_MS_MAX = SECOND_MS;
 
 /** Seals the log periodically. Every instance does; the first one wins. */
-export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
+export function auditSealWorker(options: AuditSealWorkerOptions): PeriodicWorker {
   const { sealer, instanceStatus, clock, intervalMs, random, onTrouble } = options;
   const lookMs = Math.min(POLL_INTERVAL_MS, intervalMs);
   /**

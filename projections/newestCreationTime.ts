@@ -5,7 +5,7 @@ import { firstRow, type ReadDatabase } from "../src/ports/readDatabase.ts";
 export type CreationTable = "emails" | "audit_log";
 
 /** The latest time of creation in a list; null if it is empty. Steps from one workspace to the next by the index. */
-export function latestRecordedTime(db: ReadDatabase, table: CreationTable): EpochMs | null {
+export function newestCreationTime(db: ReadDatabase, table: CreationTable): EpochMs | null {
   const sql = `WITH RECURSIVE owner (id) AS (
       SELECT min(workspace_id) FROM ${table}
       UNION ALL

@@ -4,7 +4,7 @@ import type { BreakerFault, BreakerPermit, CircuitBreaker } from "./circuitBreak
 /** How often to look whether a probe is due. A look alone costs nothing. */
 const LOOK_MS = 1_000;
 
-interface IdleProbeOptions<Fault extends BreakerFault> {
+interface BreakerProbeOptions<Fault extends BreakerFault> {
   readonly breaker: CircuitBreaker<Fault>;
   /** Whether the probe can show that the fault is over. */
   readonly canEnd: (fault: Fault) => boolean;
@@ -14,7 +14,9 @@ interface IdleProbeOptions<Fault extends BreakerFault> {
 }
 
 /** Probes now and then while there is trouble and no message is due that would show whether it lasts. */
-export function idleProbe<Fault extends BreakerFault>(options: IdleProbeOptions<Fault>): PeriodicWorker {
+export function breakerProbe<Fault extends BreakerFault>(
+  options: BreakerProbeOptions<Fault>,
+): PeriodicWorker {
   const { breaker, canEnd, probe, onTrouble } = options;
   return periodicWorker({
     intervalMs: LOOK_MS,
