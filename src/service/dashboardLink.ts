@@ -1,9 +1,9 @@
 import { LOG_IN_LINK_MS, newLogInToken } from "../commands/apiKey/logInLink.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import {
+  firstWorkspaces,
   type NamedWorkspace,
-  workspacesMeant,
-  workspacesNamed,
+  workspacesCalled,
 } from "../commands/workspace/readWorkspace.ts";
 import { type EpochMs, rfc3339 } from "../kernel/time.ts";
 import type { Config } from "./config/config.ts";
@@ -29,7 +29,7 @@ export async function dashboardLink(
   workspace: string | null,
 ): Promise<DashboardLinkAnswer> {
   const { store } = deps;
-  const known = workspace === null ? await workspacesNamed(store) : await workspacesMeant(store, workspace);
+  const known = workspace === null ? await firstWorkspaces(store) : await workspacesCalled(store, workspace);
   const [first, ...others] = known;
   if (first === undefined) return { kind: workspace === null ? "noWorkspace" : "unknownWorkspace" };
   if (others.length > 0) return { kind: "several", workspaces: known };

@@ -76,6 +76,7 @@ describe("a mistake", () => {
     ["workspace create", "missing required argument 'name'"],
     ["workspace create Acme Ltd", "too many arguments for 'create'"],
     ["workspace create Acme\nforged", "the name must have visible characters, and no control characters"],
+    ["workspace create 0192F8A1-7C1E-7B6E-9D55-0F3F4D1C2B3A", "the name must not have the form of an id"],
     ["workspace limits any --message-per-day 5", "Did you mean --messages-per-day?"],
     ["workspace limits any --messages-per-day", "'--messages-per-day <n>' argument missing"],
     ["sender add a@example.com --worksapce 1", "unknown option '--worksapce'. Did you mean --workspace?"],

@@ -1,6 +1,7 @@
 import { workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { newWorkspace } from "../../commands/workspace/manageWorkspace.ts";
+import { workspaceNameFault } from "../../domain/workspace/workspaceNameFault.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
@@ -14,7 +15,7 @@ export const workspaceCreate: Command = {
   dataDirectory: "made",
   examples: ['postledger workspace create "Acme Ltd"'],
   async run(invocation) {
-    const name = displayNameArgument("the name", invocation.operand("name"));
+    const name = displayNameArgument("the name", invocation.operand("name"), workspaceNameFault);
     const id = await withLog(
       invocation.config,
       ({ deps }) => newWorkspace(deps, name, systemCommandContext("cli")),

@@ -2,9 +2,9 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import type { AggregateKind } from "../../commands/transact.ts";
 import {
+  firstWorkspaces,
   type NamedWorkspace,
-  workspacesMeant,
-  workspacesNamed,
+  workspacesCalled,
 } from "../../commands/workspace/readWorkspace.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
@@ -68,7 +68,7 @@ export async function loadOfWorkspace<
 
 /** The id of the workspace that is meant by its id or its name. Throws {@link CommandFailure} unless there is one. */
 export async function existingWorkspace(store: EventStore, text: string): Promise<string> {
-  const meant = await workspacesMeant(store, text);
+  const meant = await workspacesCalled(store, text);
   const [first, ...others] = meant;
   if (first === undefined) throw unknownWorkspace(text);
   if (others.length > 0) throw severalWorkspaces(meant, "give an id: several have this name");
@@ -83,7 +83,7 @@ export function unknownWorkspace(text: string): CommandFailure {
 
 /** The only workspace of a log. Throws {@link CommandFailure}, with `hint` if there are several. */
 async function onlyWorkspace(store: EventStore, hint: string): Promise<NamedWorkspace> {
-  const [first, ...others] = await workspacesNamed(store);
+  const [first, ...others] = await firstWorkspaces(store);
   if (first === undefined) throw noWorkspace();
   if (others.length > 0) throw severalWorkspaces([first, ...others], hint);
   return first;

@@ -1,4 +1,5 @@
 import { renameExistingWorkspace } from "../../commands/workspace/manageWorkspace.ts";
+import { workspaceNameFault } from "../../domain/workspace/workspaceNameFault.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
@@ -15,7 +16,7 @@ export const workspaceRename: Command = {
   description: "Its id stays, and with it everything that belongs to it.",
   examples: ['postledger workspace rename <id> "Acme Ltd"'],
   async run(invocation) {
-    const name = displayNameArgument("the name", invocation.operand("name"));
+    const name = displayNameArgument("the name", invocation.operand("name"), workspaceNameFault);
     const { id, outcome } = await withLog(invocation.config, async ({ deps }) => {
       const id = await existingWorkspace(deps.store, invocation.operand("id"));
       return { id, outcome: await renameExistingWorkspace(deps, id, name, systemCommandContext("cli")) };

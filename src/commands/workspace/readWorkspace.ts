@@ -25,7 +25,7 @@ export interface NamedWorkspace {
 const NAMED_MAX = 50;
 
 /** The workspaces of a log to choose from, at most {@link NAMED_MAX}. */
-export async function workspacesNamed(store: EventStore): Promise<readonly NamedWorkspace[]> {
+export async function firstWorkspaces(store: EventStore): Promise<readonly NamedWorkspace[]> {
   const ids: string[] = [];
   for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
     ids.push(...events.map(({ stream }) => idOfStream(stream)));
@@ -37,10 +37,16 @@ export async function workspacesNamed(store: EventStore): Promise<readonly Named
   });
 }
 
-/** The workspace with this id, or else those with this name, at most {@link NAMED_MAX}, for which it reads the log. */
-export async function workspacesMeant(store: EventStore, text: string): Promise<readonly NamedWorkspace[]> {
-  const { state } = isUuid(text) ? await load(store, workspaceAggregate.of(text)) : { state: null };
-  if (state !== null) return [{ id: text, name: state.name }];
+/**
+ * The workspace with this id, or else those with this name, at most {@link NAMED_MAX}, for which it reads the log. A
+ * text in the form of an id is never a name.
+ */
+export async function workspacesCalled(store: EventStore, text: string): Promise<readonly NamedWorkspace[]> {
+  if (isUuid(text)) {
+    const id = text.toLowerCase();
+    const { state } = await load(store, workspaceAggregate.of(id));
+    return state === null ? [] : [{ id, name: state.name }];
+  }
   const all = await loadAllOfKind(store, workspaceAggregate);
   const called = [...all].filter(([, { name }]) => name === text);
   return called.slice(0, NAMED_MAX).map(([id, { name }]) => ({ id, name }));

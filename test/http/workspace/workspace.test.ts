@@ -122,6 +122,13 @@ describe.each(await testStores())("the workspace on $name", (store) => {
         },
       ]);
 
+      expect((await rename(workspaceId.toUpperCase(), " Acme")).trouble).toContain(
+        "must not begin or end with a space",
+      );
+      expect(await rename(workspaceId.toUpperCase(), "Acme")).toMatchObject({
+        status: 0,
+        out: `${workspaceId} renamed\n`,
+      });
       const invisible = await rename(workspaceId, "Acme\u202e");
       expect(invisible).toMatchObject({
         status: 2,
