@@ -73,10 +73,11 @@ function withoutWaiting({
   };
 }
 
+/** The name of the file with the first key of a trial, without its directory: everybody sees it. */
 async function trialKeyFile({ isTrial, dataDir }: Config, { store }: Dependencies): Promise<string | null> {
   // Whoever logs in may want to see why the store does not answer.
   const key = isTrial ? await readBootstrapKey(store, dataDir).catch(() => null) : null;
-  return key === null || key.id === null || key.isRevoked ? null : bootstrapKeyPath(dataDir);
+  return key === null || key.id === null || key.isRevoked ? null : basename(bootstrapKeyPath(dataDir));
 }
 
 /** The first key is the operator's business, and its own workspace's. */

@@ -60,8 +60,8 @@ export const LogInPage: FC<LogInPageProps> = (props) => (
       </form>
       {props.trialKeyFile === null ? null : (
         <p>
-          To begin, paste the key from <code>{props.trialKeyFile}</code>, or open the link that the first
-          start printed.
+          To begin, paste the key from <code>{props.trialKeyFile}</code> in the data directory, or open the
+          link that the first start printed.
         </p>
       )}
       <p class="soft">
