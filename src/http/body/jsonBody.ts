@@ -10,7 +10,7 @@ import { jsonSyntaxError } from "./jsonSyntaxError.ts";
 /** Above this size we yield to the event loop between steps: each takes some milliseconds per megabyte. */
 const YIELD_ABOVE_BYTES = 1_000_000;
 
-/** Refuses anything but plain JSON before reading the body. */
+/** Refuses anything but plain JSON by the headers. */
 export function requireJson(headers: Headers): void {
   if (mediaTypeOf(headers) !== "application/json") {
     throw invalid("/Content-Type", "must be application/json");
@@ -46,6 +46,19 @@ function parsed(text: string): Json {
 /** Reads the JSON body of a request, within every limit, refusing values that would be stored differently than sent. */
 export async function readJsonBody(request: Request, body: IncomingBody, bytesMax: number): Promise<Json> {
   return jsonIn(await readBytes(request, body, bytesMax));
+}
+
+/** As {@link readJsonBody}, of a body that may be left out: then an empty object. */
+export async function readOptionalJsonBody(
+  request: Request,
+  body: IncomingBody,
+  bytesMax: number,
+): Promise<Json> {
+  const bytes = await readBytes(request, body, bytesMax);
+  // Only reading it shows that a chunked body is empty.
+  if (bytes.length === 0) return {};
+  requireJson(request.headers);
+  return jsonIn(bytes);
 }
 
 /** The JSON in these bytes. Throws a problem as {@link readJsonBody} does. */

@@ -14,8 +14,8 @@ import { isClientIn } from "../../kernel/network/clientIp.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { announcesBody, contentLengthOf } from "../body/bodyBytes.ts";
-import { readJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
+import { contentLengthOf } from "../body/bodyBytes.ts";
+import { readJsonBody, readOptionalJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
 import type { Operation } from "./operation.ts";
 import { invalid, Problem, refusedFor, tooManyRequests } from "./problem.ts";
 import { beginRead, bodyOf, clientOf, principalOf, requestContextOf } from "./requestContext.ts";
@@ -118,9 +118,9 @@ export function authorizeThenRead(
   return async (request: Request): Promise<Json> => {
     await check(request);
     checkHeaders?.(request.headers);
-    if (isBodyOptional && !announcesBody(request.headers)) return {};
-    requireJson(request.headers);
-    const value = await readJsonBody(request, bodyOf(request), route.bodyBytesMax);
+    if (!isBodyOptional) requireJson(request.headers);
+    const read = isBodyOptional ? readOptionalJsonBody : readJsonBody;
+    const value = await read(request, bodyOf(request), route.bodyBytesMax);
     await requireUsableKey(deps, request);
     return value;
   };
