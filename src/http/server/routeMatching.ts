@@ -71,10 +71,11 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 /**
  * The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous, when a slash is
  * doubled, or when the resource is misspelt or has another service's name. Null for any other path, or if no such route
- * takes the method.
+ * takes the method. Of `//name/..` only slashes arrive, which do not mean the root.
  */
 export function nearestPath(method: string, path: string): string | null {
   const single = path.replace(/\/{2,}/g, "/");
+  if (single === "/") return null;
   const [, given = "", ...rest] = single.replace(/^(?:\/api)?(?:\/v\d+)?(?=\/)/, "").split("/");
   const resource = OTHER_NAMES.get(given) ?? nearestName(given, RESOURCES) ?? given;
   const below = ["", resource, ...rest].join("/");

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { rawCall } from "../../support/servers/rawRequest.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -76,6 +77,9 @@ describe("a refusal says what to do about", () => {
     expect(await unknown(service, "//api/v1//emails")).toBe(
       "There is no such path: /docs lists all. Did you mean /api/v1/emails, without doubled slashes?",
     );
+    // Raw, because a client removes the dots itself.
+    const dots = await rawCall(service.url, ["GET", "//evil.example/%2e%2e"], {});
+    expect(JSON.parse(dots.text).detail).toBe("There is no such path: /docs lists all");
     expect(await unknown(service, "/health")).toBe(
       "There is no such path: /docs lists all. Below it: GET /health/live, GET /health/ready",
     );
