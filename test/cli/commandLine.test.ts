@@ -540,7 +540,14 @@ describe("keys and senders on the command line", () => {
       const all = (await run("api-key", "create", ...of, "--all-scopes", "--json")).json;
       expect(all.scopes).toEqual([...SCOPES]);
       const both = await run("api-key", "create", ...of, "--all-scopes", "--scopes", "email:send");
-      expect(both.err).toContain("give either --scopes or --all-scopes");
+      expect(both.err).toContain("give --scopes or --all-scopes, not both");
+      for (const scopes of ["", "email:send,"]) {
+        const empty = await run("api-key", "create", ...of, "--scopes", scopes);
+        expect(empty).toMatchObject({
+          exitCode: 2,
+          err: expect.stringContaining("the list has an empty name"),
+        });
+      }
       const staging = await run("api-key", "create", ...of, "--test");
       expect(staging.out).toMatch(/^pl_test_\w{50}\n$/);
       const refused = await run("api-key", "create", ...of, "--test", "--scopes", "webhook:manage");
@@ -653,6 +660,12 @@ describe("keys and senders on the command line", () => {
       expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining("`sender add` adds one") });
       const control = await run("sender", "rename", billing, ...of, "--name", "a\nBcc: b");
       expect(control).toMatchObject({ exitCode: 2, err: expect.stringContaining("no control characters") });
+      await run("sender", "disable", billing, ...of);
+      const verify = ["sender", "verify", billing, ...of];
+      expect((await run(...verify)).out).toBe(
+        `${billing} verified\nIt is disabled, so it cannot send yet: \`sender enable\` lets it send\n`,
+      );
+      expect((await run(...verify, "--json")).json).toEqual({ outcome: "verified", status: "disabled" });
     },
     TEST_MS_MAX,
   );

@@ -15,11 +15,13 @@ import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
 function scopesOf({ option }: Invocation, isTest: boolean): readonly Scope[] {
   const [text, isEvery] = [option("scopes"), option("all-scopes") !== undefined];
-  if (text !== undefined && isEvery) throw new UsageError("give either --scopes or --all-scopes");
+  if (text !== undefined && isEvery) throw new UsageError("give --scopes or --all-scopes, not both");
   if (text === undefined) return everyScope(isTest, isEvery);
   const scopes = text.split(",").map((part) => {
     const scope = part.trim();
     if (isScope(scope)) return scope;
+    if (scope === "")
+      throw new UsageError(`--scopes: the list has an empty name. There are ${SCOPES.join(", ")}`);
     const meant = nearestName(scope, SCOPES);
     const hint = meant === null ? "" : ` Did you mean ${meant}?`;
     throw new UsageError(`${scope} is not a scope.${hint} There are ${SCOPES.join(", ")}`);

@@ -3,6 +3,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { markVerified } from "../../commands/sender/manageSender.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
 import { domainRecordFault, domainVerification } from "../../commands/sender/verifySenderDomain.ts";
+import { senderStatus } from "../../domain/sender/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 import { type Command, type Option, refuse, UsageError } from "../program/command.ts";
@@ -29,12 +30,19 @@ export const senderVerify: Command = {
     const isByDns = invocation.option(DNS_OPTION.name) !== undefined;
     if (isByDns && senderNameOf(invocation).kind === "address")
       throw new UsageError("--dns is for a domain: an address has no record");
-    await changeSender(invocation, (deps, id, context) =>
-      isByDns
-        ? verifyByDns(deps, createDnsResolver(invocation.config.dnsServers), id, context)
-        : markVerified(deps, id, "operator", context),
-    );
-    invocation.print({ outcome: "verified" }, [`${invocation.operand(SENDER_OPERAND.name)} verified`]);
+    const status = await changeSender(invocation, async (deps, id, context) => {
+      const outcome = isByDns
+        ? await verifyByDns(deps, createDnsResolver(invocation.config.dnsServers), id, context)
+        : await markVerified(deps, id, "operator", context);
+      const view = outcome === "notFound" ? null : await readSender(deps, context.workspaceId, id);
+      return view === null ? "notFound" : senderStatus(view.sender);
+    });
+    invocation.print({ outcome: "verified", status }, [
+      `${invocation.operand(SENDER_OPERAND.name)} verified`,
+      ...(status === "disabled"
+        ? ["It is disabled, so it cannot send yet: `sender enable` lets it send"]
+        : []),
+    ]);
   },
 };
 
