@@ -209,7 +209,7 @@ describe("what is wrong at the source", () => {
       await writeFile(join(service.dataDir, damaged), sound);
       expect(await follow(place)).toMatchObject({ exitCode: 0 });
       await writeFile(join(place, damaged), "Cut");
-      expect(await follow(place)).toMatchObject({ exitCode: 0, json: { healed: 1 } });
+      expect(await follow(place)).toMatchObject({ exitCode: 0, json: { repaired: 1 } });
       expect(await verify(place)).toMatchObject({ exitCode: 0 });
     },
     TEST_MS_MAX,

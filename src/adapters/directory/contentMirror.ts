@@ -20,7 +20,7 @@ export interface ComparedFolder {
   /** Files with other bytes at the source than their names say. They are not copied. */
   readonly damaged: readonly string[];
   /** How many files were damaged in the copy, and were copied again. */
-  readonly healed: number;
+  readonly repaired: number;
 }
 
 /**
@@ -121,7 +121,7 @@ export class ContentMirror {
     for (const path of [...source].sort())
       if (!copied.has(path) || (await this.isDamaged(path))) stale.push(path);
     const { done, damaged } = await this.copy(stale);
-    return { gone, damaged, healed: done.filter((path) => copied.has(path)).length };
+    return { gone, damaged, repaired: done.filter((path) => copied.has(path)).length };
   }
 
   /** Whether a file that both have is another one in the copy: by its length, and by its bytes if it is to be read. */

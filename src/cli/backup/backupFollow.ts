@@ -101,7 +101,7 @@ function printedReports({ print }: Pick<Invocation, "print">, directory: string)
     },
     content(findings) {
       const found = JSON.stringify(findings.faults);
-      if (found === content && findings.healed === 0) return;
+      if (found === content && findings.repaired === 0) return;
       const isMended = found !== content && findings.faults.count === 0;
       content = found;
       const lines = [...findingLines(findings), ...(isMended ? ["all content is there again"] : [])];
@@ -110,15 +110,20 @@ function printedReports({ print }: Pick<Invocation, "print">, directory: string)
   };
 }
 
-function findingsJson({ faults, healed }: ContentFindings): object {
-  return { ...faults.json(), ...(healed > 0 ? { healed } : {}) };
+function findingsJson({ faults, repaired }: ContentFindings): object {
+  return { ...faults.json(), ...(repaired > 0 ? { repaired } : {}) };
 }
 
-function findingLines({ faults, healed }: ContentFindings): readonly string[] {
+function findingLines({ faults, repaired }: ContentFindings): readonly string[] {
   return [
-    ...(healed > 0 ? [`${counted(healed, "file")} of content damaged in the copy, and copied again`] : []),
+    ...(repaired > 0 ? [repairedLine(repaired)] : []),
     ...faults.lines(" at the source; the copy keeps what it has"),
   ];
+}
+
+function repairedLine(repaired: number): string {
+  const [was, has] = repaired === 1 ? ["was", "has"] : ["were", "have"];
+  return `${counted(repaired, "content file")} ${was} damaged in the copy and ${has} been copied again`;
 }
 
 interface Following {

@@ -60,7 +60,7 @@ export interface ContentFindings {
   /** What the log names, and is missing or damaged in the content directory. The copy keeps what it has of it. */
   readonly faults: ContentFaults;
   /** How many files were damaged in the copy, and were copied again. */
-  readonly healed: number;
+  readonly repaired: number;
 }
 
 /** Brings a copy of the embedded log and its content up to date. One call at a time. */
@@ -126,26 +126,26 @@ export class LogFollower {
   async compare(stopping: AbortSignal, pause: () => Promise<void>): Promise<ContentFindings> {
     await this.blankTruncated(stopping, pause);
     const faults = new ContentFaults();
-    let healed = 0;
+    let repaired = 0;
     const { content } = this;
-    if (content === null) return { faults, healed };
+    if (content === null) return { faults, repaired };
     await content.requirePresent();
     const gone: string[] = [];
     const isWhole = performance.now() >= this.wholeAt;
     for await (const folder of content.compare(isWhole)) {
       faults.add("damaged", folder.damaged);
-      healed += folder.healed;
+      repaired += folder.repaired;
       gone.push(...folder.gone);
       if (gone.length >= GONE_MAX)
         faults.add("missing", await this.removeUnreferenced(content, gone.splice(0), stopping));
-      if (stopping.aborted) return { faults, healed };
+      if (stopping.aborted) return { faults, repaired };
       await pause();
     }
     faults.add("missing", await this.removeUnreferenced(content, gone, stopping));
     // What is wrong is looked at again, each time.
     if (faults.count > 0) this.wholeAt = 0;
     else if (isWhole) this.wholeAt = performance.now() + WHOLE_EVERY_MS;
-    return { faults, healed };
+    return { faults, repaired };
   }
 
   /** Records in the log that the copy is kept, unless it did so less than a day ago. A frozen log records nothing. */

@@ -31,15 +31,15 @@ const copied = (path: string) => readFile(join(target, path), "utf8").catch(() =
 /** Compares, and returns what was found. Nothing that only the copy has is removed. */
 async function compare({ isWhole = true } = {}) {
   const [gone, damaged]: [string[], string[]] = [[], []];
-  let healed = 0;
+  let repaired = 0;
   for await (const found of copy.compare(isWhole)) {
     gone.push(...found.gone);
     damaged.push(...found.damaged);
-    healed += found.healed;
+    repaired += found.repaired;
   }
-  return { gone, damaged, healed };
+  return { gone, damaged, repaired };
 }
-const NOTHING = { gone: [], damaged: [], healed: 0 };
+const NOTHING = { gone: [], damaged: [], repaired: 0 };
 
 beforeEach(async () => {
   root = join(folder, newId());
@@ -70,7 +70,7 @@ describe("a comparison", () => {
     await compare();
     await truncate(join(target, short), 2);
     await writeFile(join(target, other), "ABCDE");
-    expect(await compare()).toEqual({ ...NOTHING, healed: 2 });
+    expect(await compare()).toEqual({ ...NOTHING, repaired: 2 });
     expect([await copied(short), await copied(other)]).toEqual(["to be cut", "other"]);
   });
 
@@ -97,7 +97,7 @@ describe("a comparison", () => {
     await writeFile(join(target, path), "FIRST");
     // It begins at the first file again.
     expect(copy.readTo).toBe("");
-    expect(await compare({ isWhole: false })).toEqual({ ...NOTHING, healed: 1 });
+    expect(await compare({ isWhole: false })).toEqual({ ...NOTHING, repaired: 1 });
     expect(await copied(beside)).toBe("beside");
   });
 
@@ -116,7 +116,7 @@ describe("a comparison", () => {
     expect(copy.readTo).toBe(paths.at(-2) ?? "");
     // As after a restart.
     copy = new ContentMirror(root, target, () => {}, copy.readTo);
-    expect(await compare({ isWhole: false })).toEqual({ ...NOTHING, healed: 1 });
+    expect(await compare({ isWhole: false })).toEqual({ ...NOTHING, repaired: 1 });
   });
 
   test("of a source that is away fails, and says nothing of what is missing", async () => {
