@@ -38,7 +38,7 @@ type PushedTemplate = Pushed & { readonly alias: string };
 export const templatePush: Command = {
   name: "template push",
   operands: [{ name: "folder", help: "holds a folder for each template, named by its alias" }],
-  summary: "Create and publish templates as files say",
+  summary: "Create and publish templates from files",
   description:
     "A template's folder has template.json (name, subject, variables) and html.liquid, text.liquid or both. A template " +
     "with a new alias is created; a version is drafted and published if its content is not the published one's. Other " +

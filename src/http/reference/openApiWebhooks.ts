@@ -32,11 +32,11 @@ const parameters = HEADERS.map(([name, description, schema]): OpenApiParameter =
 });
 
 const responses = {
-  "2XX": { description: "Received: the only success. The body is not looked at." },
+  "2XX": { description: "Received: the only success. The body is ignored." },
   "410": { description: "Nothing more is wanted: the endpoint is disabled, reason `gone`." },
   default: {
     description:
-      "Failed, to be tried again. `Retry-After` of 429, 502, 503 and 504 is heeded, up to twice the wait due anyway. Redirections are not followed.",
+      "Failed, to be tried again. `Retry-After` of 429, 502, 503 and 504 is honored, up to twice the scheduled wait. Redirects are not followed.",
   },
 };
 

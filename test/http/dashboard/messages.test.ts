@@ -404,7 +404,7 @@ describe.each(await testStores())("messages on $name", (store) => {
       { type: "EmailSent", data: { attempt: 1, transport: "simulator", reply: "250 2.0.0 simulated" } },
     );
     const { html } = await visitor.get(`/messages/${json.id}`);
-    expect(html).toContain("It has gone nowhere: no relay was asked.");
+    expect(html).toContain("It was not sent to any relay.");
     expect(html).not.toContain("took it");
     expect(html).toContain(
       `Worker <span title="${worker}">bbf843</span> simulates its delivery. Its lease: 1 minute.`,

@@ -314,7 +314,7 @@ function sentText({
     return {
       title: "Sent to the simulator",
       tone: "good",
-      lines: ["It has gone nowhere: no relay was asked."],
+      lines: ["It was not sent to any relay."],
     };
   }
   const id = relayId === undefined ? [] : [`The relay calls it ${relayId}.`];

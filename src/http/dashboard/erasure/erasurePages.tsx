@@ -24,7 +24,7 @@ export type ErasureJson = ReturnType<typeof erasureJson>;
 export const ERASURES_PATH = "/audit/erasures";
 
 const ErasureStatus: FC<Pick<ErasureJson, "status">> = ({ status }) => (
-  <Status status={status} label={status === "applied" ? "applied, cannot be read any more" : status} />
+  <Status status={status} label={status === "applied" ? "applied; can no longer be read" : status} />
 );
 
 interface ErasureListProps {

@@ -81,7 +81,7 @@ async function newEmailPage(
             label="Send at (UTC)"
             type="datetime-local"
             isUtc
-            hint={`Empty: at once. At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`}
+            hint={`Leave empty to send now. At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`}
           />
         </SendForm>
         {context.may("template:manage") ? (

@@ -69,7 +69,7 @@ export const OutboxPage: FC<OutboxProps> = (props) => {
 
 /** What the page shows. */
 function leadOf({ mail, isOutbox }: PageContext): string {
-  if (mail !== "live") return "Test mail is not written to files: there is only live mail here.";
+  if (mail !== "live") return "Test mail is not written to files. Switch to live mail to see the outbox.";
   return isOutbox
     ? "Mail is written to files here and goes nowhere else: this is what would have been sent."
     : "Mail goes to the relay now. This is what was written to the outbox before.";

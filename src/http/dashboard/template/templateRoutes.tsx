@@ -74,7 +74,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         const { id, isNew } = await createOrRefuse(options, template, context.commandContext());
         const done = isNew
           ? "The template was created: now draft its first version."
-          : "It is there already.";
+          : "This template already exists.";
         return context.seeOther(`/templates/${id}`, done);
       } catch (error) {
         return newTemplatePage(context, formFaults(error));

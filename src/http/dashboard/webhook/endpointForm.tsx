@@ -50,7 +50,7 @@ export async function urlTakenFault(
   const db = await caughtUpEndpoints(options);
   const all = listWebhookEndpoints(db, workspaceId, { limit: ENDPOINTS_MAX });
   const holder = all.find((endpoint) => endpoint.url === url);
-  const fault = "An endpoint of this workspace has this URL already";
+  const fault = "Another endpoint of this workspace already has this URL";
   // It may have been deleted meanwhile.
   if (holder === undefined) return { url: `${fault}.` };
   return {
