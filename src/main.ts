@@ -1,7 +1,8 @@
+import { keepFromOthers } from "./kernel/fileModes.ts";
 import { restartWithEngineSettings } from "./service/restartWithEngineSettings.ts";
 
 // Everything that we write holds mail or keys: nobody else on the machine is to read it.
-process.umask(0o077);
+keepFromOthers();
 // Before the rest of the program is loaded, because it would be loaded twice.
 if (process.argv[2] === "serve") restartWithEngineSettings();
 const { flushStandardOutput } = await import("./cli/program/flushStandardOutput.ts");

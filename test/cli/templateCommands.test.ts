@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { partialPath } from "../../src/adapters/directory/partialPath.ts";
 import { partOf, templateFiles } from "../../src/cli/template/templateFiles.ts";
 import { comparableContent } from "../../src/domain/template/versionContent.ts";
 import { runCalls } from "../support/process/runCalls.ts";
@@ -161,6 +162,12 @@ describe("templates kept as files", () => {
   });
 
   test("are written by a pull, which touches no folder that is there", async () => {
+    // What a pull leaves that is killed: no process has this id.
+    const partial = partialPath(join(folder, "pulled", ".welcome")).replace(
+      `-${process.pid}-`,
+      "-999999999-",
+    );
+    await mkdir(partial, { recursive: true });
     const pulled = await call("template", "pull", "pulled", "welcome", "order.shipped");
     expect(pulled.out).toBe("order.shipped: version 1\nwelcome: version 1\n");
     expect((await readdir(join(folder, "pulled"), { recursive: true })).toSorted()).toEqual([
@@ -179,7 +186,16 @@ describe("templates kept as files", () => {
     expect(again).toMatchObject({ status: 1, out: "" });
     expect(again.err).toContain("pulled/order.shipped already exists");
     expect((await readdir(join(folder, "pulled"))).length).toBe(2);
+    await mkdir(join(folder, "linked"));
+    await symlink("nowhere", join(folder, "linked", "welcome"));
+    expect((await call("template", "pull", "linked")).err).toContain("linked/welcome already exists");
+    expect(await readdir(join(folder, "linked"))).toEqual(["welcome"]);
     const all = JSON.parse((await call("template", "pull", "all", "--json")).out);
+    const modes = ["all", "all/welcome", "all/welcome/text.liquid"].map(async (path) => {
+      return (await stat(join(folder, path))).mode & 0o777;
+    });
+    const umask = process.umask();
+    expect(await Promise.all(modes)).toEqual([0o777 & ~umask, 0o777 & ~umask, 0o666 & ~umask]);
     expect(all.templates.map(({ alias }: { alias: string }) => alias)).toEqual([
       "order.shipped",
       "welcome",

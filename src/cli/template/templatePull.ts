@@ -1,11 +1,13 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { nameWhenComplete } from "../../adapters/directory/partialPath.ts";
 import { templateAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { readVersionSource } from "../../commands/template/compiledTemplateCache.ts";
 import { findVersion, type Template, type TemplateVersion, templateIn } from "../../domain/template/state.ts";
 import { isAlias } from "../../domain/template/templateAlias.ts";
+import { withCallerUmask } from "../../kernel/fileModes.ts";
 import { requireNewPath } from "../output/requireNewPath.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
@@ -63,12 +65,16 @@ function foundIn(templateId: string, template: Template | null): Found | null {
     : { alias, templateId, template, version };
 }
 
-/** Nothing if the template was deleted since. */
+/** Whole or not at all, because a push takes what is there. Nothing if the template was deleted since. */
 async function write(deps: Dependencies, folder: string, { alias, templateId, template, version }: Found) {
   const source = await readVersionSource(deps.store, templateId, version);
   if (source === null) return;
-  const at = join(folder, alias);
-  await mkdir(at, { recursive: true });
-  for (const [name, text] of templateFiles(template.name, source))
-    await writeFile(join(at, name), text, { flag: "wx" });
+  const writeTo = async (partial: string) =>
+    withCallerUmask(() => {
+      mkdirSync(partial, { recursive: true });
+      for (const [name, text] of templateFiles(template.name, source))
+        writeFileSync(join(partial, name), text);
+    });
+  // A push ignores what is hidden.
+  await nameWhenComplete(join(folder, alias), writeTo, join(folder, `.${alias}`));
 }

@@ -1,4 +1,5 @@
 import { runCommandLine } from "../../../src/cli/program/runCommandLine.ts";
+import { keepFromOthers } from "../../../src/kernel/fileModes.ts";
 import type { CommandCall, CommandCallResult } from "./commandProcess.ts";
 
 /**
@@ -32,7 +33,7 @@ async function runCall({ words, cwd = initialCwd, env = {} }: CommandCall): Prom
   return { status, ...output };
 }
 
-process.umask(0o077);
+keepFromOthers();
 const [, , user] = process.argv;
 if (user !== undefined) process.setuid?.(Number(user));
 let last = Promise.resolve();
