@@ -5,6 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { partialPath } from "../../src/adapters/directory/partialPath.ts";
 import { partOf, templateFiles } from "../../src/cli/template/templateFiles.ts";
+import { VERSION_BYTES_MAX } from "../../src/domain/template/templateLimits.ts";
 import { comparableContent } from "../../src/domain/template/versionContent.ts";
 import { runCalls } from "../support/process/runCalls.ts";
 
@@ -25,6 +26,25 @@ test("what a pull writes is what it read, for the push after it (property)", () 
       expect(comparableContent(read)).toBe(comparableContent(content));
     }),
   );
+});
+
+test("what a pull writes of the largest version is no larger than a push takes, and has a line for each variable", () => {
+  const zeros = { name: "zeros", type: "list", required: false, default: new Array(90_000).fill(0) } as const;
+  const order = { name: "order", type: "number", required: true } as const;
+  const content = { subject: '"s"', html: null, text: "t", variables: [order, zeros] };
+  const settings = templateFiles("n", content).get("template.json") ?? "";
+  expect(settings.length).toBeLessThan(VERSION_BYTES_MAX);
+  expect(settings.split("\n").slice(0, 5)).toEqual([
+    "{",
+    '  "name": "n",',
+    String.raw`  "subject": "\"s\"",`,
+    '  "variables": [',
+    '    {"name":"order","type":"number","required":true},',
+  ]);
+  const { required: _, ...written } = zeros;
+  expect(JSON.parse(settings)).toEqual({ name: "n", subject: '"s"', variables: [order, written] });
+  const without = templateFiles("n", { ...content, variables: [] }).get("template.json") ?? "";
+  expect(JSON.parse(without)).toEqual({ name: "n", subject: '"s"', variables: [] });
 });
 
 describe("templates kept as files", () => {
@@ -108,6 +128,7 @@ describe("templates kept as files", () => {
     await write({
       "wrong/good/template.json": { name: "Good", subject: "s" },
       "wrong/good/text.liquid": "text",
+      "wrong/a\npostledger: done/template.json": {},
       "wrong/Bad/template.json": {},
       "wrong/empty/notes.txt": "",
       "wrong/json/template.json": '{\n"name": }',
@@ -136,6 +157,7 @@ describe("templates kept as files", () => {
     expect(lines).toEqual([
       "nothing was pushed:",
       expect.stringContaining("Bad: its name, which is the alias of the template, must be 1 to 64"),
+      expect.stringContaining(String.raw`a\u000apostledger: done: its name, which is the alias`),
       "empty/template.json: is missing",
       "good/html.liquid: is not a regular file, and links are not followed",
       expect.stringContaining("json/template.json: is not JSON: line 2, column 9"),

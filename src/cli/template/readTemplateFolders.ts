@@ -9,7 +9,7 @@ import { refuse } from "../program/command.ts";
 import { refuseUnreadable } from "../program/inputFile.ts";
 import { PART_FILES, SETTINGS_FILE } from "./templateFiles.ts";
 
-/** One file: JSON for people is longer than what counts as the size of a version. */
+/** One file: a pull writes no more than a version and its name have, and an editor may indent that. */
 const FILE_BYTES_MAX = 2 * VERSION_BYTES_MAX;
 /** All files of one push, which are in memory until all of them are checked. */
 const ALL_BYTES_MAX = 64 * 1_024 * 1_024;

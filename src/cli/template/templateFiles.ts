@@ -18,13 +18,27 @@ export function templateFiles(
     ...variable,
     ...(required && { required }),
   }));
-  const settings = JSON.stringify({ name, subject, variables: declared }, null, 2);
   const parts = [
     [PART_FILES.html, html],
     [PART_FILES.text, text],
   ] as const;
   return new Map([
-    [SETTINGS_FILE, `${settings}\n`],
+    [SETTINGS_FILE, settingsText({ name, subject, variables: declared })],
     ...parts.flatMap(([file, part]) => (part === null ? [] : [[file, `${plainText(part)}\n`] as const])),
   ]);
+}
+
+interface Settings {
+  readonly name: string;
+  readonly subject: string;
+  readonly variables: readonly object[];
+}
+
+/** JSON with a line for each member and each variable. Indented further, a default could be four times as long. */
+function settingsText({ variables, ...members }: Settings): string {
+  const lines = Object.entries(members).map(
+    ([member, value]) => `  "${member}": ${JSON.stringify(value)},\n`,
+  );
+  const declared = variables.map((variable) => `\n    ${JSON.stringify(variable)}`).join(",");
+  return `{\n${lines.join("")}  "variables": [${declared}${declared && "\n  "}]\n}\n`;
 }

@@ -12,6 +12,7 @@ import {
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { lazy } from "../../kernel/lazy.ts";
 import { bytesText, firstOf, grouped } from "../../kernel/text/readableNumbers.ts";
+import { terminalText } from "../output/terminalText.ts";
 import { type Command, CommandFailure, type Option } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { checkTemplateFolder } from "./checkTemplateFolder.ts";
@@ -108,11 +109,11 @@ const REFUSALS: Readonly<Record<Extract<PushOutcome, string>, string>> = {
   limitReached: `a limit is reached: ${grouped(TEMPLATES_MAX)} templates of a workspace; ${grouped(VERSIONS_MAX)} versions, ${bytesText(TEMPLATE_BYTES_MAX)} of sources, ${grouped(CHANGES_MAX)} changes of a template`,
 };
 
-/** Ends the command if there are faults. */
+/** Ends the command if there are faults. Names of files in them may hold line breaks, but each fault is one line. */
 function requireNone(faults: readonly string[], heading = "nothing was pushed:"): void {
   if (faults.length === 0) return;
   const { shown, others } = firstOf(FAULTS_SHOWN_MAX, faults);
-  const lines = [...shown, ...(others === null ? [] : [others])].map((line) => `  ${line}`);
+  const lines = [...shown, ...(others === null ? [] : [others])].map((line) => `  ${terminalText(line)}`);
   throw new CommandFailure("refused", [heading, ...lines].join("\n"));
 }
 
