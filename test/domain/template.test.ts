@@ -85,7 +85,7 @@ describe("a template", () => {
   test("is not created where there are as many as there can be, unless it is there already", () => {
     given()
       .when((state) => createTemplate(state, ATTRIBUTES, TEMPLATES_MAX))
-      .then("limitReached");
+      .then("templatesUsedUp");
     given(created)
       .when((state) => createTemplate(state, ATTRIBUTES, TEMPLATES_MAX))
       .then("alreadyCreated");
@@ -113,7 +113,7 @@ describe("a template", () => {
     });
     given(deletionAfter(CHANGES_MAX))
       .when((state) => createTemplate(state, aliased.data, 0))
-      .then("limitReached");
+      .then("aliasUsedUp");
   });
 
   test("is a draft, then published, then archived for good", () => {
@@ -158,13 +158,13 @@ describe("a template", () => {
     const changes = Array.from({ length: CHANGES_MAX - 2 }, (_, index) => published(1 + (index % 2)));
     given(created, drafted(1), drafted(2), ...changes)
       .when((state) => publishVersion(state, "w", { versionId: "v1", at: LATER }))
-      .then("limitReached");
+      .then("changesUsedUp");
     given(created, drafted(1), drafted(2), ...changes)
       .when((state) => draftVersion(state, "w", draft("v3")))
-      .then("limitReached");
+      .then("changesUsedUp");
     given(created, drafted(1), drafted(2), ...changes)
       .when((state) => renameTemplate(state, "w", renamed.data))
-      .then("limitReached");
+      .then("changesUsedUp");
     given(created, drafted(1), drafted(2), ...changes.slice(1))
       .when((state) => draftVersion(state, "w", draft("v3")))
       .then("drafted", drafted(3));
@@ -229,7 +229,7 @@ describe("a version", () => {
       .then("drafted", drafted(VERSIONS_MAX));
     given(created, ...many(VERSIONS_MAX))
       .when((state) => draftVersion(state, "w", draft("another")))
-      .then("limitReached");
+      .then("versionsUsedUp");
   });
 
   test("is the last one at the limit of bytes", () => {
@@ -240,7 +240,7 @@ describe("a version", () => {
       .then("drafted", drafted(room, VERSION_BYTES_MAX));
     given(...full)
       .when((state) => draftVersion(state, "w", draft(`v${room}`, VERSION_BYTES_MAX + 1)))
-      .then("limitReached");
+      .then("sourcesUsedUp");
   });
 
   test("is published once, and the last one published is the current one", () => {
@@ -379,10 +379,10 @@ describe("a push", () => {
       .then("archived");
     given()
       .when((state) => pushTemplate(state, toPush("v1"), TEMPLATES_MAX))
-      .then("limitReached");
+      .then("templatesUsedUp");
     given(aliased, ...many(VERSIONS_MAX))
       .when((state) => pushTemplate(state, toPush("another", { name: "Hello" }), 1))
-      .then("limitReached");
+      .then("versionsUsedUp");
   });
 
   test("finds the version of its content, whatever an editor does to line ends and a byte order mark", () => {

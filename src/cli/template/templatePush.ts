@@ -3,15 +3,10 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { type PushOutcome, pushTemplate, type TemplateToPush } from "../../commands/template/pushTemplate.ts";
 import { templateIn } from "../../domain/template/state.ts";
-import {
-  CHANGES_MAX,
-  TEMPLATE_BYTES_MAX,
-  TEMPLATES_MAX,
-  VERSIONS_MAX,
-} from "../../domain/template/templateLimits.ts";
+import { TEMPLATE_LIMITS } from "../../domain/template/templateLimits.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { lazy } from "../../kernel/lazy.ts";
-import { bytesText, firstOf, grouped } from "../../kernel/text/readableNumbers.ts";
+import { firstOf } from "../../kernel/text/readableNumbers.ts";
 import { terminalText } from "../output/terminalText.ts";
 import { type Command, CommandFailure, type Option } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
@@ -106,7 +101,7 @@ async function countTemplates({ store }: Dependencies, workspaceId: string): Pro
 
 const REFUSALS: Readonly<Record<Extract<PushOutcome, string>, string>> = {
   archived: "is archived for good: delete it, or choose another alias",
-  limitReached: `a limit is reached: ${grouped(TEMPLATES_MAX)} templates of a workspace; ${grouped(VERSIONS_MAX)} versions, ${bytesText(TEMPLATE_BYTES_MAX)} of sources, ${grouped(CHANGES_MAX)} changes of a template`,
+  ...TEMPLATE_LIMITS,
 };
 
 /** Ends the command if there are faults. Names of files in them may hold line breaks, but each fault is one line. */

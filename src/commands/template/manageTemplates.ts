@@ -7,6 +7,7 @@ import {
   type TemplateRefusal,
 } from "../../domain/template/decisions.ts";
 import { templateIdOfAlias } from "../../domain/template/templateAlias.ts";
+import type { TemplateLimit } from "../../domain/template/templateLimits.ts";
 import type { VersionContent } from "../../domain/template/versionContent.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -49,7 +50,7 @@ export function renameExistingTemplate(
   { workspaceId, templateId }: TemplateLocation,
   name: string,
   context: CommandContext,
-): Promise<"renamed" | "limitReached" | TemplateRefusal> {
+): Promise<"renamed" | TemplateLimit | TemplateRefusal> {
   const data = { name, at: rfc3339(context.at) };
   return deps.templates.transact(templateId, (state) => renameTemplate(state, workspaceId, data), context);
 }
@@ -62,7 +63,7 @@ export interface NewVersion extends VersionContent {
 
 type DraftOutcome =
   | "drafted"
-  | "limitReached"
+  | TemplateLimit
   /** The workspace's quota for content is used up. */
   | "quotaExceeded"
   | TemplateRefusal;
@@ -90,7 +91,7 @@ export function publishTemplateVersion(
   { workspaceId, templateId }: TemplateLocation,
   versionId: string,
   context: CommandContext,
-): Promise<"published" | "limitReached" | TemplateRefusal> {
+): Promise<"published" | TemplateLimit | TemplateRefusal> {
   const data = { versionId, at: rfc3339(context.at) };
   return deps.templates.transact(templateId, (state) => publishVersion(state, workspaceId, data), context);
 }

@@ -2,7 +2,14 @@ import { invariant } from "../../kernel/assert.ts";
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { TemplateEvent } from "./events.ts";
 import { findVersion, type Template, type TemplateState, templateDecider, templateIn } from "./state.ts";
-import { CHANGES_MAX, TEMPLATE_BYTES_MAX, TEMPLATES_MAX, VERSIONS_MAX } from "./templateLimits.ts";
+import {
+  CHANGES_MAX,
+  isTemplateLimit,
+  TEMPLATE_BYTES_MAX,
+  TEMPLATES_MAX,
+  type TemplateLimit,
+  VERSIONS_MAX,
+} from "./templateLimits.ts";
 
 type Created = Extract<TemplateEvent, { type: "TemplateCreated" }>["data"];
 type Drafted = Extract<TemplateEvent, { type: "TemplateVersionDrafted" }>["data"];
@@ -18,13 +25,14 @@ export function createTemplate(
   state: TemplateState,
   data: Created,
   count: number,
-): Decision<"created" | "alreadyCreated" | "aliasTaken" | "limitReached", TemplateEvent> {
+): Decision<"created" | "alreadyCreated" | "aliasTaken" | TemplateLimit, TemplateEvent> {
   const template = templateIn(state, data.workspaceId);
   if (template !== null) {
     const isSame = template.name === data.name && !template.isArchived;
     return decided(isSame ? "alreadyCreated" : "aliasTaken");
   }
-  if (count >= TEMPLATES_MAX || (state?.revisions ?? 0) > CHANGES_MAX) return decided("limitReached");
+  if (count >= TEMPLATES_MAX) return decided("templatesUsedUp");
+  if ((state?.revisions ?? 0) > CHANGES_MAX) return decided("aliasUsedUp");
   return decided("created", { type: "TemplateCreated", data });
 }
 
@@ -40,11 +48,12 @@ export function draftVersion(
   state: TemplateState,
   workspaceId: string,
   draft: Omit<Drafted, "number">,
-): Decision<"drafted" | "limitReached" | TemplateRefusal, TemplateEvent> {
+): Decision<"drafted" | TemplateLimit | TemplateRefusal, TemplateEvent> {
   const template = templateToChange(state, workspaceId);
   if (typeof template === "string") return decided(template);
   if (findVersion(template, draft.versionId) !== null) return decided("drafted");
-  if (!hasRoom(template, draft.bytes)) return decided("limitReached");
+  const limit = limitOfVersions(template, draft.bytes);
+  if (limit !== null) return decided(limit);
   const number = template.versions.length + 1;
   return decided("drafted", { type: "TemplateVersionDrafted", data: { ...draft, number } });
 }
@@ -54,17 +63,20 @@ export function renameTemplate(
   state: TemplateState,
   workspaceId: string,
   data: { readonly name: string; readonly at: string },
-): Decision<"renamed" | "limitReached" | TemplateRefusal, TemplateEvent> {
+): Decision<"renamed" | TemplateLimit | TemplateRefusal, TemplateEvent> {
   const template = templateToChange(state, workspaceId);
   if (typeof template === "string") return decided(template);
   if (template.name === data.name) return decided("renamed");
-  if (template.revisions > CHANGES_MAX) return decided("limitReached");
+  if (template.revisions > CHANGES_MAX) return decided("changesUsedUp");
   return decided("renamed", { type: "TemplateRenamed", data });
 }
 
-function hasRoom({ versions, revisions }: Template, bytes: number): boolean {
+/** What leaves no room for another version of so many bytes; null if there is room. */
+function limitOfVersions({ versions, revisions }: Template, bytes: number): TemplateLimit | null {
+  if (versions.length >= VERSIONS_MAX) return "versionsUsedUp";
   const total = versions.reduce((sum, version) => sum + version.bytes, bytes);
-  return versions.length < VERSIONS_MAX && total <= TEMPLATE_BYTES_MAX && revisions <= CHANGES_MAX;
+  if (total > TEMPLATE_BYTES_MAX) return "sourcesUsedUp";
+  return revisions > CHANGES_MAX ? "changesUsedUp" : null;
 }
 
 /** Makes a version the current one; it may be an older one. Publishing the current one again gives no events. */
@@ -72,12 +84,12 @@ export function publishVersion(
   state: TemplateState,
   workspaceId: string,
   data: { readonly versionId: string; readonly at: string },
-): Decision<"published" | "limitReached" | TemplateRefusal, TemplateEvent> {
+): Decision<"published" | TemplateLimit | TemplateRefusal, TemplateEvent> {
   const template = templateToChange(state, workspaceId);
   if (typeof template === "string") return decided(template);
   if (findVersion(template, data.versionId) === null) return decided("notFound");
   if (template.currentVersionId === data.versionId) return decided("published");
-  if (template.revisions > CHANGES_MAX) return decided("limitReached");
+  if (template.revisions > CHANGES_MAX) return decided("changesUsedUp");
   return decided("published", { type: "TemplateVersionPublished", data });
 }
 
@@ -110,7 +122,7 @@ export function pushTemplate(
   state: TemplateState,
   { workspaceId, alias, name, draft, isPublished, at }: PushedTemplate,
   count: number,
-): Decision<Pushed | "archived" | "limitReached", TemplateEvent> {
+): Decision<Pushed | "archived" | TemplateLimit, TemplateEvent> {
   const { versionId } = draft;
   const create: PushStep = (now) => createTemplate(now, { workspaceId, name, alias, at }, count);
   const publish: PushStep = (now) => publishVersion(now, workspaceId, { versionId, at });
@@ -124,7 +136,7 @@ export function pushTemplate(
   let now = state;
   for (const step of steps) {
     const { outcome, events: more } = step(now);
-    if (outcome === "archived" || outcome === "limitReached") return decided(outcome);
+    if (outcome === "archived" || isTemplateLimit(outcome)) return decided(outcome);
     events.push(...more);
     now = more.reduce(templateDecider.evolve, now);
   }

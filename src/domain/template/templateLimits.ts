@@ -1,3 +1,5 @@
+import { bytesText, grouped } from "../../kernel/text/readableNumbers.ts";
+
 /** A workspace has at most this many templates, including archived ones. */
 export const TEMPLATES_MAX = 1_000;
 /** A template has at most this many versions. */
@@ -10,3 +12,17 @@ export const VARIABLES_MAX = 100;
 export const VERSION_BYTES_MAX = 256 * 1_024;
 /** The sources of all versions of a template: every fold of its stream reads them. */
 export const TEMPLATE_BYTES_MAX = 16 * 1_024 * 1_024;
+
+/** Which limit stops a change, with what to tell the caller. */
+export const TEMPLATE_LIMITS = {
+  templatesUsedUp: `the workspace has ${grouped(TEMPLATES_MAX)} templates: delete some that are no longer used`,
+  aliasUsedUp: `the alias has had ${grouped(CHANGES_MAX)} changes, those of its deleted templates included: choose another`,
+  changesUsedUp: `the template has had ${grouped(CHANGES_MAX)} changes, those of deleted ones with its alias included: create another`,
+  versionsUsedUp: `the template has ${grouped(VERSIONS_MAX)} versions: create another`,
+  sourcesUsedUp: `the versions of the template would have more than ${bytesText(TEMPLATE_BYTES_MAX)} of sources: create another`,
+} as const;
+export type TemplateLimit = keyof typeof TEMPLATE_LIMITS;
+
+export function isTemplateLimit(outcome: string): outcome is TemplateLimit {
+  return Object.hasOwn(TEMPLATE_LIMITS, outcome);
+}

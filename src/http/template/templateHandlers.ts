@@ -14,7 +14,11 @@ import {
   type VersionView,
 } from "../../commands/template/readTemplate.ts";
 import type { Template, TemplateVersion } from "../../domain/template/state.ts";
-import { CHANGES_MAX, TEMPLATES_MAX } from "../../domain/template/templateLimits.ts";
+import {
+  isTemplateLimit,
+  TEMPLATE_LIMITS,
+  type TemplateLimit,
+} from "../../domain/template/templateLimits.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { caughtUpPage, caughtUpRowsIfInTime, type ListSource } from "../lists/caughtUpReads.ts";
@@ -25,7 +29,6 @@ import { type DraftVersionBody, draftRequest } from "./draftVersionRequest.ts";
 const REFUSALS = {
   notFound: "NOT_FOUND",
   archived: "TEMPLATE_ARCHIVED",
-  limitReached: "TEMPLATE_LIMIT_REACHED",
 } as const;
 
 /** Throws `NOT_FOUND` if there is none in the workspace. */
@@ -71,14 +74,20 @@ export async function createOrRefuse(
     const message = `is taken by the template ${id}, which has another name or is archived`;
     throw refusedFor("TEMPLATE_ALREADY_EXISTS", [{ pointer: "/alias", message }]);
   }
-  if (outcome !== "limitReached") return { id, isNew: outcome === "created" };
-  const ofAlias = template.alias === undefined ? "" : `, or the alias has had ${CHANGES_MAX} changes`;
-  const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used${ofAlias}`;
-  throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
+  requireWithinLimits(outcome);
+  return { id, isNew: outcome === "created" };
+}
+
+function requireWithinLimits(outcome: string): void {
+  if (isTemplateLimit(outcome))
+    throw new Problem("TEMPLATE_LIMIT_REACHED", { detail: TEMPLATE_LIMITS[outcome] });
 }
 
 /** Throws the problem of a change to a template that was refused. */
-export function requireChanged(outcome: "renamed" | "drafted" | "published" | keyof typeof REFUSALS): void {
+export function requireChanged(
+  outcome: "renamed" | "drafted" | "published" | TemplateLimit | keyof typeof REFUSALS,
+): void {
+  requireWithinLimits(outcome);
   if (outcome in REFUSALS) throw new Problem(REFUSALS[outcome as keyof typeof REFUSALS]);
 }
 

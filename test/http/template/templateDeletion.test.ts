@@ -207,9 +207,9 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     }
     const codes = [codeOf(await publish(id, version)), codeOf(await publish(id, other))];
     expect(codes.toSorted()).toEqual(["200 undefined", "409 TEMPLATE_LIMIT_REACHED"]);
-    expect(codeOf(await tenant.call("POST", `${PATH}/${id}/versions`, { body: SOURCE }))).toBe(
-      "409 TEMPLATE_LIMIT_REACHED",
-    );
+    const refused = await tenant.call("POST", `${PATH}/${id}/versions`, { body: SOURCE });
+    expect(codeOf(refused)).toBe("409 TEMPLATE_LIMIT_REACHED");
+    expect(refused.json.detail).toStartWith("the template has had 4,000 changes");
     expect((await remove(id)).status).toBe(204);
     expect((await readLog(id)).map(({ type }) => type)).toEqual(["TemplateDeleted"]);
   });
