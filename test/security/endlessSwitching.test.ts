@@ -112,6 +112,21 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
     expect((await tenant.call("POST", `${path}/cancel`)).json.status).toBe("canceled");
   });
 
+  test("creating a template under one alias again is limited per day, and it can still be deleted", async () => {
+    const create = (alias: string) =>
+      tenant.call("POST", "/api/v1/templates", { body: { name: "Order", alias } });
+    const { id } = (await create("order")).json;
+    const path = `/api/v1/templates/${id}`;
+    for (let creations = 1; creations < 50; creations += 1) {
+      expect((await tenant.call("DELETE", path)).status).toBe(204);
+      expect((await create("order")).status).toBe(201);
+    }
+    expect((await create("order")).status).toBe(200);
+    expect((await tenant.call("DELETE", path)).status).toBe(204);
+    expect((await create("order")).json).toMatchObject({ code: "RATE_LIMITED" });
+    expect((await create("another")).status).toBe(201);
+  });
+
   test("rotating a key is limited per day, and no key is created in vain", async () => {
     const { keyId } = await tenant.withKey({});
     const path = `/api/v1/api-keys/${keyId}/rotate`;

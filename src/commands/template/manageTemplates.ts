@@ -18,6 +18,12 @@ import { queueStreamWrite } from "../streamWriteQueue.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import type { TemplateLocation } from "./readTemplate.ts";
 
+/**
+ * How often callers may create a template under one alias in a day, and so how often they may delete it: each deletion
+ * names all events of its earlier templates, and those count against the changes that the alias can have.
+ */
+const CREATIONS_PER_DAY_MAX = 50;
+
 type State = Parameters<typeof createTemplate>[0];
 
 /** A template to create. Without an alias it is named by its id alone. */
@@ -26,7 +32,10 @@ export interface NewTemplate {
   readonly alias?: string | undefined;
 }
 
-/** Creates a template without versions. `count` returns how many the workspace has now. */
+/**
+ * Creates a template without versions. `count` returns how many the workspace has now. Throws `ChangeRateError` if that
+ * was done too often under this alias.
+ */
 export function newTemplate(
   deps: Dependencies,
   { name, alias }: NewTemplate,
@@ -40,7 +49,8 @@ export function newTemplate(
     const data = { workspaceId, name, ...omitUndefined({ alias }), at: rfc3339(context.at) };
     const others = await count();
     const decide = (state: State) => createTemplate(state, data, others);
-    return { templateId, outcome: await deps.templates.transact(templateId, decide, context) };
+    const limit = { changesPerDayMax: CREATIONS_PER_DAY_MAX };
+    return { templateId, outcome: await deps.templates.transact(templateId, decide, context, limit) };
   });
 }
 
