@@ -49,7 +49,7 @@ export function newTemplate(
     const data = { workspaceId, name, ...omitUndefined({ alias }), at: rfc3339(context.at) };
     const others = await count();
     const decide = (state: State) => createTemplate(state, data, others);
-    const limit = { changesPerDayMax: CREATIONS_PER_DAY_MAX };
+    const limit = alias === undefined ? {} : { changesPerDayMax: CREATIONS_PER_DAY_MAX };
     return { templateId, outcome: await deps.templates.transact(templateId, decide, context, limit) };
   });
 }
