@@ -55,22 +55,27 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Starts the built program in place of `bun run postledger`, except for a page's first command. */
-function startsBuilt(program: string): string {
+/** Starts the built program in place of `bun run postledger`, except for the first such command, which makes `ranFile`. */
+function startsBuilt(program: string, ranFile: string): string {
   return `if [ "$1 $2" = "run postledger" ]; then
-  if [ -e "$PAGE_STATE/ran" ]; then shift 2; exec ${quoted(program)} "$@"; fi
-  touch "$PAGE_STATE/ran"
+  if [ -e ${quoted(ranFile)} ]; then shift 2; exec ${quoted(program)} "$@"; fi
+  touch ${quoted(ranFile)}
 fi`;
 }
 
+/** Is there once a page in this clone has run a command. */
+function ranFileOf(root: string): string {
+  return `${root}.ran`;
+}
+
 /** `bun start` goes on beside the page, and says how `curl` was answered. */
-async function writePrograms(directory: string): Promise<void> {
+async function writePrograms(directory: string, ranFile: string): Promise<void> {
   const bun = quoted(process.execPath);
   const start = quoted(join(import.meta.dir, "startBeside.ts"));
   const programs = {
     bun: [
       `if [ "$1" = start ]; then exec ${bun} ${start} "$PAGE_STATE"; fi`,
-      ...(BUILT_PROGRAM === undefined ? [] : [startsBuilt(BUILT_PROGRAM)]),
+      ...(BUILT_PROGRAM === undefined ? [] : [startsBuilt(BUILT_PROGRAM, ranFile)]),
       `exec ${bun} "$@"`,
     ].join("\n"),
     curl: `exec ${quoted(Bun.which("curl") ?? "curl")} --no-progress-meter -w '%{stderr}\\nanswered %{http_code} %{url_effective}\\n' "$@"`,
@@ -120,7 +125,7 @@ class Follower {
       DISK_FREE_BYTES_MIN: "0",
     };
     await writeFile(join(this.state, "variables"), "");
-    await writePrograms(join(this.state, "bin"));
+    await writePrograms(join(this.state, "bin"), ranFileOf(this.root));
   }
 
   /** Starts the service that this page has from the one before: the built one, for `bun start` is tried where it is written. */
@@ -259,6 +264,9 @@ export async function cloneRepository(): Promise<Clone> {
           await rm(join(directory, name), { recursive: true, force: true });
       return faults;
     },
-    remove: () => rm(directory, { recursive: true, force: true }),
+    async remove() {
+      await rm(directory, { recursive: true, force: true });
+      await rm(ranFileOf(directory), { force: true });
+    },
   };
 }
