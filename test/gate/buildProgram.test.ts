@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sourceCommandLine } from "../support/process/program.ts";
+import { BUILT_PROGRAM, sourceCommandLine } from "../support/process/program.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { ROOT } from "../support/root.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
@@ -54,7 +54,7 @@ async function shownWhenStarted(program: readonly string[]) {
 }
 
 test("a built program serves what the source does, from any folder", async () => {
-  const built = await shownWhenStarted([await buildProgram(ROOT, folder)]);
+  const built = await shownWhenStarted([BUILT_PROGRAM ?? (await buildProgram(ROOT, folder))]);
   expect(built).toEqual(await shownWhenStarted(sourceCommandLine(ROOT)));
   expect(built).toMatchObject({ page: 200, sent: 202 });
   expect(built.files.length).toBeGreaterThan(1);
