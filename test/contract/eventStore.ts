@@ -442,7 +442,7 @@ function wholeLog({ store, it }: Suite): void {
       }
     }
     expect(idsOf(seen)).toEqual(idsOf(events));
-    for (const event of seen.slice(0, 40)) {
+    for (const event of seen.filter((_, nth) => nth % 60 === 59)) {
       const rest = await collect(store().readAll(event.position, { types: [type] }));
       expect(rest.events).toHaveLength(events.length - 1 - event.revision);
     }
