@@ -3,6 +3,7 @@ import { rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { CONTENT_STORE_FILES } from "../../kernel/contentPath.ts";
+import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { ContentRoot } from "./contentRoot.ts";
 import { filesIn, folderNames, isDamagedCopy } from "./copyContentTree.ts";
@@ -12,6 +13,18 @@ import { copyBelow, type Digest, digestFile } from "./copyFile.ts";
 const COPIES_MAX = 4;
 /** How much of the copy a comparison reads, to find bytes that have changed; a file counts as `min` at least. */
 const READ_BYTES = { max: 256_000_000, min: 128_000 } as const;
+
+/** Errors that may be about one file or folder alone. */
+const OF_ONE_PATH: ReadonlySet<string> = new Set([
+  "EACCES",
+  "EEXIST",
+  "EIO",
+  "EISDIR",
+  "ELOOP",
+  "ENOTDIR",
+  "ENOTEMPTY",
+  "EPERM",
+]);
 
 /** What a comparison found in a folder. Paths are below the root, with `/`. */
 export interface ComparedFolder {
@@ -33,6 +46,8 @@ export class ContentMirror {
   private readonly target: ContentRoot;
   /** What the comparison may still read. */
   private unreadBytes = 0;
+  /** What the last comparison could not read, or not replace. It went on without them. */
+  readonly unusable: string[] = [];
 
   /**
    * `requireInPlace` is called before anything is written, and throws unless the copy is where it was. `readTo` is the
@@ -58,8 +73,9 @@ export class ContentMirror {
 
   /** Copies the files of a folder, if there is one, that the copy lacks. Returns those that are damaged at the source. */
   async copyFolder(folder: string): Promise<readonly string[]> {
-    if (!existsSync(join(this.root, folder))) return [];
-    return (await this.copy(this.lacking(filesIn(this.root, folder).files))).damaged;
+    const files = this.listed(() => filesIn(this.root, folder).files, folder);
+    const { damaged } = await this.copy(this.lacking(files));
+    return this.unusable.includes(folder) ? [...damaged, folder] : damaged;
   }
 
   /**
@@ -69,19 +85,23 @@ export class ContentMirror {
    */
   async *compare(isWhole: boolean): AsyncGenerator<ComparedFolder> {
     await this.copy(this.lacking(CONTENT_STORE_FILES));
+    this.unusable.length = 0;
     this.unreadBytes = READ_BYTES.max;
     for (const { path: owner, isOnBoth } of this.owners()) {
       const isToRead = this.unreadBytes > 0 && owner >= this.readTo.slice(0, owner.length);
       if (isOnBoth && !isWhole && !isToRead) continue;
-      for (const { path } of this.foldersIn(owner)) yield await this.compareFolder(path);
+      for (const { path } of this.foldersIn(owner)) {
+        const found = await this.compareFolder(path).catch((error) => this.noteUnusable(path, error));
+        if (found !== null) yield found;
+      }
     }
     await this.requirePresent();
     if (this.unreadBytes > 0) this.readTo = "";
   }
 
-  /** Removes a file from the copy, and the folders above it that are empty. */
+  /** Removes a file from the copy, or what is in its place, and the folders above it that are empty. */
   async remove(path: string): Promise<void> {
-    await rm(join(this.copyRoot, path), { force: true });
+    await rm(join(this.copyRoot, path), { force: true, recursive: true });
     try {
       for (let above = dirname(path); above !== "."; above = dirname(above))
         await rmdir(join(this.copyRoot, above));
@@ -100,8 +120,9 @@ export class ContentMirror {
 
   /** The folders below a path that either side has, in order. */
   private foldersIn(below: string) {
-    const source = new Set(folderNames(this.root, below));
-    const copied = new Set(folderNames(this.copyRoot, below));
+    const [source, copied] = [this.root, this.copyRoot].map(
+      (root) => new Set(this.listed(() => folderNames(root, below), below)),
+    ) as [Set<string>, Set<string>];
     return [...source.union(copied)].sort().map((name) => ({
       path: join(below, name),
       isOnBoth: source.has(name) && copied.has(name),
@@ -144,11 +165,40 @@ export class ContentMirror {
     this.requireInPlace();
     await forEachConcurrently(paths, COPIES_MAX, async (path) => {
       const isSound = (digest: Digest) => !isDamagedCopy({ path, ...digest });
-      const copied = await copyBelow(this.root, this.copyRoot, path, isSound);
+      const copied = await copyBelow(this.root, this.copyRoot, path, isSound).catch((error) =>
+        this.unreadable(path, error),
+      );
       if (copied === null) await this.source.requirePresent();
-      else (isSound(copied) ? done : damaged).push(path);
+      else (copied !== "unreadable" && isSound(copied) ? done : damaged).push(path);
       return copied !== null;
     });
     return { done, damaged };
+  }
+
+  /** After a failure to copy a file: throws it unless it is the source that cannot be read. */
+  private async unreadable(path: string, error: unknown): Promise<"unreadable"> {
+    const isReadable = await digestFile(join(this.root, path)).then(
+      () => true,
+      () => false,
+    );
+    if (isReadable) throw error;
+    await this.source.requirePresent();
+    return "unreadable";
+  }
+
+  /** What `list` finds in a folder; nothing, and a note of it, if that cannot be read. */
+  private listed(list: () => readonly string[], folder: string): readonly string[] {
+    try {
+      return list();
+    } catch (error) {
+      return this.noteUnusable(folder, error) ?? [];
+    }
+  }
+
+  /** Notes a file or folder that stops nothing else. Throws errors that are about more than that. */
+  private noteUnusable(path: string, error: unknown): null {
+    if (!OF_ONE_PATH.has(systemErrorCode(error) ?? "")) throw error;
+    this.unusable.push(path);
+    return null;
   }
 }

@@ -141,6 +141,7 @@ export class LogFollower {
       if (stopping.aborted) return { faults, repaired };
       await pause();
     }
+    faults.add("damaged", content.unusable);
     faults.add("missing", await this.removeUnreferenced(content, gone, stopping));
     // What is wrong is looked at again, each time.
     if (faults.count > 0) this.wholeAt = 0;

@@ -65,6 +65,26 @@ describe("a comparison", () => {
     expect(await compare()).toEqual(NOTHING);
   });
 
+  test("goes on without what cannot be read at the source, or not replaced in the copy", async () => {
+    const [whole, erased] = [await stored("whole"), await stored("erased")];
+    const [pipe, replaced, folderless] = [
+      await stored("pipe"),
+      await stored("replaced"),
+      await stored("no folder"),
+    ];
+    await rm(join(root, pipe));
+    await mkdir(join(root, pipe));
+    await mkdir(join(target, replaced), { recursive: true });
+    await mkdir(dirname(join(target, erased)), { recursive: true });
+    await rename(join(root, erased), join(target, erased));
+    await mkdir(dirname(dirname(join(target, folderless))), { recursive: true });
+    await writeFile(dirname(join(target, folderless)), "in place of a folder");
+    expect(await copy.copyFolder(dirname(pipe))).toEqual([pipe]);
+    expect(await compare()).toEqual({ ...NOTHING, gone: [erased], damaged: [pipe] });
+    expect([...copy.unusable].sort()).toEqual([dirname(replaced), dirname(folderless)].sort());
+    expect(await copied(whole)).toBe("whole");
+  });
+
   test("copies again what is damaged in the copy: another length, or other bytes", async () => {
     const [short, other] = [await stored("to be cut"), await stored("other")];
     await compare();
@@ -151,8 +171,7 @@ test("a failure leaves nothing running: it is thrown once the other files of the
   const where = newFolder();
   const paths = await Promise.all(["one", "two", "three"].map((text) => stored(text, where)));
   const [failing = "", ...others] = paths.sort();
-  await rm(join(root, failing));
-  await mkdir(join(root, failing));
-  await expect(copy.copyFolder(folderPath(where))).rejects.toThrow("is no regular file");
+  await mkdir(join(target, `${failing}.partial`), { recursive: true });
+  await expect(copy.copyFolder(folderPath(where))).rejects.toThrow(`${failing}.partial`);
   for (const path of others) expect(await copied(path)).not.toBeNull();
 });
