@@ -73,3 +73,9 @@ export function parseRangeEnd(text: string): EpochMs | null {
 export function isRfc3339(text: string): boolean {
   return parseDateTime(DATE.test(text) ? `${text}T00:00:00Z` : text) !== null;
 }
+
+/** Whether a text is a time as {@link rfc3339} writes it. */
+export function isTimeAsWritten(text: string): boolean {
+  const time = epochMs(text);
+  return !Number.isNaN(time) && rfc3339(time) === text;
+}

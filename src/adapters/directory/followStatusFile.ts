@@ -1,10 +1,12 @@
-import { readFile } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseJson } from "../../kernel/text/json.ts";
-import { epochMs } from "../../kernel/time.ts";
-import { nullIfMissing, writeDurably } from "./durableFile.ts";
+import { epochMs, isTimeAsWritten } from "../../kernel/time.ts";
+import { nullIfMissing, openRegular, writeDurably } from "./durableFile.ts";
 
 const FILE = "following.json";
+/** More than any status takes. */
+const BYTES_MAX = 4_096;
 
 /** How far a copy is that is kept up to date. */
 export interface FollowStatus {
@@ -24,18 +26,30 @@ export async function writeFollowStatus(directory: string, status: FollowStatus)
   await writeDurably(join(directory, FILE), Buffer.from(`${JSON.stringify(status)}\n`));
 }
 
-/** The status in the directory of a copy; null if there is none, or it is damaged. Throws if nobody can tell. */
+/** The status in the directory of a copy; null if there is none, or it is not as we write it. Throws if nobody can tell. */
 export async function readFollowStatus(directory: string): Promise<FollowStatus | null> {
-  const text = await readFile(join(directory, FILE), "utf8").catch(nullIfMissing);
+  const text = await textOf(join(directory, FILE));
   const { logId, at, events, everyMs, readTo } = ((text && parseJson(text)) || {}) as Partial<
     Record<keyof FollowStatus, unknown>
   >;
-  if (typeof logId !== "string" || typeof at !== "string" || Number.isNaN(epochMs(at))) return null;
+  if (typeof logId !== "string" || typeof at !== "string" || !isPastTime(at)) return null;
   if (!isCount(events)) return null;
   const rounds = everyMs === null || isCount(everyMs) ? { everyMs } : {};
   return { logId, at, events, ...rounds, ...(typeof readTo === "string" ? { readTo } : {}) };
 }
 
+/** The text of a regular file; null for one that is too large. Others can write to the disk of a copy. */
+async function textOf(path: string): Promise<string | null> {
+  const found = await lstat(path).catch(nullIfMissing);
+  if (!found?.isFile()) return null;
+  await using file = await openRegular(path);
+  return (await file.stat()).size > BYTES_MAX ? null : await file.readFile("utf8");
+}
+
+function isPastTime(text: string): boolean {
+  return isTimeAsWritten(text) && epochMs(text) <= Date.now();
+}
+
 function isCount(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value);
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }

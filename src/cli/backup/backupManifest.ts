@@ -9,7 +9,7 @@ import { logFault } from "../../adapters/sqlite/vacuumCopy.ts";
 import type { ExportHeader } from "../../commands/log/exportFormat.ts";
 import { FILE_MODE } from "../../kernel/fileModes.ts";
 import { parseJson } from "../../kernel/text/json.ts";
-import { epochMs, rfc3339 } from "../../kernel/time.ts";
+import { isTimeAsWritten } from "../../kernel/time.ts";
 import { refuse } from "../program/command.ts";
 
 /** The parts of a backup, below its directory. */
@@ -104,12 +104,6 @@ function factsOf(line: Line): BackupFacts {
   if (typeof sealed !== "boolean") refuseLine(1, "sealed is neither true nor false");
   if (content !== "directory" && content !== "s3") refuseLine(1, "content is neither directory nor s3");
   return { ...(line as unknown as BackupFacts), following: line.format === FORMAT_FOLLOWING };
-}
-
-/** Whether a text is a time as we write it. */
-function isTimeAsWritten(text: string): boolean {
-  const time = epochMs(text);
-  return !Number.isNaN(time) && rfc3339(time) === text;
 }
 
 /** A file from the list, whose path must be one that a backup can have. */
