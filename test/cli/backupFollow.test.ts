@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { readFollowStatus, writeFollowStatus } from "../../src/adapters/directory/followStatusFile.ts";
 import { LOCK_FILE } from "../../src/adapters/sqlite/directoryLock.ts";
 import { CopyReader } from "../../src/adapters/sqlite/follow/copyReader.ts";
@@ -215,6 +215,29 @@ describe("what is wrong at the source", () => {
     TEST_MS_MAX,
   );
 });
+
+test(
+  "what the log names is reported when neither side has it, or the copy has only a link on the way to it",
+  async () => {
+    await follow(place);
+    const before = new Set(contentIn(place));
+    await accept("gone-twice", "Hello.", "To be lost on both sides.");
+    await follow(place);
+    const path = contentIn(place).find((file) => !before.has(file)) ?? "";
+    const bytes = await readFile(join(service.dataDir, path));
+    const linked = await copyOf("linked");
+    const owner = dirname(dirname(path));
+    await rename(join(linked, owner), at("owner"));
+    await symlink(at("owner"), join(linked, owner));
+    const missing = { faults: [{ path: path.slice("content/".length), what: "missing" }], fault_count: 1 };
+    expect(await verify(linked)).toMatchObject({ exitCode: 1, json: missing });
+    for (const root of [place, service.dataDir]) await rm(join(root, path));
+    expect(await follow(place)).toMatchObject({ exitCode: 1, json: missing });
+    await writeFile(join(service.dataDir, path), bytes);
+    expect(await follow(place)).toMatchObject({ exitCode: 0 });
+  },
+  TEST_MS_MAX,
+);
 
 describe("backup verify and backup restore of a copy", () => {
   test(

@@ -1,14 +1,15 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { readFollowStatus } from "../../src/adapters/directory/followStatusFile.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { readBackupFacts } from "../../src/cli/backup/backupManifest.ts";
 import { ContentFaults } from "../../src/cli/backup/contentFaults.ts";
 import { LogFollower } from "../../src/cli/backup/logFollower.ts";
 import { withBackup } from "../../src/cli/backup/openBackup.ts";
-import { MINUTE_MS } from "../../src/kernel/time.ts";
+import { MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { Config } from "../../src/service/config/config.ts";
 import { mustAppend, newEvent } from "../contract/eventStore.ts";
 import { runCommand } from "../support/process/runCommand.ts";
@@ -73,6 +74,56 @@ describe("what is in the place of something else is noticed by the next round", 
     await rename(`${copy}.away`, copy);
     expect(await one.round(never)).toMatchObject({ copied: 1 });
   });
+});
+
+test("an older state of the same copy in its place is brought up to date, and not called intact before", async () => {
+  const older = `${data}-older`;
+  await cp(copy, older, { recursive: true });
+  const one = await follower();
+  await addEvent();
+  const { events } = await one.round(never);
+  await cp(join(copy, "following.json"), join(older, "following.json"));
+  await rename(copy, `${copy}.away`);
+  await rename(older, copy);
+  const { err } = await runCommand(["backup", "verify", copy], data);
+  expect(err).toContain("events.db has fewer events than the status of the copy tells");
+  expect(await one.round(never)).toMatchObject({ copied: 1, events });
+});
+
+test("a status that is not as we write it is as none", async () => {
+  const path = join(copy, "following.json");
+  const status = JSON.parse(await readFile(path, "utf8"));
+  const at = rfc3339(Date.now() + MINUTE_MS);
+  for (const changed of [{ at }, { at: "2026" }, { events: -1 }, { readTo: "x".repeat(5_000) }]) {
+    await writeFile(path, JSON.stringify({ ...status, ...changed }));
+    expect(await readFollowStatus(copy)).toBeNull();
+  }
+  await rm(path);
+  expect(Bun.spawnSync(["mkfifo", path]).success).toBe(true);
+  expect(await readFollowStatus(copy)).toBeNull();
+  expect(await runCommand(["backup", "verify", copy], data)).toMatchObject({ exitCode: 0 });
+});
+
+test("a copy whose list is damaged is not brought up to date", async () => {
+  const path = join(copy, "manifest.jsonl");
+  const [first] = (await readFile(path, "utf8")).split("\n");
+  await writeFile(path, `${first}\n`);
+  const { exitCode, err } = await begin(copy);
+  expect({ exitCode, err }).toMatchObject({
+    exitCode: 1,
+    err: expect.stringContaining("cut short or damaged"),
+  });
+});
+
+test("the files by which the copy's content is known are put back", async () => {
+  const [identity, log] = ["identity", "log"].map((name) => join(copy, "content", name)) as [string, string];
+  await writeFile(log, "another");
+  const verified = await runCommand(["backup", "verify", copy, "--json"], data);
+  expect(verified).toMatchObject({ exitCode: 1, json: { faults: [{ path: "log", what: "damaged" }] } });
+  await rm(identity);
+  expect(await begin(copy)).toMatchObject({ exitCode: 0, err: "" });
+  for (const path of [identity, log])
+    expect(await readFile(path, "utf8")).toBe(await readFile(path.replace(copy, data), "utf8"));
 });
 
 test("without a status, a copy is as of its newest event, and not of its beginning", async () => {

@@ -2,12 +2,13 @@ import { existsSync, lstatSync } from "node:fs";
 import { rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
-import { CONTENT_STORE_FILES } from "../../kernel/contentPath.ts";
+import { CONTENT_STORE_FILES, IDENTITY_FILE, LOG_FILE } from "../../kernel/contentPath.ts";
 import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { ContentRoot } from "./contentRoot.ts";
 import { filesIn, folderNames, isDamagedCopy } from "./copyContentTree.ts";
 import { copyBelow, type Digest, digestFile } from "./copyFile.ts";
+import { writeDurably } from "./durableFile.ts";
 
 /** Files of a folder to copy at once, because each mostly waits for the disk. */
 const COPIES_MAX = 4;
@@ -69,6 +70,30 @@ export class ContentMirror {
     await this.target.requirePresent();
     if ((await this.source.identity()) !== (await this.target.identity()))
       throw new ContentStoreError(`${this.root} is not the content store that the copy was made from`);
+  }
+
+  /**
+   * Puts back the two small files by which the copy and its log know each other: the identity if it is missing and the
+   * source has the one that the copy began with, and the log's id if the copy's file has another text.
+   */
+  async repairStoreFiles({
+    contentStoreId,
+    logId,
+  }: {
+    readonly contentStoreId: string;
+    readonly logId: string;
+  }): Promise<void> {
+    const isSource = (await this.source.identity()) === contentStoreId;
+    if (!isSource || !existsSync(this.copyRoot)) return;
+    const found = await this.target.identity();
+    if (found === null) await this.writeStoreFile(IDENTITY_FILE, contentStoreId);
+    else if (found !== contentStoreId) return;
+    if ((await this.target.logId()) !== logId) await this.writeStoreFile(LOG_FILE, logId);
+  }
+
+  private async writeStoreFile(name: string, text: string): Promise<void> {
+    this.requireInPlace();
+    await writeDurably(join(this.copyRoot, name), Buffer.from(`${text}\n`));
   }
 
   /** Copies the files of a folder, if there is one, that the copy lacks. Returns those that are damaged at the source. */

@@ -1,6 +1,6 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { IDENTITY_FILE } from "../../kernel/contentPath.ts";
+import { IDENTITY_FILE, LOG_FILE } from "../../kernel/contentPath.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { KnownIdentity } from "../../ports/contentStore.ts";
 import { nullIfMissing, readOrCreate } from "./durableFile.ts";
@@ -24,6 +24,12 @@ export class ContentRoot {
   async identity(): Promise<string | null> {
     const read = readFile(this.identityPath, "utf8");
     return this.known.same(await read.then((text) => text.trim(), nullIfMissing));
+  }
+
+  /** The log that the store belongs to, by its file; null if that is missing or unreadable. */
+  async logId(): Promise<string | null> {
+    const text = await readFile(join(this.path, LOG_FILE), "utf8").catch(() => null);
+    return text?.trim() ?? null;
   }
 
   /** Throws `ContentStoreError` unless the store is in its place. Reads the file only if it is not the one last read. */

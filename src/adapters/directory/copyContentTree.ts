@@ -1,6 +1,6 @@
-import { type Dirent, readdirSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { CONTENT_STORE_FILES, isFolderName } from "../../kernel/contentPath.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { ContentRoot } from "./contentRoot.ts";
@@ -38,6 +38,15 @@ export function filesIn(root: string, folder: string) {
     files: paths.filter((path) => FILE_NAME.test(basename(path))),
     partial: paths.filter((path) => path.endsWith(COPY_PARTIAL)),
   };
+}
+
+/** Whether there is a regular file, and no link on the way to it: a link is not copied. */
+export function isFileBelow(root: string, path: string): boolean {
+  const found = (below: string) => lstatSync(join(root, below), { throwIfNoEntry: false });
+  if (!found(path)?.isFile()) return false;
+  for (let above = dirname(path); above !== "."; above = dirname(above))
+    if (!found(above)?.isDirectory()) return false;
+  return true;
 }
 
 /** Whether a path below the root of a content directory can be one of its files. */

@@ -8,13 +8,14 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { HOUR_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { Config } from "../../service/config/config.ts";
+import { isDiskFull, MAKE_ROOM } from "../../service/faults/isDiskFull.ts";
 import { workBehindRequests } from "../../service/threads/threadPriority.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
 import { parseDuration } from "../program/timeArgument.ts";
 import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
-import { type BackupFacts, readBackupFacts } from "./backupManifest.ts";
+import { type BackupFacts, readBackupFacts, readManifest } from "./backupManifest.ts";
 import { ContentFaults } from "./contentFaults.ts";
 import { type FollowReports, type FollowTask, followLoop } from "./followLoop.ts";
 import { type ContentFindings, type FollowRound, LogFollower } from "./logFollower.ts";
@@ -34,7 +35,8 @@ function everyMsOf({ option }: Invocation): number {
 /** Whether a copy is there to go on with. Refuses what is something else. */
 async function isCopyIn(directory: string): Promise<boolean> {
   if (!existsSync(directory) || readdirSync(directory).length === 0) return false;
-  const facts = await readBackupFacts(directory);
+  // All of it: a restore refuses a list that is damaged.
+  const facts = await readManifest(directory, async () => {});
   if (facts.following) return true;
   refuse(`${directory} holds a backup of \`backup create\`, which stays as it is: name another directory`);
 }
@@ -177,6 +179,16 @@ function currentLine(directory: string, { at, events, copied }: FollowRound): st
   return `${directory}: current as of ${at}, ${counted(copied, "event")} added, ${grouped(events)} in all`;
 }
 
+/** Locks the directory of the copy; null when another process holds it. Refuses a full disk. */
+function lockOf(directory: string) {
+  try {
+    return lockDirectory(directory);
+  } catch (error) {
+    if (isDiskFull(error, directory)) refuse(`the disk of ${directory} is full: ${MAKE_ROOM}`);
+    throw error;
+  }
+}
+
 /** Refuses a copy that does not fit the settings: content on S3 is not in a copy. */
 function requireSameContent({ content }: Config, facts: BackupFacts): void {
   if (content.kind !== facts.content)
@@ -219,7 +231,7 @@ export const backupFollow: Command = {
     const made = (await isCopyIn(directory)) ? null : await firstCopy(config, directory);
     const facts = await readBackupFacts(directory);
     requireSameContent(config, facts);
-    using lock = lockDirectory(directory);
+    using lock = lockOf(directory);
     if (lock === null) refuse(`another \`backup follow\` keeps the copy in ${directory}`);
     const readTo = (await readFollowStatus(directory))?.readTo ?? "";
     const follower = new LogFollower({ config, directory, facts, everyMs: isOnce ? null : everyMs, readTo });

@@ -33,7 +33,7 @@ import {
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
 import { keyOpensLog } from "./keyOpensLog.ts";
 import { requireEmbedded } from "./makeBackup.ts";
-import { type OpenBackup, withBackup } from "./openBackup.ts";
+import { OLDER, type OpenBackup, withBackup } from "./openBackup.ts";
 import { requireRoom } from "./restoreDiskSpace.ts";
 
 /** What an empty DATA_DIR may contain: the lock that we hold, and a key that somebody put there. */
@@ -193,7 +193,7 @@ export const backupRestore: Command = {
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
     using lock = lockDataDirectory(config.dataDir);
     if (lock === null) throw dataDirectoryInUse(config.dataDir);
-    const { facts, files, bytes, hasKey, faults } = await restore(config, from);
+    const { facts, files, bytes, hasKey, faults, isOlder } = await restore(config, from);
     const { createdAt, logId } = facts;
     const isRestored = contentTarget(config, facts) !== null;
     // The log is in place by now: a bucket that does not answer is no reason to fail.
@@ -204,8 +204,10 @@ export const backupRestore: Command = {
           .catch(() => null);
     const isContentThere = claimedBy === logId;
     const found = { has_key: hasKey, has_content: isContentThere };
-    invocation.print({ ...backupJson(facts), files, bytes, ...found, ...faults.json() }, [
+    const older = isOlder ? { older_than_status: true } : {};
+    invocation.print({ ...backupJson(facts), files, bytes, ...found, ...older, ...faults.json() }, [
       `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
+      ...(isOlder ? [OLDER] : []),
       ...faults.lines(),
       ...(hasKey
         ? []
@@ -215,6 +217,6 @@ export const backupRestore: Command = {
       ...(isContentThere ? [] : [contentHint(facts, from)]),
       `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
     ]);
-    return faults.count > 0 ? 1 : 0;
+    return faults.count > 0 || isOlder ? 1 : 0;
   },
 };

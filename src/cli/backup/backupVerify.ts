@@ -10,7 +10,7 @@ import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Operand, refuse } from "../program/command.ts";
 import { BACKUP_LOG, backupJson } from "./backupManifest.ts";
-import { type OpenBackup, withBackup } from "./openBackup.ts";
+import { OLDER, type OpenBackup, withBackup } from "./openBackup.ts";
 
 export const BACKUP_DIRECTORY: Operand = {
   name: "dir",
@@ -64,7 +64,8 @@ export const backupVerify: Command = {
   dataDirectory: "unused",
   examples: ["postledger backup verify /backups/2026-11-21"],
   async run(invocation) {
-    const { facts, files, bytes, faults } = await check(invocation.operand("dir"));
+    const { facts, files, bytes, faults, isOlder } = await check(invocation.operand("dir"));
+    if (isOlder) refuse(OLDER);
     const isIntact = faults.count === 0;
     invocation.print(
       { ...backupJson(facts), files, bytes, ...faults.json() },

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ContentRoot } from "../../adapters/directory/contentRoot.ts";
-import { contentFiles, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
+import { contentFiles, isDamagedCopy, isFileBelow } from "../../adapters/directory/copyContentTree.ts";
 import { digestFile } from "../../adapters/directory/copyFile.ts";
-import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
+import type { FollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import {
   CONTENT_NAMING_TYPES,
@@ -15,7 +15,7 @@ import {
 import { isContentFileReferenced } from "../../commands/attachment/isContentReferenced.ts";
 import { newestEventAt } from "../../commands/audit/auditSealer.ts";
 import { load } from "../../commands/transact.ts";
-import { filePath, IDENTITY_FILE } from "../../kernel/contentPath.ts";
+import { filePath, IDENTITY_FILE, LOG_FILE } from "../../kernel/contentPath.ts";
 import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
@@ -38,16 +38,19 @@ export interface CheckedContent {
  * are of its beginning. Refuses another log's copy.
  */
 export async function currentFacts(
-  directory: string,
   listed: BackupFacts,
   view: LogView,
+  status: FollowStatus | null,
 ): Promise<BackupFacts> {
   const { state } = await load(view, instanceAggregate);
   if (state?.logId !== listed.logId) refuse(`${BACKUP_LOG} is not the log that the backup names`);
-  const status = await readFollowStatus(directory);
   const { contentStoreId, sealedDataKey, frozenAt } = state;
   const createdAt = status?.at ?? rfc3339((await newestEventAt(view)) ?? epochMs(listed.createdAt));
   return { ...listed, createdAt, contentStoreId, sealedDataKey, sealed: frozenAt !== null };
+}
+
+interface CheckedLog extends Pick<BackupFacts, "contentStoreId" | "logId"> {
+  readonly view: LogView;
 }
 
 /**
@@ -56,7 +59,7 @@ export async function currentFacts(
  */
 export async function checkFollowedContent(
   directory: string,
-  { view, contentStoreId }: { readonly view: LogView; readonly contentStoreId: string },
+  { view, contentStoreId, logId }: CheckedLog,
   onFile: OnChecked,
 ): Promise<CheckedContent> {
   const root = join(directory, BACKUP_CONTENT);
@@ -64,6 +67,7 @@ export async function checkFollowedContent(
   await place.requirePresent();
   const isOfLog = (await place.identity()) === contentStoreId;
   const damaged = new Set(isOfLog ? [] : [IDENTITY_FILE]);
+  if ((await place.logId()) !== logId) damaged.add(LOG_FILE);
   let [files, bytes] = [0, 0];
   for (const path of contentFiles(root)) {
     const digest = await digestFile(join(root, path)).catch(() => null);
@@ -76,21 +80,24 @@ export async function checkFollowedContent(
   }
   const faults = new ContentFaults();
   faults.add("damaged", [...damaged]);
-  for await (const path of missingContent(root, view)) faults.add("missing", [path]);
+  for await (const missing of missingContent(root, view)) faults.add("missing", missing);
   await place.requirePresent();
   return { files, bytes, faults, damaged };
 }
 
-/** The files that the log names and the directory lacks. */
-async function* missingContent(root: string, view: LogView): AsyncGenerator<string> {
+/** The files that the log names and the directory lacks, for each batch of events. */
+export async function* missingContent(root: string, view: LogView): AsyncGenerator<readonly string[]> {
   const now = Date.now();
-  for await (const { events } of view.readAll(LOG_START, { types: CONTENT_NAMING_TYPES }))
+  for await (const { events } of view.readAll(LOG_START, { types: CONTENT_NAMING_TYPES })) {
+    const missing: string[] = [];
     for (const { folder, files } of await namedFiles(root, events))
       for (const sha256 of files) {
         const path = filePath(folder, sha256);
-        if (existsSync(join(root, path))) continue;
-        if (await isContentFileReferenced(view, folder, { sha256, now })) yield path;
+        if (isFileBelow(root, path)) continue;
+        if (await isContentFileReferenced(view, folder, { sha256, now })) missing.push(path);
       }
+    yield missing;
+  }
 }
 
 /** The files that events name, with those that their content in the content store names. */

@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { ContentMirror } from "../../adapters/directory/contentMirror.ts";
 import { writeFollowStatus } from "../../adapters/directory/followStatusFile.ts";
+import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
 import { LogCopy } from "../../adapters/sqlite/follow/logCopy.ts";
 import { eventsOfTypes, type LogPage } from "../../adapters/sqlite/follow/logRows.ts";
 import { flushSource, SourceLog } from "../../adapters/sqlite/follow/sourceLog.ts";
@@ -20,6 +21,7 @@ import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { BACKUP_CONTENT, BACKUP_LOG, type BackupFacts, shortManifest } from "./backupManifest.ts";
+import { missingContent } from "./checkFollowedCopy.ts";
 import { ContentFaults } from "./contentFaults.ts";
 import { requireContinued } from "./requireContinued.ts";
 
@@ -63,6 +65,12 @@ export interface ContentFindings {
   readonly repaired: number;
 }
 
+/** What changes with a file, or with what is in it; null if there is none. */
+function markOfFile(path: string): string | null {
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  return file === undefined ? null : `${file.dev} ${file.ino} ${file.size} ${file.mtimeMs}`;
+}
+
 /** Brings a copy of the embedded log and its content up to date. One call at a time. */
 export class LogFollower {
   private readonly source: string;
@@ -73,8 +81,12 @@ export class LogFollower {
   private readonly manifest: string | null;
   /** The id of the last event in the copy after the last round; empty before the first. */
   private lastId = "";
+  /** The file of the copy's log after the last round, as {@link markOfFile} tells. */
+  private lastFile: string | null = null;
   /** When the next comparison of all files is due. */
   private wholeAt = Number.NEGATIVE_INFINITY;
+  /** Whether a round has found damaged content since the last comparison began. */
+  private isDamageNew = false;
   private statusAt = Number.NEGATIVE_INFINITY;
   private isFlushMissing = false;
 
@@ -129,9 +141,11 @@ export class LogFollower {
     let repaired = 0;
     const { content } = this;
     if (content === null) return { faults, repaired };
+    await content.repairStoreFiles(this.options.facts);
     await content.requirePresent();
     const gone: string[] = [];
     const isWhole = performance.now() >= this.wholeAt;
+    this.isDamageNew = false;
     for await (const folder of content.compare(isWhole)) {
       faults.add("damaged", folder.damaged);
       repaired += folder.repaired;
@@ -143,8 +157,9 @@ export class LogFollower {
     }
     faults.add("damaged", content.unusable);
     faults.add("missing", await this.removeUnreferenced(content, gone, stopping));
+    if (isWhole) await this.addMissing(faults, stopping, pause);
     // What is wrong is looked at again, each time.
-    if (faults.count > 0) this.wholeAt = 0;
+    if (faults.count > 0 || this.isDamageNew) this.wholeAt = 0;
     else if (isWhole) this.wholeAt = performance.now() + WHOLE_EVERY_MS;
     return { faults, repaired };
   }
@@ -171,7 +186,7 @@ export class LogFollower {
     using source = SourceLog.open(this.source);
     const last = source.markAt(source.head());
     // Most rounds find nothing new. Another log of the same length has another last event.
-    if (last !== null && last.id !== "" && last.id === this.lastId && existsSync(this.log))
+    if (last !== null && last.id !== "" && last.id === this.lastId && this.isLastFile())
       return { from: last.position, head: last.position };
     using copy = LogCopy.open(this.log);
     requireContinued(source, copy, this.options.directory);
@@ -190,7 +205,14 @@ export class LogFollower {
       await sleep(0);
     }
     this.lastId = copy.markAt(head)?.id ?? "";
+    this.lastFile = markOfFile(this.log);
     return { from, head };
+  }
+
+  /** Whether the copy's log is the file of the last round, and not an older state of it that somebody put there. */
+  private isLastFile(): boolean {
+    const mark = markOfFile(this.log);
+    return mark !== null && mark === this.lastFile;
   }
 
   private requireInPlace(): void {
@@ -215,7 +237,10 @@ export class LogFollower {
     await forEachConcurrently(folders, FOLDERS_MAX, async (folder) => {
       const damaged = await content.copyFolder(folder);
       // The next comparison reports them.
-      if (damaged.length > 0) this.wholeAt = 0;
+      if (damaged.length > 0) {
+        this.wholeAt = 0;
+        this.isDamageNew = true;
+      }
       return damaged.length > 0;
     });
     // Nothing is missing from a directory that is not in its place.
@@ -235,6 +260,22 @@ export class LogFollower {
       source.requireInPlace();
       copy.blank(streams);
       after = last.id;
+    }
+  }
+
+  /** Adds what the log names and the copy still lacks, and so the source does; `faults` may name it already. */
+  private async addMissing(faults: ContentFaults, stopping: AbortSignal, pause: () => Promise<void>) {
+    const known = new Set(faults.kept.map(({ path }) => path));
+    using log = CopyReader.open(this.log);
+    // Rounds go on meanwhile.
+    log.release();
+    for await (const missing of missingContent(join(this.options.directory, BACKUP_CONTENT), log.view())) {
+      faults.add(
+        "missing",
+        missing.filter((path) => !known.has(path)),
+      );
+      if (stopping.aborted) return;
+      await pause();
     }
   }
 

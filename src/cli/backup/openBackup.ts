@@ -5,9 +5,9 @@ import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/director
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
-import { lagEstimate, positionText } from "../../adapters/sqlite/logPosition.ts";
+import { positionNumber } from "../../adapters/sqlite/logPosition.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
-import { type LogView, locationOfFault } from "../../ports/eventStore.ts";
+import { locationOfFault } from "../../ports/eventStore.ts";
 import { refuse } from "../program/command.ts";
 import {
   BACKUP_CONTENT,
@@ -24,6 +24,9 @@ import { ContentFaults } from "./contentFaults.ts";
 /** Files to copy concurrently: each mostly waits for the disk. */
 const COPIES_MAX = 16;
 
+/** What to tell people of a backup that is older than its status says. */
+export const OLDER = `${BACKUP_LOG} has fewer events than the status of the copy tells: was an older one put in its place?`;
+
 /** A backup whose every byte was checked, to be restored. */
 export interface OpenBackup {
   /** Of a copy that is kept up to date: as of its last round. */
@@ -33,6 +36,8 @@ export interface OpenBackup {
   readonly logBytes: number;
   /** What is wrong with the content of a copy that is kept up to date; others are refused. */
   readonly faults: ContentFaults;
+  /** Whether its status tells of more events than there are, as where an older state of its log was put in its place. */
+  readonly isOlder: boolean;
   /** Copies the log's file to a path at which there is none, durably. */
   copyLog(target: string): Promise<void>;
   /** Copies the content, durably. */
@@ -68,6 +73,7 @@ async function openListed(from: string, onFile: OnChecked): Promise<OpenBackup> 
     ...checked,
     logBytes: log.bytes,
     faults: new ContentFaults(),
+    isOlder: false,
     async copyLog(target) {
       const copied = await copyDurably(join(from, BACKUP_LOG), target);
       if (copied?.sha256 !== log.sha256) refuseChanged(BACKUP_LOG);
@@ -88,20 +94,25 @@ async function openFollowed(
   const view = log.view();
   const [fault] = await view.faults("whole");
   if (fault !== undefined) refuse(`${BACKUP_LOG} is damaged: ${locationOfFault(fault)}: ${fault.detail}`);
-  const current = await currentFacts(from, facts, view);
+  const told = await readFollowStatus(from).then((status) => (status?.logId === facts.logId ? status : null));
+  // Events of a round that did not end.
+  const ahead = told === null ? 0 : positionNumber(await view.head()) - told.events;
+  const isOlder = ahead < 0;
+  const current = await currentFacts(facts, view, isOlder ? null : told);
   const logBytes = statSync(join(from, BACKUP_LOG)).size;
-  await onLog?.(log, await isAmidRound(from, view));
+  await onLog?.(log, ahead > 0);
   const onContent: OnChecked = ({ files, bytes }) => onFile({ files: files + 1, bytes: bytes + logBytes });
   const content =
     facts.content === "s3"
       ? { files: 0, bytes: 0, faults: new ContentFaults(), damaged: new Set<string>() }
-      : await checkFollowedContent(from, { view, contentStoreId: current.contentStoreId }, onContent);
+      : await checkFollowedContent(from, { ...current, view }, onContent);
   return {
     facts: current,
     files: content.files + 1,
     bytes: content.bytes + logBytes,
     logBytes,
     faults: content.faults,
+    isOlder,
     async copyLog(target) {
       log.copyTo(target);
       await syncFolder(target);
@@ -110,12 +121,6 @@ async function openFollowed(
       for await (const _copied of copyContentTree(join(from, BACKUP_CONTENT), root, content.damaged));
     },
   };
-}
-
-/** Whether the copy has events of a round that did not end. */
-async function isAmidRound(from: string, view: LogView): Promise<boolean> {
-  const status = await readFollowStatus(from);
-  return status !== null && lagEstimate(positionText(status.events), await view.head()) > 0;
 }
 
 /** Copies only the content that the backup lists, and checks each copy against the list. */
