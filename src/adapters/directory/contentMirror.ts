@@ -47,7 +47,7 @@ export class ContentMirror {
   private readonly target: ContentRoot;
   /** What the comparison may still read. */
   private unreadBytes = 0;
-  /** What the last comparison could not read, or not replace. It went on without them. */
+  /** What the last comparison could not read, replace or remove. It went on without them. */
   readonly unusable: string[] = [];
 
   /**
@@ -126,7 +126,11 @@ export class ContentMirror {
 
   /** Removes a file from the copy, or what is in its place, and the folders above it that are empty. */
   async remove(path: string): Promise<void> {
-    await rm(join(this.copyRoot, path), { force: true, recursive: true });
+    try {
+      await rm(join(this.copyRoot, path), { force: true, recursive: true });
+    } catch (error) {
+      this.noteUnusable(path, error);
+    }
     try {
       for (let above = dirname(path); above !== "."; above = dirname(above))
         await rmdir(join(this.copyRoot, above));

@@ -155,8 +155,8 @@ export class LogFollower {
       if (stopping.aborted) return { faults, repaired };
       await pause();
     }
-    faults.add("damaged", content.unusable);
     faults.add("missing", await this.removeUnreferenced(content, gone, stopping));
+    faults.add("damaged", content.unusable);
     if (isWhole) await this.addMissing(faults, stopping, pause);
     // What is wrong is looked at again, each time.
     if (faults.count > 0 || this.isDamageNew) this.wholeAt = 0;
