@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runProgram } from "../support/process/runCommand.ts";
+import { LOCK_FILE } from "../../src/adapters/sqlite/directoryLock.ts";
+import { runCommand, runProgram } from "../support/process/runCommand.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -45,6 +46,26 @@ const LOW = "less free space than DISK_FREE_BYTES_MIN";
 const ENOUGH = "has enough free space again";
 
 describe.skipIf(!isMounted)("on a disk that fills up", () => {
+  test(
+    "a copy that is to be followed there is refused in one line",
+    async () => {
+      const dataDir = mkdtempSync(join(tmpdir(), "postledger-followed-"));
+      const copy = join(disk, "copy");
+      const follow = () => runCommand(["backup", "follow", "--out", copy, "--once"], dataDir);
+      await runCommand(["workspace", "create", "Acme"], dataDir);
+      expect(await follow()).toMatchObject({ exitCode: 0 });
+      rmSync(join(copy, LOCK_FILE));
+      leave(0);
+      const { exitCode, err } = await follow();
+      for (const path of [dataDir, copy, join(disk, "filler")]) rmSync(path, { recursive: true });
+      expect({ exitCode, err }).toEqual({
+        exitCode: 1,
+        err: `postledger: the disk of ${copy} is full: make room on the disk\n`,
+      });
+    },
+    TEST_MS_MAX,
+  );
+
   const dataDir = join(disk, "data");
 
   test(
