@@ -83,7 +83,7 @@ export const apiKeyCreate: Command = {
     {
       name: "scopes",
       value: LIST_VALUE,
-      help: `what it may do, separated by commas: ${SCOPES.join(", ")} (required, unless --all-scopes or --test is given)`,
+      help: `what it may do, separated by commas: ${SCOPES.join(", ")} (default: with --test all that a test key can hold; otherwise --all-scopes must be given)`,
     },
     { name: "all-scopes", value: null, help: "it may do everything that such a key can" },
     {
