@@ -365,10 +365,10 @@ describe("a place that cannot be written to", () => {
       await Bun.write(file, "");
       const errorOf = async (where: string, ...words: string[]) => (await runCommand(words, where)).err;
       expect(await errorOf(dataDir, "backup", "create", "--out", join(file, "backup"))).toBe(
-        `postledger: ${file} cannot be used: there is a file of that name (EEXIST)\n`,
+        `postledger: ${file}/backup cannot be used: there is a file of that name, or on the way to it (ENOTDIR)\n`,
       );
       expect(await errorOf(dataDir, "log", "export", "--out", join(file, "log.zst"))).toContain(
-        `${file}/.log.zst.`,
+        `${file}/log.zst cannot be used: `,
       );
       expect(await errorOf(join(file, "data"), "workspace", "create", "Acme")).toContain(
         `${file}/data cannot be used: `,
