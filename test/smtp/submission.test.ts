@@ -105,7 +105,8 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
         "bob@example.com",
         "eve@example.com",
       ]);
-      for (const message of messages) expect(JSON.stringify(message).match(/@example\.com/g)).toHaveLength(2);
+      for (const { message_id: _, ...message } of messages)
+        expect(JSON.stringify(message).match(/@example\.com/g)).toHaveLength(2);
     });
 
     test("arrives when it comes with a large attachment, and others go on meanwhile", async () => {
