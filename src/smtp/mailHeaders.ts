@@ -2,13 +2,12 @@ import {
   HEADER_VALUE_CHARACTERS_MAX,
   HEADERS_MAX,
   headerFault,
+  isCallerHeader,
   isForRelay,
   oneClickFault,
 } from "../domain/email/callerHeaders.ts";
 import type { ParsedMail } from "../ports/submission/mailParser.ts";
 
-/** Headers that a send accepts as the caller's own. */
-const OWN = /^(?:x-.+|list-.+|references|in-reply-to|auto-submitted|feedback-id|importance|precedence)$/;
 /** Headers meant for us. */
 const FOR_US = /^x-(?:idempotency-key$|postledger-)/;
 /** Headers added by servers that the mail passed through. */
@@ -18,7 +17,7 @@ const ADDED_ON_THE_WAY = /^x-(?:sg-|ms-exchange-|microsoft-|forefront-|google-|g
 function isOwn(lowerName: string): boolean {
   // What is meant for a relay was meant for the service that was used before this one.
   const isForOthers = isForRelay(lowerName) || ADDED_ON_THE_WAY.test(lowerName);
-  return OWN.test(lowerName) && !FOR_US.test(lowerName) && !isForOthers;
+  return isCallerHeader(lowerName) && !FOR_US.test(lowerName) && !isForOthers;
 }
 
 /** The fields that RFCs let a mail write in more ways than a send does, and how a send writes them. */

@@ -104,6 +104,11 @@ export function isForRelay(lowerName: string): boolean {
   return RELAY_INSTRUCTION.test(lowerName);
 }
 
+/** Whether a header, by its name in lower case, is of a kind that callers may set. */
+export function isCallerHeader(lowerName: string): boolean {
+  return SYNTAX.has(lowerName) || /^(?:x|list)-./.test(lowerName);
+}
+
 /** What is wrong with the name of a header; null if nothing. */
 function nameFault(name: string): string | null {
   const lower = name.toLowerCase();
@@ -115,10 +120,8 @@ function nameFault(name: string): string | null {
   if (RECIPIENT_HEADERS.includes(lower)) return "may name further recipients; a message has one";
   if (isForRelay(lower) && !RELAY_LABEL.test(lower))
     return "is an instruction to a relay, which could name further recipients or replace the content";
-  const isKnown = SYNTAX.has(lower) || /^(?:x|list)-./.test(lower);
-  if (!isKnown) {
+  if (!isCallerHeader(lower))
     return "is not one that a send can set: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence";
-  }
   if (name.length <= HEADER_NAME_CHARACTERS_MAX && NAME.test(name)) return null;
   return `must be a name of at most ${HEADER_NAME_CHARACTERS_MAX} letters, digits, - and _`;
 }
