@@ -84,7 +84,7 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     expect(above).toMatch(/A key that you create here stops working at <time datetime="[^"]+"/);
     const { workspaceId } = fixture.tenant;
     expect(above).toMatch(
-      new RegExp(`data-copy="bun run postledger api-key create --workspace ${workspaceId} [^<>"]*"`),
+      new RegExp(`data-copy="bun run postledger api-key create [^<>"]*--workspace ${workspaceId} [^<>"]*"`),
     );
     const refused = await other.post("/api-keys/new", { name: "Lasting", scopes: "email:read" });
     expect(refused.status).toBe(400);
