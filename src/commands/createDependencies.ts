@@ -1,4 +1,4 @@
-import { InFlightMap } from "../kernel/concurrency/inFlightCollections.ts";
+import { InFlightMap } from "../kernel/shortLivedCollections.ts";
 import type { ContentBytesUsed } from "../ports/contentBytesUsed.ts";
 import type { OutboxErasure } from "../ports/mail/outboxErasure.ts";
 import { aggregateCache } from "./aggregateCache.ts";

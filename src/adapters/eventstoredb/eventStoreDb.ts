@@ -1,4 +1,4 @@
-import { InFlightSet } from "../../kernel/concurrency/inFlightCollections.ts";
+import { InFlightSet } from "../../kernel/shortLivedCollections.ts";
 import type {
   AppendResult,
   CallOptions,
@@ -15,8 +15,8 @@ import type {
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
+import { ConflictsNotYetVisible } from "./append/conflictsNotYetVisible.ts";
 import { PipelinedAppends } from "./append/pipelinedAppends.ts";
-import { UnreadConflicts } from "./append/unreadConflicts.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { catchUpSubscription } from "./read/catchUpSubscription.ts";
@@ -58,7 +58,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly inFlight = new InFlightSet<Promise<unknown>>();
-  private readonly conflicts = new UnreadConflicts();
+  private readonly conflicts = new ConflictsNotYetVisible();
 
   constructor(
     private readonly options: EventStoreDbOptions & { readonly timeoutMs: number },

@@ -3,7 +3,7 @@ import { type TemplateEvent, templateCodec, templateStream } from "../../domain/
 import type { TemplateVersion } from "../../domain/template/state.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { InFlightMap } from "../../kernel/concurrency/inFlightCollections.ts";
+import { InFlightMap } from "../../kernel/shortLivedCollections.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { CompileResult, TemplateEngine } from "../../ports/templateEngine.ts";
 import type { StepOwner, TemplateScheduler } from "./templateScheduler.ts";

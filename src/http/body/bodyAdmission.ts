@@ -1,5 +1,5 @@
 import { invariant } from "../../kernel/assert.ts";
-import { type Flight, InFlightSet } from "../../kernel/concurrency/inFlightCollections.ts";
+import { type Flight, InFlightSet } from "../../kernel/shortLivedCollections.ts";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { type Problem, unavailable } from "../server/problem.ts";
 import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";

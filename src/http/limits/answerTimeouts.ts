@@ -1,4 +1,4 @@
-import { InFlightSet } from "../../kernel/concurrency/inFlightCollections.ts";
+import { InFlightSet } from "../../kernel/shortLivedCollections.ts";
 
 /** How often to look for overdue answers: one timer for all costs less than one per request. */
 const SWEEP_MS = 100;

@@ -1,4 +1,4 @@
-import { InFlightMap } from "../../kernel/concurrency/inFlightCollections.ts";
+import { InFlightMap } from "../../kernel/shortLivedCollections.ts";
 
 interface Slot<Value> {
   readonly startedAt: number;

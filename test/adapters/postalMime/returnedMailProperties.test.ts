@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { parseReturnedMail } from "../../../src/adapters/postalMime/parseReturnedMail.ts";
+import { isAnotherAddress } from "../../../src/domain/email/feedback/isAnotherAddress.ts";
 import { type ReturnedMail, readReturnedMail } from "../../../src/domain/email/feedback/readReturnedMail.ts";
-import { isAnotherAddress } from "../../../src/domain/email/feedback/reportedRecipient.ts";
 import { reasonToSuppress } from "../../../src/domain/email/feedback/suppressionRule.ts";
 import { RECIPIENT, statusReport, textReport } from "./returnedMail/specimen.ts";
 

@@ -13,7 +13,7 @@ import { positionText } from "../positions.ts";
 import { readLogHead } from "../read/readLogHead.ts";
 import { readMetadata, readNewest, truncatedBefore } from "../read/streamReads.ts";
 import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
-import type { UnreadConflicts } from "./unreadConflicts.ts";
+import type { ConflictsNotYetVisible } from "./conflictsNotYetVisible.ts";
 
 /** The server gives up a write after 2 s; a longer silence means that its answer is lost. */
 const ATTEMPT_MS_MAX = 2_500;
@@ -38,7 +38,7 @@ export async function append(
   connection: Connection,
   request: Append,
   deadline: Deadline,
-  conflicts?: UnreadConflicts,
+  conflicts?: ConflictsNotYetVisible,
 ): Promise<AppendResult> {
   const answer = await settle(connection, request, deadline);
   if (answer.outcome === "lost" && answer.actual !== null) {

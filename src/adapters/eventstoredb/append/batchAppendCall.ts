@@ -1,5 +1,5 @@
 import type { ClientDuplexStream } from "@grpc/grpc-js";
-import { InFlightMap } from "../../../kernel/concurrency/inFlightCollections.ts";
+import { InFlightMap } from "../../../kernel/shortLivedCollections.ts";
 import { AppendStreamLostError } from "../clientErrors.ts";
 import { type AppendAnswer, decodeAnswer, type EncodedAppend, requestOf } from "./batchAppendFormat.ts";
 

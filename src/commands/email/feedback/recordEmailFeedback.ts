@@ -7,7 +7,7 @@ import {
   recordFeedback,
 } from "../../../domain/email/feedback/feedbackDecision.ts";
 import type { FeedbackReport } from "../../../domain/email/feedback/feedbackReport.ts";
-import { isAnotherAddress } from "../../../domain/email/feedback/reportedRecipient.ts";
+import { isAnotherAddress } from "../../../domain/email/feedback/isAnotherAddress.ts";
 import { reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
 import type { Email } from "../../../domain/email/state.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";

@@ -1,4 +1,4 @@
-import type { InFlightMap } from "../../../kernel/concurrency/inFlightCollections.ts";
+import type { InFlightMap } from "../../../kernel/shortLivedCollections.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 
 interface SendFlight {

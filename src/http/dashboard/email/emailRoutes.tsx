@@ -17,7 +17,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { recipientSuppression } from "../suppression/recipientSuppression.ts";
 import { EmailPage, endsBadly, isShown, PARTS, type Part } from "./emailPage.tsx";
-import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./emailTabs.tsx";
+import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./emailTabPanels.tsx";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
 import { Timeline } from "./timeline.tsx";
 import { timelineOf } from "./timelineEntries.ts";

@@ -6,7 +6,7 @@ const STREAMS_MAX = 10_000;
  * winner can be read, so the next reader of the stream may have to wait. It hardly ever does; waiting in the append
  * would cost every loser another read.
  */
-export class UnreadConflicts {
+export class ConflictsNotYetVisible {
   private readonly revisions = new Map<string, number>();
 
   /** Remembers a conflict; false if there is no room. */

@@ -1,7 +1,7 @@
 import { edenGC, fullGC, heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { InFlightMap, InFlightSet } from "../../src/kernel/concurrency/inFlightCollections.ts";
+import { InFlightMap, InFlightSet } from "../../src/kernel/shortLivedCollections.ts";
 
 const PASSING = 100_000;
 const AT_ONCE = 32;
