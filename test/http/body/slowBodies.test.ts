@@ -75,7 +75,7 @@ async function beginForms(apiKey: string) {
   const half = form.length / 2;
   const who = `Cookie: ${cookie}`;
   const headers = ["Content-Type: application/x-www-form-urlencoded", `Content-Length: ${form.length}`];
-  const request = begin("/dashboard/api-keys", [who, ...headers], form.slice(0, half));
+  const request = begin("/dashboard/api-keys/new", [who, ...headers], form.slice(0, half));
   const query = new URLSearchParams({ [TOKEN_FIELD]: token });
   return [
     { ...request, finish: () => request.write(form.slice(half)) },

@@ -118,7 +118,7 @@ describe("the pages of webhooks", () => {
       const { status, html } = await visitor.post(path, { url });
       expect(status).toBe(422);
       const [fault = ""] = /id="url-fault">.*?<\/span>/s.exec(html) ?? [];
-      expect(fault).toContain(`already: <a href="/dashboard/webhooks/${id}">open it</a>.`);
+      expect(fault).toContain(`already has this URL: <a href="/dashboard/webhooks/${id}">open it</a>.`);
       expect(html).not.toContain("PATCH");
     }
   });
