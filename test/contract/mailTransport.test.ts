@@ -493,7 +493,7 @@ describe("the deadline", () => {
     const reply = Promise.withResolvers<undefined>();
     const slow = await sinkWith({ final: ({ message }) => (message === 1 ? reply.promise : hanging()) });
     const silent = await sinkWith({ mail: hanging });
-    const timeouts = { commandTimeoutMs: 250, finalReplyTimeoutMs: 2_000 };
+    const timeouts = { commandTimeoutMs: 1_000, finalReplyTimeoutMs: 4_000 };
     const transport = transportTo(slow, timeouts);
     const first = deliver(transport);
     await slow.until(({ messages }) => messages.length === 1);
