@@ -2,7 +2,7 @@ import { renameExistingSender } from "../../commands/sender/manageSender.ts";
 import { type Command, type Option, UsageError } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
-import { changeSender } from "./senderDisableAndEnable.ts";
+import { changeSender } from "./changeSender.ts";
 import { SENDER_OPERAND } from "./senderOperand.ts";
 
 export const NAME_OPTION: Option = {

@@ -8,7 +8,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 import { type Command, type Option, refuse, UsageError } from "../program/command.ts";
 import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
-import { changeSender } from "./senderDisableAndEnable.ts";
+import { changeSender } from "./changeSender.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 
 const DNS_OPTION: Option = {
