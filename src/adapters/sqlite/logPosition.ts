@@ -11,6 +11,6 @@ export function positionText(position: number): Position {
 }
 
 /** How many events lie after `from` up to `to`: positions have no gaps. */
-export function lagEstimate(from: Position, to: Position): number {
+export function eventsBetween(from: Position, to: Position): number {
   return Math.max(0, positionNumber(to) - positionNumber(from));
 }

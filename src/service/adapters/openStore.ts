@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { lagEstimate as offsetsBetween } from "../../adapters/eventstoredb/lagEstimate.ts";
-import { lagEstimate as positionsBetween } from "../../adapters/sqlite/logPosition.ts";
+import { lagEstimate } from "../../adapters/eventstoredb/lagEstimate.ts";
+import { eventsBetween as positionsBetween } from "../../adapters/sqlite/logPosition.ts";
 import { requireFileOfWriteAheadLog } from "../../adapters/sqlite/openLogDatabase.ts";
 import {
   openSqliteEventStore,
@@ -34,8 +34,8 @@ export function logDirectory(config: Pick<Config, "storeUrl">): string {
 }
 
 /** About how many events of the log lie after one position up to another. Reads nothing. */
-export function lagEstimate(config: Pick<Config, "storeUrl">, from: Position, to: Position): number {
-  return isEmbedded(config) ? positionsBetween(from, to) : offsetsBetween(from, to);
+export function eventsBetween(config: Pick<Config, "storeUrl">, from: Position, to: Position): number {
+  return isEmbedded(config) ? positionsBetween(from, to) : lagEstimate(from, to);
 }
 
 export interface OpenStoreOptions

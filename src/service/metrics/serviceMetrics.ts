@@ -8,7 +8,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
-import { lagEstimate } from "../adapters/openStore.ts";
+import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import type { UnmatchedFeedback } from "../logLines/unmatchedFeedback.ts";
 import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
@@ -138,7 +138,7 @@ function countIn(db: ReadDatabase, countRows: CountRows, clock: Clock): Metric["
 function behindMetric({ config, readers }: MetricsOptions, head: Position | null): Metric {
   const samples = readers.status().map(({ name, position, isCaughtUp }) => ({
     labels: { name },
-    value: head === null || isCaughtUp ? 0 : lagEstimate(config, position, head),
+    value: head === null || isCaughtUp ? 0 : eventsBetween(config, position, head),
   }));
   return gauge(
     "postledger_read_model_behind_events",

@@ -7,7 +7,7 @@ import { counted } from "../../../kernel/text/readableNumbers.ts";
 import { DAY_MS, epochMs, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
 import type { EventStore } from "../../../ports/eventStore.ts";
 import { behindSince } from "../../../readModels/behindSince.ts";
-import { isEmbedded, lagEstimate } from "../../adapters/openStore.ts";
+import { eventsBetween, isEmbedded } from "../../adapters/openStore.ts";
 import type { Config } from "../../config/config.ts";
 import { ageText } from "../ageText.ts";
 import { type Check, ok, warning } from "./check.ts";
@@ -53,14 +53,14 @@ async function ageCheck({ config, store }: FollowedLog, place: string, status: F
   const { at, events } = status;
   const position = positionText(events);
   const head = await store.head();
-  const ahead = lagEstimate(config, head, position);
+  const ahead = eventsBetween(config, head, position);
   if (ahead > 0)
     return warning(
       NAME,
       `the copy in ${place} holds ${counted(ahead, "event")} that the log lacks`,
       `keep that copy: \`${POSTLEDGER} backup restore\` brings back what the log has lost; follow the log as it is now in another directory`,
     );
-  const behind = lagEstimate(config, position, head);
+  const behind = eventsBetween(config, position, head);
   if (behind === 0) return ok(NAME, `the copy in ${place} is current`);
   const since = await behindSince(store, {}, position);
   const behindMs = Math.max(0, Date.now() - (typeof since === "number" ? since : epochMs(at)));
