@@ -1,23 +1,17 @@
 import type { TemplateTools } from "../../commands/template/compiledTemplateCache.ts";
 import type { TemplateToPush } from "../../commands/template/pushTemplate.ts";
 import type { StepOwner, TemplateScheduler } from "../../commands/template/templateScheduler.ts";
-import { displayNameFaults, memberRules } from "../../http/body/commonFaults.ts";
-import { Closed, ShownName } from "../../http/body/commonSchemas.ts";
 import { jsonIn } from "../../http/body/jsonBody.ts";
-import { checkBy, withRules } from "../../http/body/validation.ts";
+import { checkBy } from "../../http/body/validation.ts";
 import { invalid, Problem, type ProblemDetail } from "../../http/server/problem.ts";
 import { DraftVersionBody, draftRequest } from "../../http/template/draftVersionRequest.ts";
+import { namingBody } from "../../http/template/templateOperations.ts";
 import { isObject } from "../../kernel/text/json.ts";
 import type { TemplateFolder } from "./readTemplateFolders.ts";
 import { PART_FILES, partOf, SETTINGS_FILE } from "./templateFiles.ts";
 
 /** The rules of a version are `draftRequest`'s. */
-const checkTemplate = checkBy(
-  withRules(
-    Closed({ name: ShownName(), ...DraftVersionBody.properties }),
-    memberRules(({ name }) => displayNameFaults("/name", name)),
-  ),
-);
+const checkTemplate = checkBy(namingBody(DraftVersionBody.properties, {}));
 
 /** A command serves nobody else meanwhile, so its templates need not take turns. */
 const AT_ONCE: TemplateScheduler = { run: async (_owner, step) => step() };

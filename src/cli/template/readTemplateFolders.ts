@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { openRegular } from "../../adapters/directory/durableFile.ts";
+import { readRegular } from "../../adapters/directory/durableFile.ts";
 import { ALIAS_RULE, isAlias } from "../../domain/template/templateAlias.ts";
 import { TEMPLATES_MAX, VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { bytesText, grouped } from "../../kernel/text/readableNumbers.ts";
@@ -66,7 +66,11 @@ async function readFileOf(folder: string, file: Dirent): Promise<Buffer | string
   // A misspelt name would leave a part out of the mail.
   if (!FILES.includes(name)) return name.endsWith(".liquid") ? `is not one of ${FILES.join(", ")}` : null;
   if (!file.isFile()) return "is not a regular file, and links are not followed";
-  return (await bytesOf(join(folder, name))) ?? `has more than ${bytesText(FILE_BYTES_MAX)}`;
+  const path = join(folder, name);
+  const bytes = await readRegular(path, FILE_BYTES_MAX).catch((error) =>
+    refuseUnreadable({ name: path }, error),
+  );
+  return bytes ?? `has more than ${bytesText(FILE_BYTES_MAX)}`;
 }
 
 /** The entries of a folder by name. Ends the command if it cannot be read. */
@@ -75,15 +79,4 @@ async function entriesOf(path: string): Promise<readonly Dirent[]> {
     refuseUnreadable({ name: path }, error),
   );
   return entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-}
-
-/** Null if it is too long. Ends the command if it cannot be read. */
-async function bytesOf(path: string): Promise<Buffer | null> {
-  try {
-    await using file = await openRegular(path);
-    const { size } = await file.stat();
-    return size > FILE_BYTES_MAX ? null : await file.readFile();
-  } catch (error) {
-    return refuseUnreadable({ name: path }, error as NodeJS.ErrnoException);
-  }
 }

@@ -1,11 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { nameWhenComplete } from "../../adapters/directory/partialPath.ts";
-import { templateAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { readVersionSource } from "../../commands/template/compiledTemplateCache.ts";
-import { findVersion, type Template, type TemplateVersion, templateIn } from "../../domain/template/state.ts";
+import { templatesOfWorkspace } from "../../commands/template/readTemplate.ts";
+import { findVersion, type Template, type TemplateVersion } from "../../domain/template/state.ts";
 import { isAlias } from "../../domain/template/templateAlias.ts";
 import { withCallerUmask } from "../../kernel/fileModes.ts";
 import { requireNewPath } from "../output/requireNewPath.ts";
@@ -24,8 +23,8 @@ interface Found {
 export const templatePull: Command = {
   name: "template pull",
   operands: [
-    { name: "folder", help: "gets a folder for each template; made if it is not there" },
-    { name: "alias", help: "of the templates to write (default: all)", count: "many" },
+    { name: "folder", help: "where to write one folder for each template; created if it is missing" },
+    { name: "alias", help: "aliases of the templates to write (default: all)", count: "many" },
   ],
   summary: "Write published templates into files, as `template push` takes them",
   description:
@@ -38,8 +37,8 @@ export const templatePull: Command = {
     const pulled = await inWorkspace(
       invocation,
       async (deps, { workspaceId }) => {
-        const all = [...(await loadAllOfKind(deps.store, templateAggregate))];
-        const published = all.flatMap(([id, state]) => foundIn(id, templateIn(state, workspaceId)) ?? []);
+        const all = await templatesOfWorkspace(deps.store, workspaceId);
+        const published = [...all].flatMap(([id, template]) => foundIn(id, template) ?? []);
         const missing = aliases.find((alias) => !published.some((one) => one.alias === alias));
         if (missing !== undefined) notFound(`there is no published template ${missing}`);
         const found = published.filter(({ alias }) => aliases.length === 0 || aliases.includes(alias));
@@ -56,8 +55,7 @@ export const templatePull: Command = {
 };
 
 /** Null if there is nothing to write. An alias that is none would lead out of the folder. */
-function foundIn(templateId: string, template: Template | null): Found | null {
-  if (template === null) return null;
+function foundIn(templateId: string, template: Template): Found | null {
   const { alias, currentVersionId, isArchived } = template;
   const version = currentVersionId && findVersion(template, currentVersionId);
   return !version || alias === null || isArchived || !isAlias(alias)

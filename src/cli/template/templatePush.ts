@@ -1,8 +1,6 @@
-import { templateAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { type PushOutcome, pushTemplate, type TemplateToPush } from "../../commands/template/pushTemplate.ts";
-import { templateIn } from "../../domain/template/state.ts";
+import { templatesOfWorkspace } from "../../commands/template/readTemplate.ts";
 import { TEMPLATE_LIMITS } from "../../domain/template/templateLimits.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { lazy } from "../../kernel/lazy.ts";
@@ -38,8 +36,8 @@ export const templatePush: Command = {
   description:
     "A template's folder has template.json (name, subject, variables) and html.liquid, text.liquid or both. A template " +
     "with a new alias is created; a version is drafted and published if its content is not the published one's. Other " +
-    "files are ignored. All folders are checked first: with one fault nothing is pushed. Templates without a folder " +
-    "stay as they are.",
+    "files are ignored, but a .liquid file of another name is an error. All folders are checked first: if anything is " +
+    "wrong, nothing is pushed. Templates without a folder stay as they are.",
   options: [WORKSPACE_OPTION, DRY_RUN, NO_PUBLISH],
   examples: [
     "postledger template push templates --dry-run",
@@ -55,8 +53,9 @@ export const templatePush: Command = {
         const checked = await Promise.all(folders.map((one) => checkTemplateFolder(deps, one, context)));
         requireNone(checked.flatMap((one) => (Array.isArray(one) ? one : [])));
         const templates = checked.filter((one) => "version" in one);
-        const planned = await pushAll(deps, templates, { isPublished, isDryRun: true }, context);
-        return isDryRun ? planned : pushAll(deps, templates, { isPublished, isDryRun }, context);
+        const existing = countLazily(deps, context);
+        const planned = await pushAll(deps, templates, { isPublished, isDryRun: true, existing }, context);
+        return isDryRun ? planned : pushAll(deps, templates, { isPublished, isDryRun, existing }, context);
       },
       { readOnly: isDryRun },
     );
@@ -67,16 +66,18 @@ export const templatePush: Command = {
   },
 };
 
-type PushOptions = Omit<Parameters<typeof pushTemplate>[2], "count">;
+interface PushOptions extends Omit<Parameters<typeof pushTemplate>[2], "count"> {
+  /** Counts the templates that the workspace had before. */
+  readonly existing: () => Promise<number>;
+}
 
 /** Pushes one template after the other, and goes on after a refusal. Ends the command if there was one. */
 async function pushAll(
   deps: Dependencies,
   templates: readonly TemplateToPush[],
-  options: PushOptions,
+  { existing, ...options }: PushOptions,
   context: WorkspaceCommandContext,
 ): Promise<readonly PushedTemplate[]> {
-  const existing = lazy(() => countTemplates(deps, context.workspaceId));
   const pushed: PushedTemplate[] = [];
   const refused: string[] = [];
   let created = 0;
@@ -93,10 +94,9 @@ async function pushAll(
   return pushed;
 }
 
-/** Reads the log from its start, so it is asked only if a template is created. */
-async function countTemplates({ store }: Dependencies, workspaceId: string): Promise<number> {
-  const all = await loadAllOfKind(store, templateAggregate);
-  return all.values().reduce((count, one) => count + (templateIn(one, workspaceId) === null ? 0 : 1), 0);
+/** Counts the workspace's templates, once and only if a template is created: it reads the log from its start. */
+function countLazily({ store }: Dependencies, { workspaceId }: WorkspaceCommandContext) {
+  return lazy(async () => (await templatesOfWorkspace(store, workspaceId)).size);
 }
 
 const REFUSALS: Readonly<Record<Extract<PushOutcome, string>, string>> = {

@@ -1,6 +1,8 @@
 import { findVersion, type Template, type TemplateVersion, templateIn } from "../../domain/template/state.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
 import { templateAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { loadAllOfKind } from "../loadAllOfKind.ts";
 import { load } from "../transact.ts";
 import { readVersionSource, type VersionSource } from "./compiledTemplateCache.ts";
 
@@ -24,6 +26,20 @@ export async function readTemplate(
   const since = await deps.templates.loaded(templateId);
   const { state } = await load(deps.store, templateAggregate.of(templateId), since);
   return templateIn(state, workspaceId);
+}
+
+/** All templates of a workspace by id, from one read of the log. Throws `StoreError`. */
+export async function templatesOfWorkspace(
+  store: EventStore,
+  workspaceId: string,
+): Promise<ReadonlyMap<string, Template>> {
+  const all = await loadAllOfKind(store, templateAggregate);
+  return new Map(
+    [...all].flatMap(([id, state]) => {
+      const template = templateIn(state, workspaceId);
+      return template === null ? [] : [[id, template] as const];
+    }),
+  );
 }
 
 /** One version of a template with its source; null if there is none. */

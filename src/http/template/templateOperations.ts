@@ -13,11 +13,11 @@ const IN_VERSION = "it is part of a version: POST /api/v1/templates/{id}/version
 const TEMPLATE_ADVICE = { subject: IN_VERSION, html: IN_VERSION, text: IN_VERSION, variables: IN_VERSION };
 const RENAME_ADVICE = { ...TEMPLATE_ADVICE, alias: "a template keeps its alias, or has none, for its life" };
 
-/** The body of what names a template. */
-function namingBody<More extends TProperties>(
+/** A body with the name of a template, and more. */
+export function namingBody<More extends TProperties>(
   more: More,
   advice: Readonly<Record<string, string>>,
-  examples: readonly object[],
+  examples: readonly object[] = [],
 ) {
   return withRules(
     withAdvice(advice, Closed({ name: ShownName(), ...more }, { examples: [...examples] })),
