@@ -19,8 +19,11 @@ import { systemCommandContext } from "./systemCommandContext.ts";
 /** The address that a first run may send from. */
 const BOOTSTRAP_SENDER = "hello@example.com";
 
+/** The name of the file in DATA_DIR with the first key. */
+export const BOOTSTRAP_KEY_FILE = "bootstrap.key";
+
 export function bootstrapKeyPath(dataDir: string): string {
-  return join(dataDir, "bootstrap.key");
+  return join(dataDir, BOOTSTRAP_KEY_FILE);
 }
 
 /** The key of a first run that is still in its file. */

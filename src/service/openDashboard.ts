@@ -1,4 +1,3 @@
-import { basename } from "node:path";
 import { version } from "../../package.json";
 import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
@@ -12,7 +11,7 @@ import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
-import { bootstrapKeyPath, readBootstrapKey } from "./bootstrapWorkspace.ts";
+import { BOOTSTRAP_KEY_FILE, readBootstrapKey } from "./bootstrapWorkspace.ts";
 import type { Config } from "./config/config.ts";
 import { bootstrapKeyCheck } from "./status/checks/bootstrapKeyChecks.ts";
 import { lastSealCheck } from "./status/checks/logChecks.ts";
@@ -77,7 +76,7 @@ function withoutWaiting({
 async function trialKeyFile({ isTrial, dataDir }: Config, { store }: Dependencies): Promise<string | null> {
   // Whoever logs in may want to see why the store does not answer.
   const key = isTrial ? await readBootstrapKey(store, dataDir).catch(() => null) : null;
-  return key === null || key.id === null || key.isRevoked ? null : basename(bootstrapKeyPath(dataDir));
+  return key === null || key.id === null || key.isRevoked ? null : BOOTSTRAP_KEY_FILE;
 }
 
 /** The first key is the operator's business, and its own workspace's. */
@@ -86,7 +85,7 @@ function upkeepOf(config: Config, deps: Dependencies): DashboardOptions["upkeep"
   return async (workspaceId, isOperator) => {
     const { checks, key } = await look();
     if (key === null || !(isOperator || key.workspaceId === workspaceId)) return checks;
-    return [...checks, bootstrapKeyCheck(key, basename(bootstrapKeyPath(config.dataDir)))];
+    return [...checks, bootstrapKeyCheck(key, BOOTSTRAP_KEY_FILE)];
   };
 }
 

@@ -34,7 +34,7 @@ export interface SubmissionOptions
 /** What the sessions have in common besides the options. */
 interface Shared {
   readonly timeouts: AnswerTimeouts;
-  readonly unfinished: TempfailedMails;
+  readonly tempfailed: TempfailedMails;
 }
 
 const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
@@ -53,7 +53,7 @@ const TOO_LATE = unavailable("that took too long: send the mail again as it is")
 /** The handlers of SMTP submission sessions, with the same keys, limits and rules as a send over HTTP. */
 export function submissionSession(options: SubmissionOptions): SubmissionHandlers<Principal> {
   const timeouts = createAnswerTimeouts(options.requestTimeoutMs);
-  const shared = { timeouts, unfinished: new TempfailedMails() };
+  const shared = { timeouts, tempfailed: new TempfailedMails() };
   return {
     logIn: (password, client) => logIn(options, password, client),
     async refuseMail({ keyId }) {
@@ -134,7 +134,7 @@ class SubmissionRecord {
 
 async function take(
   options: SubmissionOptions,
-  { timeouts, unfinished }: Shared,
+  { timeouts, tempfailed }: Shared,
   { user, recipients, content }: IncomingMail<Principal>,
 ): Promise<SmtpReply> {
   const { bodies, requests, log } = options;
@@ -161,7 +161,7 @@ async function take(
     return read.isCut ? { ...refused, isLast: true } : refused;
   }
   const submitted = { principal: user, recipients, bytes: read.bytes };
-  const ownKey = unfinished.ownKeyOf(submitted);
+  const ownKey = tempfailed.ownKeyOf(submitted);
   const mail = { ...submitted, requestId: record.requestId, ownKey };
   const answered = accept(options, mail).then(
     (accepted) => {
@@ -171,7 +171,7 @@ async function take(
     (error: unknown) => record.refused(error),
   );
   const answer = await timeouts.within(answered.finally(end), () => record.refused(TOO_LATE));
-  if (answer.code >= 400 && answer.code < 500) unfinished.add(submitted, ownKey);
+  if (answer.code >= 400 && answer.code < 500) tempfailed.add(submitted, ownKey);
   return answer;
 }
 

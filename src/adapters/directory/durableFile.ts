@@ -30,6 +30,12 @@ export async function openRegular(path: string): Promise<FileHandle> {
   throw new StoreError("unavailable", `${path} is no regular file`);
 }
 
+/** The bytes of a regular file; null if it has more than `bytesMax`. Throws as {@link openRegular} does. */
+export async function readRegular(path: string, bytesMax: number): Promise<Buffer | null> {
+  await using file = await openRegular(path);
+  return (await file.stat()).size > bytesMax ? null : await file.readFile();
+}
+
 /** Creates a folder in one that exists, unless it is there. */
 export async function makeFolder(path: string): Promise<void> {
   await mkdir(path, { mode: FOLDER_MODE }).catch((error: { code?: string }) => {

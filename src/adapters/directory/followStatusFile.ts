@@ -2,7 +2,7 @@ import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseJson } from "../../kernel/text/json.ts";
 import { epochMs, isTimeAsWritten } from "../../kernel/time.ts";
-import { nullIfMissing, openRegular, writeDurably } from "./durableFile.ts";
+import { nullIfMissing, readRegular, writeDurably } from "./durableFile.ts";
 
 const FILE = "following.json";
 /** More than any status takes. */
@@ -38,12 +38,11 @@ export async function readFollowStatus(directory: string): Promise<FollowStatus 
   return { logId, at, events, ...rounds, ...(typeof readTo === "string" ? { readTo } : {}) };
 }
 
-/** The text of a regular file; null for one that is too large. Others can write to the disk of a copy. */
+/** The text of a small regular file; null for anything else. Others can write to the disk of a copy. */
 async function textOf(path: string): Promise<string | null> {
   const found = await lstat(path).catch(nullIfMissing);
   if (!found?.isFile()) return null;
-  await using file = await openRegular(path);
-  return (await file.stat()).size > BYTES_MAX ? null : await file.readFile("utf8");
+  return (await readRegular(path, BYTES_MAX))?.toString() ?? null;
 }
 
 function isPastTime(text: string): boolean {

@@ -11,8 +11,8 @@ export interface IdleConnections {
 }
 
 /**
- * Keeps connections for `idleMs` (its default is in `relayLimitsAndTimeouts.ts`), then sends QUIT. A closing connection still counts
- * at the relay, so it holds one of the `permits` until it has ended.
+ * Keeps connections for `idleMs` (its default is in `relayLimitsAndTimeouts.ts`), then sends QUIT. A closing connection
+ * still counts at the relay, so it holds one of the `permits` until it has ended.
  */
 export function createIdleConnections(idleMs: number, permits: Semaphore): IdleConnections {
   const timers = new Map<RelayConnection, ReturnType<typeof setTimeout>>();

@@ -85,7 +85,7 @@ export class LogFollower {
   private lastFile: string | null = null;
   /** When the next comparison of all files is due. */
   private wholeAt = Number.NEGATIVE_INFINITY;
-  /** Whether a round has found damaged content since the last comparison began. */
+  /** Whether a round has found damaged content since the last comparison began: then the next one looks at all files. */
   private isDamageNew = false;
   private statusAt = Number.NEGATIVE_INFINITY;
   private isFlushMissing = false;
@@ -144,7 +144,7 @@ export class LogFollower {
     await content.repairStoreFiles(this.options.facts);
     await content.requirePresent();
     const gone: string[] = [];
-    const isWhole = performance.now() >= this.wholeAt;
+    const isWhole = this.isDamageNew || performance.now() >= this.wholeAt;
     this.isDamageNew = false;
     for await (const folder of content.compare(isWhole)) {
       faults.add("damaged", folder.damaged);
@@ -159,7 +159,7 @@ export class LogFollower {
     faults.add("damaged", content.unusable);
     if (isWhole) await this.addMissing(faults, stopping, pause);
     // What is wrong is looked at again, each time.
-    if (faults.count > 0 || this.isDamageNew) this.wholeAt = 0;
+    if (faults.count > 0) this.wholeAt = 0;
     else if (isWhole) this.wholeAt = performance.now() + WHOLE_EVERY_MS;
     return { faults, repaired };
   }
@@ -237,10 +237,7 @@ export class LogFollower {
     await forEachConcurrently(folders, FOLDERS_MAX, async (folder) => {
       const damaged = await content.copyFolder(folder);
       // The next comparison reports them.
-      if (damaged.length > 0) {
-        this.wholeAt = 0;
-        this.isDamageNew = true;
-      }
+      if (damaged.length > 0) this.isDamageNew = true;
       return damaged.length > 0;
     });
     // Nothing is missing from a directory that is not in its place.

@@ -173,7 +173,7 @@ function contentDirectory({ content }: Config): string {
   refuse("the content is on S3, where every instance finds it: keep CONTENT_URL as it is");
 }
 
-interface ContentMirror {
+interface ContentCopy {
   /** The export beside it. */
   readonly out: string;
   readonly from: string;
@@ -181,7 +181,7 @@ interface ContentMirror {
 }
 
 /** Copies the content directory to a new one. If that fails, the export is removed: the next one needs its name. */
-async function exportContent({ out, from, target }: ContentMirror): Promise<ExportedContent> {
+async function exportContent({ out, from, target }: ContentCopy): Promise<ExportedContent> {
   const bar = progressBar("content");
   let [files, bytes, damaged] = [0, 0, 0];
   try {

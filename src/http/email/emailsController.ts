@@ -39,6 +39,7 @@ import {
 import { idempotencyKeyOf, trimmedKey } from "./idempotencyKey.ts";
 import { redactEmail } from "./redactEmail.ts";
 import { requireSameRecipient, sendAgain } from "./sendAgain.ts";
+import { hasTemplate } from "./sendEmailFaults.ts";
 import { sendRequest } from "./sendEmailRequest.ts";
 import type { SendEmailBody } from "./sendEmailSchema.ts";
 import { sendProblem } from "./sendProblem.ts";
@@ -77,7 +78,7 @@ function sending({ deps, basePath }: EmailsOptions) {
         onRefused: (part) => void refusedParts.push(part),
         // Rendering a template may take many times as long as the rest of a send.
         async rest(one) {
-          if (bytes > REST_ABOVE_BYTES || hasTemplate(one)) await Bun.sleep(0);
+          if (bytes > REST_ABOVE_BYTES || (isObject(one) && hasTemplate(one))) await Bun.sleep(0);
           if (isAbandoned(request)) throw new AbandonedError();
         },
         async send(one, idempotencyKey) {
@@ -124,10 +125,6 @@ async function accept(
 
 /** In a batch larger than this we yield to others between sends. */
 const REST_ABOVE_BYTES = 1_000_000;
-
-function hasTemplate(email: unknown): boolean {
-  return isObject(email) && ("template_id" in email || "template_alias" in email);
-}
 
 function acceptedEmails(options: EmailsOptions) {
   const { deps } = options;

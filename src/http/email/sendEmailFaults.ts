@@ -63,7 +63,8 @@ function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
 export const UNLESS_TEMPLATE = " without template_id or template_alias";
 const WITHOUT_TEMPLATE = `is required${UNLESS_TEMPLATE}`;
 
-function hasTemplate({ template_id: id, template_alias: alias }: UncheckedMembers): boolean {
+/** Whether a send names a template. */
+export function hasTemplate({ template_id: id, template_alias: alias }: UncheckedMembers): boolean {
   return id !== undefined || alias !== undefined;
 }
 

@@ -35,8 +35,8 @@ export interface OrphanedContentSweeper extends PeriodicWorker {
 
 /**
  * The sweeper removes a content folder that no stream refers to once it is older than this. Only one request writes a
- * folder, and it starts the append that refers to it within ten minutes or never (`contentAppendDeadline`). The rest is room for
- * the append itself, which has its own time-out.
+ * folder, and it starts the append that refers to it within ten minutes or never (`contentAppendDeadline`). The rest is
+ * room for the append itself, which has its own time-out.
  */
 export const CONTENT_SWEEP_AGE_MS = 60 * MINUTE_MS;
 
@@ -49,10 +49,10 @@ const CHECKED_MAX = 5_000;
  * by erased messages. Every instance does this, and remembers only how far it has come.
  *
  * There is no race with a send, by construction. Each folder is written by a single request, under a fresh id, and a
- * retry has its own folder. A request appends within ten minutes of its first byte or refuses to (`contentAppendDeadline`).
- * So a folder that is older than an hour and not named will never be named, and a named one stays named until it is
- * erased for good. Ages come from the content store's own clock, not ours. While the log is a copy that is held, nothing
- * is removed: the log that it was copied from may share the content store, and refer to more.
+ * retry has its own folder. A request appends within ten minutes of its first byte or refuses to
+ * (`contentAppendDeadline`). So a folder that is older than an hour and not named will never be named, and a named one
+ * stays named until it is erased for good. Ages come from the content store's own clock, not ours. While the log is a
+ * copy that is held, nothing is removed: the log that it was copied from may share the content store, and refer to more.
  */
 export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): OrphanedContentSweeper {
   const { store, content, isHeld, ageMs = CONTENT_SWEEP_AGE_MS, intervalMs, random } = options;

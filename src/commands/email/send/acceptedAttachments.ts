@@ -21,7 +21,7 @@ export function directBytes(attachments: readonly ResolvedAttachment[]): number 
   return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
 }
 
-/** Of the files of this send. */
+/** What the acceptance of a send keeps about its files. */
 export async function acceptedAttachments(
   deps: Dependencies,
   send: FilesOfSend,

@@ -3,7 +3,7 @@ import type { FC } from "hono/jsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { shownMail } from "../frame/staleTab.ts";
 
-interface OtherWorkspaceProps {
+interface StaleTabNoticeProps {
   readonly context: PageContext;
   /** The address of the page. */
   readonly href: string;
@@ -13,7 +13,7 @@ interface OtherWorkspaceProps {
  * Hidden at the top of each page until a script learns that the browser has logged in to another workspace since, or
  * shows the other kind of mail. What was typed stays visible.
  */
-export const StaleTabNotice: FC<OtherWorkspaceProps> = ({ context, href }) => (
+export const StaleTabNotice: FC<StaleTabNoticeProps> = ({ context, href }) => (
   <section id="other-workspace" class="standing bad page-over" role="alert" hidden>
     <div>
       <h2>This tab is out of date</h2>

@@ -55,7 +55,7 @@ export interface DashboardOptions {
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
   /** What `doctor` reports beyond readiness and concerns whoever looks; refreshed when it is old. */
   readonly upkeep: (workspaceId: string, isOperator: boolean) => Promise<readonly MaintenanceCheck[]>;
-  /** The file with the key that a first start has made, in a trial and while the key works; else null. */
+  /** The name of the file with the key that a first start has made, in a trial and while the key works; else null. */
   readonly trialKeyFile: () => Promise<string | null>;
   /** The status of the read models. */
   readonly readModelStates: () => Promise<readonly ReadModelState[]>;

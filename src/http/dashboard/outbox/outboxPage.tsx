@@ -87,7 +87,7 @@ const NoMail: FC<Pick<OutboxProps, "context">> = ({ context }) =>
     <Empty title="No mail here">
       <p>
         <a href={context.to("/messages")}>Messages</a> lists{" "}
-        {context.mail === "live" ? "the mail that goes to the relay" : "test mail, with what became of it"}.
+        {context.mail === "live" ? "the mail that goes to the relay" : "test mail and its outcome"}.
       </p>
     </Empty>
   );

@@ -105,7 +105,7 @@ async function saveDraft(deps: Dependencies, context: PageContext): Promise<Page
     const faults = faultsOf(given, error);
     const undeclared = await undeclaredNames(deps, given, context.commandContext());
     const { fields, added } = withRowsFor(given, undeclared);
-    // With these rows other things are wrong, or nothing.
+    // The added rows declare what was undeclared, so those faults are gone: the preview has the others.
     const preview =
       added.length > 0
         ? await previewDraft(deps, fields, context.commandContext())
