@@ -33,6 +33,16 @@ const LABEL_RECORDER = `
   };
 `;
 
+/** Whether all scripts of a page but one have arrived, and the browser has had time for what they do when they start. */
+const SCRIPTS_ARRIVED = `async (last) => {
+  const arrived = performance.getEntriesByType("resource").filter(({ responseEnd }) => responseEnd > 0);
+  const others = [...document.scripts].filter(({ src }) => src !== "" && !src.includes("/" + last + "."));
+  if (document.readyState === "loading") return false;
+  if (!others.every(({ src }) => arrived.some(({ name }) => name === src))) return false;
+  for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+  return true;
+}`;
+
 describeInBrowser("the frame of the dashboard", (browser) => {
   let app: TestApp;
   beforeAll(async () => {
@@ -55,6 +65,18 @@ describeInBrowser("the frame of the dashboard", (browser) => {
     const other = await browser.open();
     await openLogInLink(other.page, answer.url);
     await other.page.getByText("The link was used already").waitFor();
+  });
+
+  test.each(["dashboard", "htmx"])("a page whose script %s arrives last becomes live", async (last) => {
+    const { page, errors } = await browser.open();
+    await beginLinkSession(page, app);
+    await page.route(`**/assets/${last}.*.js`, async (route) => {
+      await page.waitForFunction(SCRIPTS_ARRIVED, last);
+      await route.continue();
+    });
+    await page.goto(`${app.url}/dashboard/messages`);
+    await page.locator("#live.on").waitFor();
+    expect(errors).toEqual([]);
   });
 
   test("a link logs in where the log-in page is open already", async () => {

@@ -9,13 +9,12 @@ import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import {
+  beginLinkSession,
   beginSession,
   describeInBrowser,
   expectGoodLooks,
   expectGoodPage,
   keepScreenshot,
-  logInByKey,
-  logInByLink,
   openPage,
 } from "./browserFixture.ts";
 
@@ -170,10 +169,10 @@ describeInBrowser("sessions", (browser) => {
       await page.goto(at(path));
       await page.locator("html.scripted").waitFor();
       const second = await window.newPage();
-      await logInByKey(second, service.url, other.apiKey);
+      await beginSession(second, service.url, other.apiKey);
       await page.bringToFront();
       const notice = page.getByRole("alert").filter({ hasText: "switched to Other Shop" });
-      return { page, second, other, notice };
+      return { page, other, notice };
     };
     const isPaused = async ({ workspaceId }: Tenant) =>
       (await service.log.workspaces.get(workspaceId))?.paused;
@@ -326,7 +325,7 @@ describeInBrowser("a service that is restarted underneath", (browser) => {
       const { dataDir, apiKey } = first;
       const port = new URL(first.url).port;
       const { page } = await browser.open();
-      await logInByLink(page, first);
+      await beginLinkSession(page, first);
       await page.goto(`${first.url}/dashboard/messages`);
       await page.locator("#live.on").waitFor();
       await first.app.stop();

@@ -53,7 +53,8 @@ export const Document: FC<DocumentProps> = ({ title, assets, assetsAt, files, ch
   </html>
 );
 
-const PAGE_FILES = ["dashboard.css", "htmx.js", "hx-sse.js", "dashboard.js"] as const;
+/** Our script listens for what htmx does, so it comes first: htmx may start as soon as it has arrived. */
+const PAGE_FILES = ["dashboard.css", "dashboard.js", "htmx.js"] as const;
 
 interface LayoutProps {
   readonly context: PageContext;

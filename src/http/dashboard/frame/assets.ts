@@ -1,17 +1,22 @@
 import { sha256Of } from "../../../kernel/crypto/sha256.ts";
 import { lazy } from "../../../kernel/lazy.ts";
 
-/** Where each file comes from: our own sources, or an installed package. */
+const SCRIPT = "text/javascript; charset=utf-8";
+const STYLES = "text/css; charset=utf-8";
+
+/**
+ * What each file consists of: our own sources, or parts of an installed package. htmx and its extension are one file,
+ * since an extension that arrives after htmx has started is not used.
+ */
 const SOURCES = {
-  "dashboard.css": ["../browser/dashboard.css", "text/css; charset=utf-8"],
-  "dashboard.js": ["../browser/dashboard.js", "text/javascript; charset=utf-8"],
-  "plots.js": ["../browser/plots.js", "text/javascript; charset=utf-8"],
-  "logIn.js": ["../browser/logIn.js", "text/javascript; charset=utf-8"],
-  "htmx.js": ["htmx.org/dist/htmx.min.js", "text/javascript; charset=utf-8"],
-  "hx-sse.js": ["htmx.org/dist/ext/hx-sse.min.js", "text/javascript; charset=utf-8"],
-  "uPlot.js": ["uplot/dist/uPlot.iife.min.js", "text/javascript; charset=utf-8"],
-  "uPlot.css": ["uplot/dist/uPlot.min.css", "text/css; charset=utf-8"],
-  "icon.svg": ["../browser/icon.svg", "image/svg+xml"],
+  "dashboard.css": { parts: ["../browser/dashboard.css"], contentType: STYLES },
+  "dashboard.js": { parts: ["../browser/dashboard.js"], contentType: SCRIPT },
+  "plots.js": { parts: ["../browser/plots.js"], contentType: SCRIPT },
+  "logIn.js": { parts: ["../browser/logIn.js"], contentType: SCRIPT },
+  "htmx.js": { parts: ["htmx.org/dist/htmx.min.js", "htmx.org/dist/ext/hx-sse.min.js"], contentType: SCRIPT },
+  "uPlot.js": { parts: ["uplot/dist/uPlot.iife.min.js"], contentType: SCRIPT },
+  "uPlot.css": { parts: ["uplot/dist/uPlot.min.css"], contentType: STYLES },
+  "icon.svg": { parts: ["../browser/icon.svg"], contentType: "image/svg+xml" },
 } as const;
 
 export type AssetName = keyof typeof SOURCES;
@@ -54,8 +59,11 @@ export async function loadAssets(): Promise<Assets> {
 }
 
 async function load(name: AssetName) {
-  const [source, contentType] = SOURCES[name];
-  const plain = await Bun.file(Bun.resolveSync(source, import.meta.dir)).bytes();
+  const { parts, contentType } = SOURCES[name];
+  const texts = await Promise.all(
+    parts.map((part) => Bun.file(Bun.resolveSync(part, import.meta.dir)).text()),
+  );
+  const plain = new TextEncoder().encode(texts.join("\n"));
   const hash = sha256Of(plain).slice(0, HASH_CHARACTERS);
   const dot = name.lastIndexOf(".");
   return {
