@@ -15,7 +15,7 @@ import type { Config } from "../../service/config/config.ts";
 import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
-import type { RunningApp } from "../../service/startApp.ts";
+import type { RunningApp } from "../../service/runApp.ts";
 
 interface Started extends Pick<RunningApp, "url" | "bootstrapKey" | "isWithoutWorkspace"> {
   /** Logs in to the dashboard once; null if none was made. */

@@ -7,7 +7,7 @@ import {
   WORKSPACE_REMEDY,
 } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
-import type { RunningApp } from "../../service/startApp.ts";
+import type { RunningApp } from "../../service/runApp.ts";
 import { OUTBOX_REMEDY, outboxDetail } from "../../service/status/checks/dependencyChecks.ts";
 import { DESCRIPTORS_REMEDY, lowDescriptorLimit } from "../../service/status/checks/descriptorCheck.ts";
 
