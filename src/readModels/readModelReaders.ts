@@ -55,8 +55,13 @@ export interface Readers {
   noneWatchedUntil(position: Position): Position | null;
   /** Waits until the rows can be queried; false after `timeoutMs`. */
   waitUntilOpen(name: string, timeoutMs: number): Promise<boolean>;
-  /** Waits until the rows hold the log up to `position`; false after `timeoutMs`. */
-  waitForPosition(name: string, position: Position, timeoutMs: number): Promise<boolean>;
+  /** Waits until the rows hold the log up to `position`; false after `timeoutMs`, or once `signal` aborts. */
+  waitForPosition(
+    name: string,
+    position: Position,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<boolean>;
   /** Call it with every event of the follower. When it returns for `switched`, the old file is closed. */
   receive(event: FollowEvent): void;
   /** Closes the files; waiting callers get false. */
@@ -206,17 +211,26 @@ function moveOn(slot: Slot, position: Position): void {
   wake(slot);
 }
 
-/** Waits until it is satisfied, checked whenever the slot changes; false after `timeoutMs`. */
-async function wait(slot: Slot, isSatisfied: () => boolean, timeoutMs: number): Promise<boolean> {
+/** Waits until it is satisfied, checked whenever the slot changes; false after `timeoutMs`, or once `signal` aborts. */
+async function wait(
+  slot: Slot,
+  isSatisfied: () => boolean,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
   if (isSatisfied()) return true;
+  if (signal?.aborted) return false;
   return new Promise((resolve) => {
+    const abandon = () => settle(false);
     const settle = (satisfied: boolean) => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", abandon);
       slot.waiters.delete(waiter);
       resolve(satisfied);
     };
     const waiter: Waiter = { isSatisfied, settle };
-    const timer = setTimeout(() => settle(false), timeoutMs);
+    const timer = setTimeout(abandon, timeoutMs);
+    signal?.addEventListener("abort", abandon);
     slot.waiters.add(waiter);
   });
 }
@@ -279,9 +293,9 @@ export function openReaders(options: ReadersOptions): Readers {
       const slot = slotNamed(name);
       return wait(slot, () => slot.db !== undefined, timeoutMs);
     },
-    async waitForPosition(name, position, timeoutMs) {
+    async waitForPosition(name, position, timeoutMs, signal) {
       const slot = slotNamed(name);
-      return wait(slot, () => slot.position >= position, timeoutMs);
+      return wait(slot, () => slot.position >= position, timeoutMs, signal);
     },
     receive(event) {
       switch (event.type) {

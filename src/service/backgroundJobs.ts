@@ -170,6 +170,12 @@ function blockedText({ baseUrl }: Config, url: string): string {
   return `a webhook endpoint is not called, because its name leads to this machine or into a private network: ${remedy}`;
 }
 
+/** Waits until a read model holds what the log does now; false after the store's time-out, or once `signal` aborts. */
+function caughtUpWait({ storeTimeoutMs }: Config, { deps, readers }: JobParts) {
+  return async (name: string, signal: AbortSignal) =>
+    readers.waitForPosition(name, await deps.store.head(), storeTimeoutMs, signal);
+}
+
 function caughtUpCheckOf(readers: Readers, name: string): (position: Position) => boolean {
   return (position) => readers.position(name) >= position;
 }
@@ -180,13 +186,13 @@ function webhookDelivery(
   { readers, ...claiming }: JobParts & Claiming,
 ): WebhookDeliveryWorker {
   const { deps } = claiming;
+  const waitUntilCaughtUp = caughtUpWait(config, { deps, readers });
   return new WebhookDeliveryWorker({
     ...claiming,
     transport: openWebhookTransport(config),
     deliveries: readers.reader("webhook-deliveries"),
     isCaughtUp: caughtUpCheckOf(readers, "webhook-deliveries"),
-    waitUntilCaughtUp: async () =>
-      readers.waitForPosition("webhook-deliveries", await deps.store.head(), config.storeTimeoutMs),
+    waitUntilCaughtUp: (signal) => waitUntilCaughtUp("webhook-deliveries", signal),
     policy: config.webhooks.policy,
     callsPerEndpointMax: config.webhooks.callsPerEndpointMax,
     userAgent: "Postledger-Webhooks",
@@ -283,8 +289,7 @@ function workOnErasures(
   const shared = { deps, worker: newId(), random: Math.random };
   const onTrouble = workerErrorLog({ logger, text: ERASURE_INTERRUPTED, idField: "id" });
   const emails = readers.reader("emails");
-  const waitUntilCaughtUp = async (name: string) =>
-    readers.waitForPosition(name, await deps.store.head(), config.storeTimeoutMs);
+  const waitUntilCaughtUp = caughtUpWait(config, { deps, readers });
   return [
     emailContentRetention({ ...shared, emails, onTrouble }),
     erasedContentCleanup({
@@ -306,8 +311,8 @@ function workOnErasures(
       emails,
       erasures: readers.reader("erasures"),
       attachmentUse: readers.reader("attachment-use"),
-      areCaughtUp: async () =>
-        (await waitUntilCaughtUp("emails")) && (await waitUntilCaughtUp("attachment-use")),
+      areCaughtUp: async (signal) =>
+        (await waitUntilCaughtUp("emails", signal)) && (await waitUntilCaughtUp("attachment-use", signal)),
       emptyWriteAheadLogs: () => emptyWriteAheadLogs(sqliteReadDatabases, directory),
     }),
   ];

@@ -514,7 +514,7 @@ test("events cross a message channel, and only a switch waits for its answer", a
 });
 
 describe("waiting for rows", () => {
-  test("ends when the rows are there, when time is up, and when the readers close", async () => {
+  test("ends when the rows are there, when time is up, when the caller stops, and when the readers close", async () => {
     const store = memoryEventStore();
     const following = follow(storage, store, [counter]);
     const { readers } = following;
@@ -524,6 +524,11 @@ describe("waiting for rows", () => {
     expect(await readers.waitForPosition("counter", await store.head(), 60_000)).toBe(true);
     const never = "\uffff" as Position;
     expect(await readers.waitForPosition("counter", never, 1)).toBe(false);
+    const stopping = new AbortController();
+    const stopped = readers.waitForPosition("counter", never, 60_000, stopping.signal);
+    stopping.abort();
+    expect(await stopped).toBe(false);
+    expect(await readers.waitForPosition("counter", never, 60_000, stopping.signal)).toBe(false);
     const waiting = readers.waitForPosition("counter", never, 60_000);
     await following.stop();
     expect(await waiting).toBe(false);

@@ -28,8 +28,8 @@ interface PersonErasureOptions extends Pick<PollingWork, "worker" | "random" | "
   readonly erasures: ReadDatabase;
   readonly emails: ReadDatabase;
   readonly attachmentUse: ReadDatabase;
-  /** Waits briefly for both to catch up with the log; false when they do not. */
-  readonly areCaughtUp: () => Promise<boolean>;
+  /** Waits briefly for both to catch up with the log; false when they do not, or once `signal` aborts. */
+  readonly areCaughtUp: (signal: AbortSignal) => Promise<boolean>;
   /** Truncates the read models' WAL files. Returns a sentence for each thing that remains. */
   readonly emptyWriteAheadLogs: () => Promise<readonly string[]>;
 }
@@ -54,6 +54,7 @@ const PURGE_SHARED_MS = 10 * SECOND_MS;
 interface Erasing extends PersonErasureOptions {
   readonly request: ErasureView;
   readonly context: WorkspaceCommandContext;
+  readonly stopping: AbortSignal;
 }
 
 /**
@@ -94,12 +95,12 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
       workspaceId = found.at(-1)?.workspaceId ?? "";
       return found;
     },
-    async act(id, acting) {
+    async act(id, acting, stopping) {
       let request = await readErasure(store, id);
       if (request === null) return;
       const context = { ...acting, workspaceId: request.erasure.workspaceId };
       if (request.erasure.status === "requested") {
-        const counts = await apply({ ...options, request, context });
+        const counts = await apply({ ...options, request, context, stopping });
         await noteErasureApplied(store, id, counts, context);
         request = await readErasure(store, id);
       }
@@ -119,7 +120,8 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
  * the fault of a single message or file once everything else is erased.
  */
 async function apply(erasing: Erasing): Promise<ErasureCounts> {
-  if (!(await erasing.areCaughtUp())) throw new NotYetError("the read models are behind the log");
+  if (!(await erasing.areCaughtUp(erasing.stopping)))
+    throw new NotYetError("the read models are behind the log");
   const faults = new ErasureFaults(erasing.deps.clock);
   const { underWay, ...messages } = await eraseMessages(erasing, faults);
   // After the messages: the last of them may only just have bounced and suppressed its recipient.

@@ -49,8 +49,8 @@ export interface WebhookDeliveryDependencies extends Dependencies, ClaimWorkerDe
   readonly onDisabled: (endpoint: DisabledEndpoint) => void;
   readonly blockedDestinations: BlockedDestinationReports;
   readonly deliveries: ReadDatabase;
-  /** Waits briefly for it to catch up with the log; false when it does not. */
-  readonly waitUntilCaughtUp: () => Promise<boolean>;
+  /** Waits briefly for it to catch up with the log; false when it does not, or once `signal` aborts. */
+  readonly waitUntilCaughtUp: (signal: AbortSignal) => Promise<boolean>;
 }
 
 export interface DisabledEndpoint {

@@ -25,7 +25,7 @@ export function disableFailingEndpoints(
     if (now - lookedAt < CHECK_INTERVAL_MS) return;
     lookedAt = now;
     // A stale read model has not seen the latest successes.
-    if (!(await deps.waitUntilCaughtUp())) return;
+    if (!(await deps.waitUntilCaughtUp(deps.stopping))) return;
     await disableUnreached(deps, settled() - FAILING_RULE.durationMs, read);
   };
 }

@@ -21,9 +21,10 @@ export interface PollingWork extends ActingWorker {
   readonly find: (now: EpochMs, without: readonly string[], limit: number) => readonly Row[];
   /**
    * Handles one row; must be repeatable, because another instance may be handling it too, and the read model may
-   * still show a row that is done. If it throws, the row is retried after ever longer rests.
+   * still show a row that is done. If it throws, the row is retried after ever longer rests. `stopping` aborts when the
+   * worker stops.
    */
-  readonly act: (id: string, context: CommandContext) => Promise<void>;
+  readonly act: (id: string, context: CommandContext, stopping: AbortSignal) => Promise<void>;
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
@@ -75,7 +76,7 @@ export function pollingWorker(work: PollingWork): PollingWorker {
   const handle = async ({ id, workspaceId }: Row) => {
     rests.begin(id);
     try {
-      await work.act(id, workerCommandContext(work, workspaceId));
+      await work.act(id, workerCommandContext(work, workspaceId), stopping.signal);
       rests.done(id);
     } catch (error) {
       rests.failed(id);

@@ -145,7 +145,9 @@ function crashing(deps: Dependencies, calls: number) {
   return { deps: crashingDeps, removed, isDead: () => left < 0 };
 }
 
-function worker(world: World, deps: Dependencies, failures: unknown[] = []): PollingWorker {
+type Watching = Pick<World, "readers"> & Pick<Parameters<typeof personErasure>[0], "areCaughtUp">;
+
+function worker(world: Watching, deps: Dependencies, failures: unknown[] = []): PollingWorker {
   return personErasure({
     deps,
     erasures: world.readers.reader("erasures"),
@@ -343,6 +345,21 @@ describe("a request to erase a person", () => {
     // Each message asks twice: in its erasure, and for what that has left.
     expect(calls).toBeLessThanOrEqual(4);
     await one.stop(5_000);
+    await world.end();
+  });
+
+  test("does not hold up the stop of an instance whose read models are behind", async () => {
+    const { world, requestId } = await worldWithPeople();
+    const asked = Promise.withResolvers<void>();
+    const areCaughtUp = (signal: AbortSignal) => {
+      asked.resolve();
+      return new Promise<boolean>((resolve) => signal.addEventListener("abort", () => resolve(false)));
+    };
+    const one = worker({ ...world, areCaughtUp }, world.deps);
+    one.start();
+    await asked.promise;
+    await one.stop(60_000);
+    expect((await readErasure(world.store, requestId))?.erasure.status).toBe("requested");
     await world.end();
   });
 

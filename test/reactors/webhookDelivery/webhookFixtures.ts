@@ -119,7 +119,7 @@ export interface WebhookInstanceOptions {
   readonly endedWorker?: string;
   readonly policy?: Partial<WebhookPolicy>;
   readonly store?: EventStore;
-  readonly waitUntilCaughtUp?: () => Promise<boolean>;
+  readonly waitUntilCaughtUp?: (signal: AbortSignal) => Promise<boolean>;
 }
 
 type EventChange = Parameters<typeof updateWebhookEndpoint>[2];
@@ -279,7 +279,7 @@ interface Settings {
   readonly worker: string;
   readonly endedWorker: string | null;
   readonly policy: WebhookPolicy;
-  readonly waitUntilCaughtUp?: () => Promise<boolean>;
+  readonly waitUntilCaughtUp?: (signal: AbortSignal) => Promise<boolean>;
 }
 
 async function startInstance(

@@ -299,6 +299,17 @@ describe("an endpoint that no call gets through to", () => {
     expect(checks).toBeGreaterThan(checksBefore);
     expect(await world.disabledReason(id)).toBeNull();
   });
+
+  test("does not hold up the stop of an instance whose read model is behind", async () => {
+    const asked = Promise.withResolvers<void>();
+    const waitUntilCaughtUp = (signal: AbortSignal) => {
+      asked.resolve();
+      return new Promise<boolean>((resolve) => signal.addEventListener("abort", () => resolve(false)));
+    };
+    const { stop } = await world.start({ waitUntilCaughtUp });
+    await asked.promise;
+    await stop(60_000);
+  });
 });
 
 describe("slots for endpoints of unknown health", () => {
