@@ -1,8 +1,15 @@
 import { LRUCache } from "lru-cache";
 import type { CommandContext } from "../kernel/event/commandContext.ts";
-import type { Decision, DomainEvent } from "../kernel/event/decider.ts";
+import type { DomainEvent } from "../kernel/event/decider.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import { type AggregateKind, type ChangeRateLimit, type Loaded, load, transact } from "./transact.ts";
+import {
+  type AggregateKind,
+  type ChangeRateLimit,
+  type Decide,
+  type Loaded,
+  load,
+  transact,
+} from "./transact.ts";
 
 /** We promise states at most one second old, counted from the start of a read. The rest is for the decision itself. */
 const AGE_MS_MAX = 900;
@@ -27,7 +34,7 @@ export interface AggregateCache<State, Event extends DomainEvent = DomainEvent> 
    */
   transact<Outcome>(
     id: string,
-    decide: (state: State) => Decision<Outcome, Event>,
+    decide: Decide<State, Event, Outcome>,
     context: CommandContext,
     limit?: ChangeRateLimit,
   ): Promise<Outcome>;

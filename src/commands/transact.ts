@@ -96,20 +96,25 @@ export interface ChangeRateLimit {
   readonly countedAs?: string;
 }
 
+/** Decides on the state at which the events are appended. What it reads for that, it reads again with every retry. */
+export type Decide<State, Event extends DomainEvent, Outcome> = (
+  state: State,
+) => Decision<Outcome, Event> | Promise<Decision<Outcome, Event>>;
+
 /** The aggregate to change. `since` returns a known state, so the stream need not be read from its start. */
 interface Written<State, Event extends DomainEvent> extends Aggregate<State, Event>, ChangeRateLimit {
   readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
 }
 
 /**
- * load -> decide -> append at the loaded revision; retried if another instance was first. Writers of this instance take
- * turns. A decision without events writes nothing, and returns once the state it was made from is on disk. Throws
+ * load -> decide -> append at the loaded revision; all of it again if another instance was first. Writers of this instance
+ * take turns. A decision without events writes nothing, and returns once the state it was made from is on disk. Throws
  * `StoreError`, and `ChangeRateError` if callers have made too many changes.
  */
 export async function transact<State, Event extends DomainEvent, Outcome>(
   store: EventStore,
   aggregate: Written<State, Event>,
-  decide: (state: State) => Decision<Outcome, Event>,
+  decide: Decide<State, Event, Outcome>,
   context: CommandContext,
 ): Promise<Outcome> {
   const { stream, countedAs = stream, changesPerDayMax } = aggregate;
@@ -118,7 +123,7 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
     const rate = resourceChangeRateLimit(store, countedAs, context, changesPerDayMax);
     for (;;) {
       const { state, revision } = await load(store, aggregate, await aggregate.since?.());
-      const { outcome, events } = decide(state);
+      const { outcome, events } = await decide(state);
       if (events.length === 0) {
         // The state may come from somebody else's append that still waits for the disk.
         if (revision !== null) await store.flush();

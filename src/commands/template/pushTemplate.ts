@@ -1,12 +1,14 @@
 import { pushTemplate as decidePush } from "../../domain/template/decisions.ts";
-import { findVersion, type TemplateState, templateIn } from "../../domain/template/state.ts";
+import { findVersion, type Template, type TemplateState, templateIn } from "../../domain/template/state.ts";
 import { templateIdOfAlias } from "../../domain/template/templateAlias.ts";
-import { comparableContent, versionIdOfContent } from "../../domain/template/versionContent.ts";
+import {
+  comparableContent,
+  type VersionContent,
+  versionIdOfContent,
+} from "../../domain/template/versionContent.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { templateAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { load } from "../transact.ts";
 import { readVersionSource } from "./compiledTemplateCache.ts";
 import type { NewVersion } from "./manageTemplates.ts";
 
@@ -40,19 +42,26 @@ export async function pushTemplate(
 ): Promise<PushOutcome> {
   const { workspaceId } = context;
   const templateId = templateIdOfAlias(workspaceId, alias);
-  const { state } = await load(
-    deps.store,
-    templateAggregate.of(templateId),
-    await deps.templates.loaded(templateId),
-  );
-  const template = templateIn(state, workspaceId);
+  const decide = async (state: TemplateState) => {
+    const template = templateIn(state, workspaceId);
+    const versionId = await versionIdOf(deps, templateId, template, version);
+    const draft = { versionId, ...version, variables: [...version.variables] };
+    const pushed = { workspaceId, alias, name, draft, isPublished, at: rfc3339(context.at) };
+    return decidePush(state, pushed, template === null ? await count() : 0);
+  };
+  if (!isDryRun) return deps.templates.transact(templateId, decide, context);
+  return (await decide(await deps.templates.get(templateId))).outcome;
+}
+
+/** The id of the published version if it has this content, whoever drafted it. */
+async function versionIdOf(
+  { store }: Dependencies,
+  templateId: string,
+  template: Template | null,
+  content: VersionContent,
+): Promise<string> {
   const current = template && findVersion(template, template.currentVersionId ?? "");
-  const source = current && (await readVersionSource(deps.store, templateId, current));
-  const isCurrent = source !== null && comparableContent(source) === comparableContent(version);
-  const versionId = current && isCurrent ? current.id : versionIdOfContent(templateId, version);
-  const draft = { versionId, ...version, variables: [...version.variables] };
-  const pushed = { workspaceId, alias, name, draft, isPublished, at: rfc3339(context.at) };
-  const others = template === null ? await count() : 0;
-  const decide = (now: TemplateState) => decidePush(now, pushed, others);
-  return isDryRun ? decide(state).outcome : deps.templates.transact(templateId, decide, context);
+  const source = current && (await readVersionSource(store, templateId, current));
+  const isCurrent = source !== null && comparableContent(source) === comparableContent(content);
+  return current && isCurrent ? current.id : versionIdOfContent(templateId, content);
 }

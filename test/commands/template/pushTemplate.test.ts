@@ -17,14 +17,20 @@ describe.each(await testStores())("a push beside the running service on $name", 
   });
   afterAll(() => service.remove());
 
-  const push = (alias: string, text: string, { isDryRun = false } = {}) => {
+  const push = (alias: string, text: string, { isDryRun = false, count = async () => 0 } = {}) => {
     const version = { subject: "Hi", html: null, text, variables: [], bytes: text.length };
-    const options = { isPublished: true, isDryRun, count: async () => 0 };
+    const options = { isPublished: true, isDryRun, count };
     const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
     return pushTemplate(service.log, { alias, name: "Welcome", version }, options, context);
   };
   const named = async (alias: string) => (await tenant.call("GET", `${PATH}?alias=${alias}`)).json.data[0];
   const versionsOf = async (id: string) => (await tenant.call("GET", `${PATH}/${id}/versions`)).json.data;
+
+  const publishByApi = async (alias: string, text: string) => {
+    const { id } = (await tenant.call("POST", PATH, { body: { name: "Welcome", alias } })).json;
+    const { json } = await tenant.call("POST", `${PATH}/${id}/versions`, { body: { subject: "Hi", text } });
+    await tenant.call("POST", `${PATH}/${id}/versions/${json.id}/publish`);
+  };
 
   test("is what the service sends next", async () => {
     await push("sent", "first");
@@ -41,12 +47,17 @@ describe.each(await testStores())("a push beside the running service on $name", 
   });
 
   test("leaves a version with this content that the API has published", async () => {
-    const { id } = (await tenant.call("POST", PATH, { body: { name: "Welcome", alias: "by-api" } })).json;
-    const body = { subject: "Hi", text: "one\r\ntwo" };
-    const { json } = await tenant.call("POST", `${PATH}/${id}/versions`, { body });
-    await tenant.call("POST", `${PATH}/${id}/versions/${json.id}/publish`);
+    await publishByApi("by-api", "one\r\ntwo");
     expect(await push("by-api", "one\ntwo")).toEqual({ changes: [], number: 1 });
     expect(await push("by-api", "one\ntwo\n")).toMatchObject({ number: 2 });
+  });
+
+  test("adds nothing to what the API has published since the push began", async () => {
+    const overtaken = async () => {
+      await publishByApi("overtaken", "text");
+      return 0;
+    };
+    expect(await push("overtaken", "text", { count: overtaken })).toEqual({ changes: [], number: 1 });
   });
 
   test("is made once if it is made several times at once, whoever creates the template", async () => {
