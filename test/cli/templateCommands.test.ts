@@ -4,9 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { partialPath } from "../../src/adapters/directory/partialPath.ts";
+import { reportPush } from "../../src/cli/template/reportPush.ts";
 import { partOf, templateFiles } from "../../src/cli/template/templateFiles.ts";
 import { VERSION_BYTES_MAX } from "../../src/domain/template/templateLimits.ts";
 import { comparableContent } from "../../src/domain/template/versionContent.ts";
+import { StoreError } from "../../src/ports/eventStore.ts";
 import { runCalls } from "../support/process/runCalls.ts";
 
 const TEST_MS_MAX = 60_000;
@@ -45,6 +47,35 @@ test("what a pull writes of the largest version is no larger than a push takes, 
   expect(JSON.parse(settings)).toEqual({ name: "n", subject: '"s"', variables: [order, written] });
   const without = templateFiles("n", { ...content, variables: [] }).get("template.json") ?? "";
   expect(JSON.parse(without)).toEqual({ name: "n", subject: '"s"', variables: [] });
+});
+
+test("a push that fails half-way says which templates are pushed, and why the others are not", () => {
+  const printed: unknown[][] = [];
+  const report = () =>
+    reportPush(
+      {
+        pushed: [{ alias: "a", changes: ["TemplateVersionDrafted"], number: 950, versionsLeft: 50 }],
+        unpushed: [
+          { alias: "b", reason: "archived" },
+          { alias: "c", reason: new StoreError("unavailable", "the store is away") },
+          { alias: "d", reason: "notTried" },
+        ],
+      },
+      { isDryRun: false, print: (...call) => printed.push(call) },
+    );
+  const archived = "is archived for good: delete it and push again, or choose another alias";
+  expect(report).toThrow(
+    `the others were pushed, but not these:\n  b: ${archived}\n  c: the store is away\n  d: was not tried`,
+  );
+  const value = {
+    templates: [{ alias: "a", version: 950, changes: ["drafted"], versions_left: 50 }],
+    not_pushed: [
+      { alias: "b", reason: archived },
+      { alias: "c", reason: "the store is away" },
+      { alias: "d", reason: "was not tried" },
+    ],
+  };
+  expect(printed).toEqual([[value, ["a: drafted (version 950, room for 50 more)"]]]);
 });
 
 describe("templates kept as files", () => {
@@ -121,6 +152,7 @@ describe("templates kept as files", () => {
     await write({ "drafts/drafted/template.json": { name: "Renamed", subject: "s" } });
     expect(JSON.parse((await push("drafts", "--json")).out)).toEqual({
       templates: [{ alias: "drafted", version: 1, changes: ["renamed", "published"] }],
+      not_pushed: [],
     });
   });
 
@@ -140,7 +172,11 @@ describe("templates kept as files", () => {
       "wrong/parts/template.json": { name: "n", subject: "{{ a }}", text: "t" },
       "wrong/spelt/template.json": { name: "n", subject: "s" },
       "wrong/spelt/htm.liquid": "text",
+      "wrong/twice/template.json":
+        '{"name":"n","subject":"s","variables":[{"name":"a","name":"b","type":"date"}]}',
       "wrong/unclosed/template.json": { name: "n", subject: "{{ a }}" },
+      "wrong/unknown/template.json": { name: "n", subject: "s", variabls: [] },
+      "wrong/unknown/text.liquid": "text",
       "wrong/unclosed/text.liquid": "one\n{% if b %}",
     });
     await mkdir(join(folder, "wrong/utf8"));
@@ -162,13 +198,15 @@ describe("templates kept as files", () => {
       "good/html.liquid: is not a regular file, and links are not followed",
       expect.stringContaining("json/template.json: is not JSON: line 2, column 9"),
       "linked: is not a folder, and links are not followed",
-      "liquid/text.liquid: cannot be in template.json too",
+      "liquid/template.json: has /text, which belongs in text.liquid",
       "long/html.liquid: has more than 524 kB",
       expect.stringContaining("name/template.json: /name must have visible characters"),
-      "parts/text.liquid: cannot be in template.json too",
+      "parts/template.json: has /text, which belongs in text.liquid",
       "spelt/htm.liquid: is not one of template.json, html.liquid, text.liquid",
+      "twice/template.json: has /variables/0/name more than once",
       expect.stringContaining("unclosed/template.json: /subject uses a in line 1"),
       expect.stringContaining("unclosed/text.liquid: tag {% if b %} not closed, line:2"),
+      "unknown/template.json: /variabls is not known here: did you mean variables?",
       "utf8/text.liquid: is not UTF-8",
     ]);
     expect((await call("template", "pull", "none", "good")).status).toBe(1);
@@ -183,7 +221,7 @@ describe("templates kept as files", () => {
     expect((await push("many")).err).toContain("holds more than 1,000 folders");
   });
 
-  test("are written by a pull, which touches no folder that is there", async () => {
+  test("are written by a pull, which goes on where another one failed, and changes no folder", async () => {
     // What a pull leaves that is killed: no process has this id.
     const partial = partialPath(join(folder, "pulled", ".welcome")).replace(
       `-${process.pid}-`,

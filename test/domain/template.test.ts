@@ -353,6 +353,20 @@ describe("a push", () => {
       .then(pushed(1, published(1)), published(1));
   });
 
+  test("says how many more versions fit once they are few, by whichever limit comes first", () => {
+    const left = (expected: number, bytes: number, ...before: readonly TemplateEvent[]) => {
+      const { draft: content, ...parts } = toPush("another");
+      const { outcome } = pushTemplate(stateOf(...before), { ...parts, draft: { ...content, bytes } }, 1);
+      expect(outcome).toMatchObject({ versionsLeft: expected });
+    };
+    left(99, 100, aliased, ...many(VERSIONS_MAX - 100));
+    left(0, 100, aliased, ...many(VERSIONS_MAX - 1));
+    left(63, VERSION_BYTES_MAX, aliased);
+    const publications = (count: number) => Array.from({ length: count }, (_, at) => published(1 + (at % 2)));
+    left(9, 100, aliased, drafted(1), drafted(2), ...publications(CHANGES_MAX - 23));
+    left(0, 100, aliased, drafted(1), drafted(2), ...publications(CHANGES_MAX - 5));
+  });
+
   test("of another name renames, and leaves the version as it is", () => {
     const name = renamed.data.name;
     const { at } = draft("");

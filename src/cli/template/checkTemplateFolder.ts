@@ -2,6 +2,7 @@ import type { TemplateTools } from "../../commands/template/compiledTemplateCach
 import type { TemplateToPush } from "../../commands/template/pushTemplate.ts";
 import type { StepOwner, TemplateScheduler } from "../../commands/template/templateScheduler.ts";
 import { jsonIn } from "../../http/body/jsonBody.ts";
+import { repeatedMember } from "../../http/body/repeatedMember.ts";
 import { checkBy } from "../../http/body/validation.ts";
 import { invalid, Problem, type ProblemDetail } from "../../http/server/problem.ts";
 import { DraftVersionBody, draftRequest } from "../../http/template/draftVersionRequest.ts";
@@ -38,10 +39,13 @@ export async function checkTemplateFolder(
 
 /** Name and version as bodies of the API have them. */
 async function bodyOf({ files }: TemplateFolder): Promise<unknown> {
-  const settings = await jsonIn(files.get(SETTINGS_FILE) ?? Buffer.alloc(0));
+  const bytes = files.get(SETTINGS_FILE) ?? Buffer.alloc(0);
+  const settings = await jsonIn(bytes);
+  const repeated = repeatedMember(bytes.toString());
+  if (repeated !== null) throw invalid("", `has ${repeated} more than once`);
   if (!isObject(settings)) return settings;
   const parts = Object.entries(PART_FILES).flatMap(([part, file]) => {
-    if (part in settings) throw invalid(`/${part}`, `cannot be in ${SETTINGS_FILE} too`);
+    if (part in settings) throw invalid("", `has /${part}, which belongs in ${file}`);
     const bytes = files.get(file);
     return bytes === undefined ? [] : [[part, partOf(textOf(part, bytes))] as const];
   });

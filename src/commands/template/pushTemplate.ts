@@ -19,7 +19,7 @@ export interface TemplateToPush {
   readonly version: NewVersion;
 }
 
-interface PushOptions {
+export interface PushOptions {
   /** Whether to publish the version; otherwise it stays a draft. */
   readonly isPublished: boolean;
   /** Only decides, and writes nothing. */

@@ -1,13 +1,21 @@
 import { invariant } from "../../kernel/assert.ts";
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { TemplateEvent } from "./events.ts";
-import { findVersion, type Template, type TemplateState, templateDecider, templateIn } from "./state.ts";
+import {
+  findVersion,
+  type Template,
+  type TemplateState,
+  type TemplateVersion,
+  templateDecider,
+  templateIn,
+} from "./state.ts";
 import {
   CHANGES_MAX,
   isTemplateLimit,
   TEMPLATE_BYTES_MAX,
   TEMPLATES_MAX,
   type TemplateLimit,
+  VERSIONS_LEFT_FEW,
   VERSIONS_MAX,
 } from "./templateLimits.ts";
 
@@ -74,9 +82,19 @@ export function renameTemplate(
 /** What leaves no room for another version of so many bytes; null if there is room. */
 function limitOfVersions({ versions, revisions }: Template, bytes: number): TemplateLimit | null {
   if (versions.length >= VERSIONS_MAX) return "versionsUsedUp";
-  const total = versions.reduce((sum, version) => sum + version.bytes, bytes);
-  if (total > TEMPLATE_BYTES_MAX) return "sourcesUsedUp";
+  if (bytesOf(versions) + bytes > TEMPLATE_BYTES_MAX) return "sourcesUsedUp";
   return revisions > CHANGES_MAX ? "changesUsedUp" : null;
+}
+
+/** How many more versions of so many bytes can be drafted and published. */
+function versionsLeft({ versions, revisions }: Template, bytes: number): number {
+  const bySources = Math.floor((TEMPLATE_BYTES_MAX - bytesOf(versions)) / bytes);
+  const byChanges = Math.floor((CHANGES_MAX + 1 - revisions) / 2);
+  return Math.max(0, Math.min(VERSIONS_MAX - versions.length, bySources, byChanges));
+}
+
+function bytesOf(versions: readonly TemplateVersion[]): number {
+  return versions.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** Makes a version the current one; it may be an older one. Publishing the current one again gives no events. */
@@ -108,6 +126,8 @@ interface PushedTemplate {
 interface Pushed {
   readonly changes: readonly TemplateEvent["type"][];
   readonly number: number;
+  /** How many more versions of this size the template can have; only if they are few. */
+  readonly versionsLeft?: number;
 }
 
 type PushStep = (
@@ -143,7 +163,9 @@ export function pushTemplate(
   const template = templateIn(now, workspaceId);
   const version = template && findVersion(template, versionId);
   invariant(version, "the steps have drafted it");
-  return decided({ changes: events.map(({ type }) => type), number: version.number }, ...events);
+  const left = versionsLeft(template, version.bytes);
+  const few = left < VERSIONS_LEFT_FEW ? { versionsLeft: left } : {};
+  return decided({ changes: events.map(({ type }) => type), number: version.number, ...few }, ...events);
 }
 
 /** Archives a template: nothing is sent, drafted or published with it again. A repeat gives no events. */

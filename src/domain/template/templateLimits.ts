@@ -4,7 +4,7 @@ import { bytesText, grouped } from "../../kernel/text/readableNumbers.ts";
 export const TEMPLATES_MAX = 1_000;
 /** A template has at most this many versions. */
 export const VERSIONS_MAX = 1_000;
-/** Drafts and publications of a template: its deletion names them all in one event. */
+/** Changes of a template, and of those deleted under its alias: its deletion names them all in one event. */
 export const CHANGES_MAX = 4_000;
 /** A version declares at most this many variables. */
 export const VARIABLES_MAX = 100;
@@ -12,6 +12,8 @@ export const VARIABLES_MAX = 100;
 export const VERSION_BYTES_MAX = 256 * 1_024;
 /** The sources of all versions of a template: every fold of its stream reads them. */
 export const TEMPLATE_BYTES_MAX = 16 * 1_024 * 1_024;
+/** A push says how many more versions the template can have if they are fewer than this. */
+export const VERSIONS_LEFT_FEW = 100;
 
 /** Which limit stops a change, with what to tell the caller. */
 export const TEMPLATE_LIMITS = {

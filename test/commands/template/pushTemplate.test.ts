@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { pushTemplate } from "../../../src/commands/template/pushTemplate.ts";
+import { pushTemplates } from "../../../src/commands/template/pushTemplates.ts";
 import { templateStream } from "../../../src/domain/template/events.ts";
+import { templateIdOfAlias } from "../../../src/domain/template/templateAlias.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -58,6 +61,27 @@ describe.each(await testStores())("a push beside the running service on $name", 
       return 0;
     };
     expect(await push("overtaken", "text", { count: overtaken })).toEqual({ changes: [], number: 1 });
+  });
+
+  test("stops once the store fails, and says what became of each template", async () => {
+    const { templates } = service.log;
+    const failing: typeof templates.transact = (id, ...call) => {
+      if (id === templateIdOfAlias(tenant.workspaceId, "fails")) throw new StoreError("unavailable", "away");
+      return templates.transact(id, ...call);
+    };
+    const log = { ...service.log, templates: { ...templates, transact: failing } };
+    const version = { subject: "Hi", html: null, text: "text", variables: [], bytes: 4 };
+    const pushed = ["works", "fails", "later"].map((alias) => ({ alias, name: "Welcome", version }));
+    const options = { isPublished: true, isDryRun: false, existing: async () => 0 };
+    const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
+    expect(await pushTemplates(log, pushed, options, context)).toMatchObject({
+      pushed: [{ alias: "works", number: 1 }],
+      unpushed: [
+        { alias: "fails", reason: { message: "away" } },
+        { alias: "later", reason: "notTried" },
+      ],
+    });
+    expect(await named("later")).toBeUndefined();
   });
 
   test("is made once if it is made several times at once, whoever creates the template", async () => {
