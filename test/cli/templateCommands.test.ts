@@ -242,13 +242,24 @@ describe("templates kept as files", () => {
     expect((await push("pulled")).out).toBe(
       "order.shipped: unchanged (version 1)\nwelcome: unchanged (version 1)\n",
     );
-    const again = await call("template", "pull", "pulled");
-    expect(again).toMatchObject({ status: 1, out: "" });
-    expect(again.err).toContain("pulled/order.shipped already exists");
+    await write({ "pulled/welcome/text.liquid": "Changed.\n" });
+    expect(await call("template", "pull", "pulled")).toEqual({
+      status: 1,
+      out: "",
+      err: [
+        "postledger: nothing was written, because these differ from what is published:",
+        "postledger:   pulled/welcome",
+        "Pull into a new folder to compare them.\n",
+      ].join("\n"),
+    });
     expect((await readdir(join(folder, "pulled"))).length).toBe(2);
+    await write({ "pulled/welcome/text.liquid": "Hello.\n", "pulled/welcome/notes.txt": "notes" });
+    expect((await call("template", "pull", "pulled")).out).toBe(
+      "order.shipped: unchanged, version 1\nwelcome: unchanged, version 1\ndrafted: version 1\n",
+    );
     await mkdir(join(folder, "linked"));
     await symlink("nowhere", join(folder, "linked", "welcome"));
-    expect((await call("template", "pull", "linked")).err).toContain("linked/welcome already exists");
+    expect((await call("template", "pull", "linked")).err).toContain("linked/welcome");
     expect(await readdir(join(folder, "linked"))).toEqual(["welcome"]);
     const all = JSON.parse((await call("template", "pull", "all", "--json")).out);
     const modes = ["all", "all/welcome", "all/welcome/text.liquid"].map(async (path) => {
@@ -256,11 +267,9 @@ describe("templates kept as files", () => {
     });
     const umask = process.umask();
     expect(await Promise.all(modes)).toEqual([0o777 & ~umask, 0o777 & ~umask, 0o666 & ~umask]);
-    expect(all.templates.map(({ alias }: { alias: string }) => alias)).toEqual([
-      "order.shipped",
-      "welcome",
-      "drafted",
-    ]);
+    expect(all.templates).toEqual(
+      ["order.shipped", "welcome", "drafted"].map((alias) => ({ alias, version: 1, written: true })),
+    );
     expect((await call("template", "pull", "all-2", "unknown")).err).toContain(
       "there is no published template unknown",
     );

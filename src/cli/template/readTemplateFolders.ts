@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { readRegular } from "../../adapters/directory/durableFile.ts";
+import { nullIfMissing, readRegular } from "../../adapters/directory/durableFile.ts";
 import { ALIAS_RULE, isAlias } from "../../domain/template/templateAlias.ts";
 import { TEMPLATES_MAX, VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { bytesText, grouped } from "../../kernel/text/readableNumbers.ts";
@@ -35,7 +35,7 @@ export async function readTemplateFolders(path: string): Promise<readonly Templa
   const folders: TemplateFolder[] = [];
   let bytes = 0;
   for (const entry of found) {
-    const folder = await readFolder(path, entry);
+    const folder = await readFolder(path, entry.name, entry);
     bytes += folder.files.values().reduce((sum, file) => sum + file.length, 0);
     if (bytes > ALL_BYTES_MAX) refuse(`the files in ${path} have more than ${bytesText(ALL_BYTES_MAX)}`);
     folders.push(folder);
@@ -43,8 +43,20 @@ export async function readTemplateFolders(path: string): Promise<readonly Templa
   return folders;
 }
 
-async function readFolder(path: string, entry: Dirent): Promise<TemplateFolder> {
-  const alias = entry.name;
+/** The folder of a template; null if there is nothing of its name. Ends the command if it cannot be read. */
+export async function readTemplateFolder(path: string, alias: string): Promise<TemplateFolder | null> {
+  const place = join(path, alias);
+  const found = await lstat(place)
+    .catch(nullIfMissing)
+    .catch((error) => refuseUnreadable({ name: place }, error));
+  return found && readFolder(path, alias, found);
+}
+
+async function readFolder(
+  path: string,
+  alias: string,
+  entry: Pick<Dirent, "isDirectory">,
+): Promise<TemplateFolder> {
   const files = new Map<string, Buffer>();
   const refused = (fault: string) => ({ alias, files, faults: [`${alias}: ${fault}`] });
   if (!entry.isDirectory()) return refused("is not a folder, and links are not followed");
