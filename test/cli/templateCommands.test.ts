@@ -247,7 +247,7 @@ describe("templates kept as files", () => {
       status: 1,
       out: "",
       err: [
-        "postledger: nothing was written, because these differ from what is published:",
+        "postledger: nothing was written, because it would change these:",
         "postledger:   pulled/welcome",
         "Pull into a new folder to compare them.\n",
       ].join("\n"),

@@ -83,7 +83,7 @@ async function withoutFolder({ store }: Dependencies, folder: string, found: rea
     if (there === null) missing.push(one);
     else if (!holds(there, await filesOf(store, one))) different.push(join(folder, one.alias));
   }
-  requireNoFaults(different, "nothing was written, because these differ from what is published:", COMPARE);
+  requireNoFaults(different, "nothing was written, because it would change these:", COMPARE);
   return missing;
 }
 

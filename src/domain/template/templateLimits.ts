@@ -4,7 +4,7 @@ import { bytesText, grouped } from "../../kernel/text/readableNumbers.ts";
 export const TEMPLATES_MAX = 1_000;
 /** A template has at most this many versions. */
 export const VERSIONS_MAX = 1_000;
-/** Changes of a template, and of those deleted under its alias: its deletion names them all in one event. */
+/** Changes of a template, and of those deleted under its alias. A deletion names them all in one event, of 370 kB. */
 export const CHANGES_MAX = 4_000;
 /** A version declares at most this many variables. */
 export const VARIABLES_MAX = 100;
