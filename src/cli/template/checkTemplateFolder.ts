@@ -39,9 +39,9 @@ export async function checkTemplateFolder(
 
 /** Name and version as bodies of the API have them. */
 async function bodyOf({ files }: TemplateFolder): Promise<unknown> {
-  const bytes = files.get(SETTINGS_FILE) ?? Buffer.alloc(0);
-  const settings = await jsonIn(bytes);
-  const repeated = repeatedMember(bytes.toString());
+  const json = files.get(SETTINGS_FILE) ?? Buffer.alloc(0);
+  const settings = await jsonIn(json);
+  const repeated = repeatedMember(json.toString());
   if (repeated !== null) throw invalid("", `has ${repeated} more than once`);
   if (!isObject(settings)) return settings;
   const parts = Object.entries(PART_FILES).flatMap(([part, file]) => {

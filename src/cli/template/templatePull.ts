@@ -33,7 +33,7 @@ export const templatePull: Command = {
   summary: "Write published templates into files, as `template push` takes them",
   description:
     "Writes the published version of each template that has an alias and is not archived. Changes no folder that is there: " +
-    "if one differs from what is published, nothing is written. Reads the log from its start.",
+    "if one is not as it would be written, nothing is. Reads the log from its start.",
   options: [WORKSPACE_OPTION],
   examples: ["postledger template pull templates", "postledger template pull templates order-shipped"],
   async run(invocation) {
