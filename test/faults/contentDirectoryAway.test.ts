@@ -20,7 +20,7 @@ const WITH_FILE = {
 test(
   "while the content directory is away, mail with files waits and none is accepted, and it leaves once that is back",
   async () => {
-    const service = await startTestApp();
+    const service = await startTestApp({ env: { DELIVERY_RELAY_RETRY_MS: "1000" } });
     const content = join(service.dataDir, "content");
     const statusOf = async (id: string) =>
       (await service.call("GET", `/api/v1/emails/${id}`)).json.status as string;
