@@ -3,7 +3,11 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { readFollowStatus, writeFollowStatus } from "../../src/adapters/directory/followStatusFile.ts";
+import {
+  type FollowStatus,
+  readFollowStatus,
+  writeFollowStatus,
+} from "../../src/adapters/directory/followStatusFile.ts";
 import { LOCK_FILE } from "../../src/adapters/sqlite/directoryLock.ts";
 import { CopyReader } from "../../src/adapters/sqlite/follow/copyReader.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
@@ -217,6 +221,33 @@ describe("what is wrong at the source", () => {
 });
 
 test(
+  "what is wrong in the copy itself is told as that: a changed event, and a folder that cannot be used",
+  async () => {
+    await accept("differs", "Hello, here is something to alter.", "In a folder of its own.");
+    await follow(place);
+    const copy = await copyOf("differs");
+    const bytes = await readFile(join(copy, "events.db"));
+    bytes.write("anything", bytes.indexOf("something to alter"));
+    await writeFile(join(copy, "events.db"), bytes);
+    const path = dirname(contentIn(copy)[0] ?? "");
+    await rm(join(copy, path), { recursive: true });
+    await writeFile(join(copy, path), "in place of a folder");
+    const { exitCode, json } = await follow(copy);
+    const differing = `event ${json.differs_at} is not the same in the copy and in the log`;
+    const faults = [{ path: path.slice("content/".length), what: "damaged" }];
+    expect({ exitCode, json }).toMatchObject({
+      exitCode: 1,
+      json: { differs_at: expect.any(Number), copy_faults: faults, copy_fault_count: 1 },
+    });
+    expect(json).not.toContainKey("faults");
+    const { out } = await runCommand(["backup", "follow", "--out", copy, "--once"], service.dataDir);
+    expect(out).toContain("1 file of content missing or damaged in the copy, where");
+    expect(out).toContain(differing);
+  },
+  TEST_MS_MAX,
+);
+
+test(
   "what the log names is reported when neither side has it, or the copy has only a link on the way to it",
   async () => {
     await follow(place);
@@ -414,7 +445,7 @@ test("doctor warns when nobody has brought the copy up to date for as long as it
   await mustAppend(store, "a", [newEvent(), newEvent()], "noStream");
   const one = { kind: "backup", at: 0, place: copy, following: true } as const;
   const instance = { logId: "log", frozenAt: null, copies: [one] } as unknown as InstanceState;
-  const checkAt = async (ageMs: number, told: { logId?: string; everyMs?: number | null } = {}) => {
+  const checkAt = async (ageMs: number, told: Partial<FollowStatus> = {}) => {
     const at = new Date(Date.now() - ageMs).toISOString();
     await writeFollowStatus(copy, { logId: "log", at, events: 1, ...told });
     const [check] = await followedCopyChecks({ config: { storeUrl: `file:${folder}` }, store, instance });
@@ -431,6 +462,10 @@ test("doctor warns when nobody has brought the copy up to date for as long as it
     expect(await checkAt(okMs, { everyMs })).toMatchObject({ status: "ok", detail: behind });
     expect(await checkAt(silentMs, { everyMs })).toMatchObject({ status: "warning", detail: behind });
   }
+  expect(await checkAt(0, { differsAt: 1 })).toMatchObject({
+    status: "warning",
+    detail: expect.stringContaining("event 1 is not the same in the copy in"),
+  });
   const other = await checkAt(70_000, { logId: "other" });
   expect(other).toMatchObject({ detail: expect.stringContaining("another log") });
   await store.close();

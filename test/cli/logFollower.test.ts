@@ -3,21 +3,35 @@ import { cp, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
 import { readFollowStatus } from "../../src/adapters/directory/followStatusFile.ts";
+import type { LogCopy } from "../../src/adapters/sqlite/follow/logCopy.ts";
+import type { SourceLog } from "../../src/adapters/sqlite/follow/sourceLog.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { readBackupFacts } from "../../src/cli/backup/backupManifest.ts";
 import { ContentFaults } from "../../src/cli/backup/contentFaults.ts";
+import { CopyLock } from "../../src/cli/backup/copyLock.ts";
+import { EventComparison } from "../../src/cli/backup/eventComparison.ts";
 import { LogFollower } from "../../src/cli/backup/logFollower.ts";
 import { withBackup } from "../../src/cli/backup/openBackup.ts";
+import { filePath } from "../../src/kernel/contentPath.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { Config } from "../../src/service/config/config.ts";
 import { mustAppend, newEvent } from "../contract/eventStore.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 
+/** The size of a page of the log's file. */
+const PAGE_BYTES = 4_096;
+
 const folder = await mkdtemp(join(tmpdir(), "postledger-follower-"));
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(async () => {
+  for (const lock of locks) lock[Symbol.dispose]();
+  await rm(folder, { recursive: true });
+});
 
 const never = new AbortController().signal;
+const locks: CopyLock[] = [];
 let data: string;
 let copy: string;
 
@@ -29,13 +43,15 @@ async function follower(): Promise<LogFollower> {
   const content = { kind: "directory", directory: join(data, "content") };
   const config = { storeUrl: `file:${data}`, content } as unknown as Config;
   const facts = await readBackupFacts(copy);
-  return new LogFollower({ config, directory: copy, facts, everyMs: MINUTE_MS, readTo: "" });
+  const lock = new CopyLock(copy);
+  locks.push(lock);
+  return new LogFollower({ config, directory: copy, facts, everyMs: MINUTE_MS, status: null, lock });
 }
 
 /** Adds an event of a stream of its own to the log. */
-async function addEvent(): Promise<void> {
+async function addEvent(event = newEvent(), stream: string = crypto.randomUUID()): Promise<void> {
   const store = openSqliteEventStore({ path: join(data, "events.db") });
-  await mustAppend(store, crypto.randomUUID(), [newEvent()], "noStream");
+  await mustAppend(store, stream, [event], "noStream");
   await store.close();
 }
 
@@ -74,6 +90,116 @@ describe("what is in the place of something else is noticed by the next round", 
     await rename(`${copy}.away`, copy);
     expect(await one.round(never)).toMatchObject({ copied: 1 });
   });
+
+  test("a copy of this one, which another follower keeps: it is left alone until that has ended", async () => {
+    const one = await follower();
+    await one.round(never);
+    await cp(copy, `${copy}.other`, { recursive: true });
+    await rename(copy, `${copy}.away`);
+    await rename(`${copy}.other`, copy);
+    await addEvent();
+    {
+      using other = new CopyLock(copy);
+      expect(other.isHeld()).toBe(true);
+      await expect(one.round(never)).rejects.toThrow("another `backup follow` keeps the copy in");
+    }
+    expect(await one.round(never)).toMatchObject({ copied: 1 });
+    using other = new CopyLock(copy);
+    expect(other.isHeld()).toBe(false);
+  });
+});
+
+describe("a comparison of events", () => {
+  const compare = (one: LogFollower) => one.compareEvents(never, async () => {});
+  /** Changes the copy as nobody may. */
+  const change = (sql: string, path = join(copy, "events.db")) => {
+    using db = new DatabaseSync(path);
+    db.exec(sql);
+  };
+
+  test("finds one that was changed in the copy, and stays at it until it is the same again", async () => {
+    const one = await follower();
+    for (const _ of [1, 2]) await addEvent();
+    const { events } = await one.round(never);
+    expect(await compare(one)).toBeNull();
+    change("UPDATE events SET metadata = metadata || '!' WHERE position = 2");
+    change(`UPDATE events SET data = '{}' WHERE position = ${events - 1}`);
+    expect(await compare(one)).toBe(2);
+    await one.round(never);
+    expect(await readFollowStatus(copy)).toMatchObject({ comparedTo: 1, differsAt: 2 });
+    change("UPDATE events SET metadata = rtrim(metadata, '!') WHERE position = 2");
+    expect(await compare(one)).toBe(events - 1);
+  });
+
+  test("finds a stream that has another name, and a page that SQLite calls damaged", async () => {
+    const one = await follower();
+    const texts = Array.from({ length: 20 }, (_, index) => `Event ${index}. `.repeat(150));
+    const store = openSqliteEventStore({ path: join(data, "events.db") });
+    await mustAppend(
+      store,
+      "long",
+      texts.map((text) => newEvent("Happened", { text })),
+      "noStream",
+    );
+    await store.close();
+    const { events } = await one.round(never);
+    const path = join(copy, "events.db");
+    const bytes = await readFile(path);
+    const page = Math.floor(bytes.lastIndexOf("Event 9.") / PAGE_BYTES) * PAGE_BYTES;
+    await writeFile(path, bytes.fill(255, page, page + PAGE_BYTES));
+    const differsAt = (await compare(one)) ?? 0;
+    // The page holds one event or two.
+    expect([events - 11, events - 10]).toContain(differsAt);
+    change("UPDATE streams SET name = 'another' WHERE id = 2");
+    expect(await compare(await follower())).toBeLessThan(differsAt);
+  });
+
+  test("takes what is truncated in the log, and not yet in the copy, as the same", async () => {
+    const one = await follower();
+    change(
+      "UPDATE events SET id = '', type = '', metadata = '', data = '' WHERE position = 2",
+      join(data, "events.db"),
+    );
+    expect(await compare(one)).toBeNull();
+  });
+
+  test("reads a bounded part in a turn, and begins again behind the last event", () => {
+    const head = 100_000;
+    const page = (after: number) => ({
+      streams: [],
+      events: Array.from({ length: Math.min(1_000, head - after) }, (_, index) => ({
+        position: after + index + 1,
+        metadata: "",
+        data: "",
+      })),
+    });
+    const source = { page, requireInPlace: () => {} } as unknown as SourceLog;
+    const copied = { head: () => head, firstDifference: () => null } as unknown as LogCopy;
+    const comparison = new EventComparison(0);
+    const ends = Array.from({ length: 3 }, () => {
+      comparison.begin();
+      while (comparison.compareNext(source, copied)) {}
+      return comparison.comparedTo;
+    });
+    expect(ends).toEqual([64_000, 0, 64_000]);
+  });
+});
+
+test("damage that a round has found is looked at by the next comparison, also beside sound files", async () => {
+  const [one, workspaceId, ownerId] = [await follower(), newId(), newId()];
+  const compare = () => one.compare(never, async () => {});
+  expect(await compare()).toMatchObject({ faults: { count: 0 } });
+  const where = { workspaceId, ownerId, folderId: ownerId };
+  const content = directoryContentStore(join(data, "content"));
+  await content.put(where, Buffer.from("sound"));
+  const path = filePath(where, await content.put(where, Buffer.from("other")));
+  await writeFile(join(data, "content", path), "OTHER");
+  const uploaded = newEvent("AttachmentUploaded");
+  await addEvent({ ...uploaded, metadata: { ...uploaded.metadata, workspaceId } }, `attachment-${ownerId}`);
+  await one.round(never);
+  // As where the last comparison has ended behind it.
+  Object.assign(Reflect.get(one, "content"), { readTo: "~" });
+  expect(await compare()).toMatchObject({ faults: { kept: [{ path, what: "damaged" }] } });
 });
 
 test("an older state of the same copy in its place is brought up to date, and not called intact before", async () => {

@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LOCK_FILE } from "../../src/adapters/sqlite/directoryLock.ts";
 import { runCommand, runProgram } from "../support/process/runCommand.ts";
-import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
 const MIB = 1_048_576;
+/** The size of a file of a message. */
+const FILE_BYTES = 300_000;
 
 /** Mounts a file system of that size in memory; false where this user may not. */
 function mount(directory: string, size: string): boolean {
@@ -62,6 +64,45 @@ describe.skipIf(!isMounted)("on a disk that fills up", () => {
         exitCode: 1,
         err: `postledger: the disk of ${copy} is full: make room on the disk\n`,
       });
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "what was erased leaves the copy that is followed there, before anything that needs room",
+    async () => {
+      const service = await startTestApp({ env: { DELIVERY: "off" } });
+      const copy = join(disk, "erased");
+      const follow = () => runCommand(["backup", "follow", "--out", copy, "--once"], service.dataDir);
+      const accept = async (to: string) => {
+        const content = Buffer.alloc(FILE_BYTES, to).toString("base64");
+        const attachments = [{ filename: "note.txt", content_type: "text/plain", content }];
+        const mail = { from: "hello@example.com", to, subject: "Hello", text: "Hello." };
+        return service.send(`${to}-key`, { ...mail, attachments });
+      };
+      const contentIn = (directory: string) => [...new Bun.Glob("content/*/*/*/*").scanSync(directory)];
+      try {
+        const { json } = await accept("one@example.net");
+        expect(await follow()).toMatchObject({ exitCode: 0 });
+        expect(contentIn(copy)).toHaveLength(1);
+        expect(await service.call("DELETE", `/api/v1/emails/${json.id}/content`)).toMatchObject({
+          status: 200,
+        });
+        for (const to of ["two", "three", "four"]) await accept(`${to}@example.net`);
+        leave(0);
+        const { exitCode, err } = await follow();
+        expect({ exitCode, err }).toMatchObject({
+          exitCode: 1,
+          err: expect.stringContaining("is full: make room on the disk"),
+        });
+        expect(contentIn(copy).filter((path) => !contentIn(service.dataDir).includes(path))).toEqual([]);
+        rmSync(join(disk, "filler"));
+        expect(await follow()).toMatchObject({ exitCode: 0 });
+        expect(contentIn(copy)).toHaveLength(3);
+      } finally {
+        await service.remove();
+        rmSync(copy, { recursive: true });
+      }
     },
     TEST_MS_MAX,
   );

@@ -6,7 +6,7 @@ import { CONTENT_STORE_FILES, IDENTITY_FILE, LOG_FILE } from "../../kernel/conte
 import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { ContentRoot } from "./contentRoot.ts";
-import { filesIn, folderNames, isDamagedCopy } from "./copyContentTree.ts";
+import { filesIn, folderNames, isDamagedCopy, isFileBelow } from "./copyContentTree.ts";
 import { copyBelow, type Digest, digestFile } from "./copyFile.ts";
 import { writeDurably } from "./durableFile.ts";
 
@@ -26,6 +26,8 @@ const OF_ONE_PATH: ReadonlySet<string> = new Set([
   "ENOTEMPTY",
   "EPERM",
 ]);
+
+const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** What a comparison found in a folder. Paths are below the root, with `/`. */
 export interface ComparedFolder {
@@ -47,8 +49,10 @@ export class ContentMirror {
   private readonly target: ContentRoot;
   /** What the comparison may still read. */
   private unreadBytes = 0;
-  /** What the last comparison could not read, replace or remove. It went on without them. */
-  readonly unusable: string[] = [];
+  /** What the last comparison could not read at the source, or not read, replace or remove in the copy: it went on. */
+  readonly unusable = { source: [] as string[], copy: [] as string[] };
+  /** Whether the last comparison could not copy all, because the disk of the copy is full. */
+  isFull = false;
 
   /**
    * `requireInPlace` is called before anything is written, and throws unless the copy is where it was. `readTo` is the
@@ -100,17 +104,18 @@ export class ContentMirror {
   async copyFolder(folder: string): Promise<readonly string[]> {
     const files = this.listed(() => filesIn(this.root, folder).files, folder);
     const { damaged } = await this.copy(this.lacking(files));
-    return this.unusable.includes(folder) ? [...damaged, folder] : damaged;
+    return this.unusable.source.includes(folder) ? [...damaged, folder] : damaged;
   }
 
   /**
    * Compares which messages and uploads both sides have, and the files of those that only one has; if it is to be
-   * `whole`, of all. Reads the next {@link READ_BYTES} of the copy. Copies what the copy lacks or has damaged, and yields
-   * what it found in each folder.
+   * `whole`, of all. Reads the next {@link READ_BYTES} of the copy. Copies what the copy lacks or has damaged, as long as
+   * there is room, and yields what it found in each folder.
    */
   async *compare(isWhole: boolean): AsyncGenerator<ComparedFolder> {
-    await this.copy(this.lacking(CONTENT_STORE_FILES));
-    this.unusable.length = 0;
+    this.isFull = false;
+    await this.copyWithinRoom(this.lacking(CONTENT_STORE_FILES));
+    for (const paths of Object.values(this.unusable)) paths.length = 0;
     this.unreadBytes = READ_BYTES.max;
     for (const { path: owner, isOnBoth } of this.owners()) {
       const isToRead = this.unreadBytes > 0 && owner >= this.readTo.slice(0, owner.length);
@@ -122,6 +127,11 @@ export class ContentMirror {
     }
     await this.requirePresent();
     if (this.unreadBytes > 0) this.readTo = "";
+  }
+
+  /** Whether the source has a file, which may be damaged. */
+  isAtSource(path: string): boolean {
+    return isFileBelow(this.root, path);
   }
 
   /** Removes a file from the copy, or what is in its place, and the folders above it that are empty. */
@@ -170,7 +180,7 @@ export class ContentMirror {
     const stale: string[] = [];
     for (const path of [...source].sort())
       if (!copied.has(path) || (await this.isDamaged(path))) stale.push(path);
-    const { done, damaged } = await this.copy(stale);
+    const { done, damaged } = await this.copyWithinRoom(stale);
     return { gone, damaged, repaired: done.filter((path) => copied.has(path)).length };
   }
 
@@ -185,6 +195,17 @@ export class ContentMirror {
     this.readTo = path;
     const digest = await digestFile(join(this.copyRoot, path)).catch(() => null);
     return digest === null || isDamagedCopy({ path, ...digest });
+  }
+
+  /** Copies files unless the disk of the copy is full: that must not keep what only the copy has. */
+  private async copyWithinRoom(paths: readonly string[]) {
+    try {
+      if (!this.isFull) return await this.copy(paths);
+    } catch (error) {
+      if (!FULL.has(systemErrorCode(error) ?? "")) throw error;
+      this.isFull = true;
+    }
+    return { done: [], damaged: [] };
   }
 
   /** Copies files whose bytes are what their names say, without those that are erased meanwhile. */
@@ -210,7 +231,9 @@ export class ContentMirror {
       () => true,
       () => false,
     );
-    if (isReadable) throw error;
+    // What it writes to a file does not name the file.
+    if (isReadable)
+      throw Object.assign(error as object, { path: pathOf(error) ?? join(this.copyRoot, path) });
     await this.source.requirePresent();
     return "unreadable";
   }
@@ -227,7 +250,12 @@ export class ContentMirror {
   /** Notes a file or folder that stops nothing else. Throws errors that are about more than that. */
   private noteUnusable(path: string, error: unknown): null {
     if (!OF_ONE_PATH.has(systemErrorCode(error) ?? "")) throw error;
-    this.unusable.push(path);
+    const isOfSource = pathOf(error)?.startsWith(join(this.root, "/")) ?? false;
+    this.unusable[isOfSource ? "source" : "copy"].push(path);
     return null;
   }
+}
+
+function pathOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).path;
 }

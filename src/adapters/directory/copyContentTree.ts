@@ -42,7 +42,14 @@ export function filesIn(root: string, folder: string) {
 
 /** Whether there is a regular file, and no link on the way to it: a link is not copied. */
 export function isFileBelow(root: string, path: string): boolean {
-  const found = (below: string) => lstatSync(join(root, below), { throwIfNoEntry: false });
+  const found = (below: string) => {
+    try {
+      return lstatSync(join(root, below), { throwIfNoEntry: false });
+    } catch {
+      // A file is in the place of a folder, say.
+      return undefined;
+    }
+  };
   if (!found(path)?.isFile()) return false;
   for (let above = dirname(path); above !== "."; above = dirname(above))
     if (!found(above)?.isDirectory()) return false;

@@ -19,6 +19,10 @@ export interface FollowStatus {
   readonly everyMs?: number | null;
   /** The last file of content in the copy that was read for changed bytes; absent: the first comes next. */
   readonly readTo?: string;
+  /** The position of the last event that was compared with the log's; absent or 0: the first comes next. */
+  readonly comparedTo?: number;
+  /** The position of an event that is not as it is in the log: one of the two is damaged. */
+  readonly differsAt?: number;
 }
 
 /** Writes the status into the directory of the copy, durably and at once. */
@@ -29,13 +33,20 @@ export async function writeFollowStatus(directory: string, status: FollowStatus)
 /** The status in the directory of a copy; null if there is none, or it is not as we write it. Throws if nobody can tell. */
 export async function readFollowStatus(directory: string): Promise<FollowStatus | null> {
   const text = await textOf(join(directory, FILE));
-  const { logId, at, events, everyMs, readTo } = ((text && parseJson(text)) || {}) as Partial<
-    Record<keyof FollowStatus, unknown>
-  >;
+  const { logId, at, events, everyMs, readTo, comparedTo, differsAt } = ((text && parseJson(text)) ||
+    {}) as Partial<Record<keyof FollowStatus, unknown>>;
   if (typeof logId !== "string" || typeof at !== "string" || !isPastTime(at)) return null;
   if (!isCount(events)) return null;
   const rounds = everyMs === null || isCount(everyMs) ? { everyMs } : {};
-  return { logId, at, events, ...rounds, ...(typeof readTo === "string" ? { readTo } : {}) };
+  return {
+    logId,
+    at,
+    events,
+    ...rounds,
+    ...(typeof readTo === "string" ? { readTo } : {}),
+    ...(isCount(comparedTo) ? { comparedTo } : {}),
+    ...(isCount(differsAt) ? { differsAt } : {}),
+  };
 }
 
 /** The text of a small regular file; null for anything else. Others can write to the disk of a copy. */

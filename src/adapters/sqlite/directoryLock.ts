@@ -2,11 +2,14 @@ import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
+import { OpenedFile } from "./replacedLogFiles.ts";
 import { isBusy } from "./resultCode.ts";
 
 /** The lock held by the one process that owns a data directory. */
 export interface DirectoryLock extends Disposable {
   release(): void;
+  /** Whether another process would meet it: the path still leads to the file that is locked. */
+  isInPlace(): boolean;
 }
 
 export const LOCK_FILE = "lock.db";
@@ -29,12 +32,13 @@ export function lockDirectory(directory: string): DirectoryLock | null {
   // Of a file that it may only read, SQLite would let two processes hold the lock.
   if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK);
   const db = new DatabaseSync(path);
-  if (isRefused(db, `PRAGMA busy_timeout = ${WAIT_MS_MAX}; BEGIN EXCLUSIVE`)) {
+  if (isRefused(db, `PRAGMA busy_timeout = ${WAIT_MS_MAX}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`)) {
     db.close();
     return null;
   }
   const release = () => db.close();
-  return { release, [Symbol.dispose]: release };
+  const file = new OpenedFile(path);
+  return { release, isInPlace: () => file.isInPlace(), [Symbol.dispose]: release };
 }
 
 /** Whether a process holds the lock of a data directory. Creates no file; several processes may check at once. */

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 const LOOK_MS = 100;
 
 /** The file that a path led to when it was opened. */
-class OpenedFile {
+export class OpenedFile {
   /** Identifies the file; null if the path led to none. */
   readonly id: string | null;
 

@@ -1,14 +1,13 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
-import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { load } from "../../commands/transact.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { HOUR_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { Config } from "../../service/config/config.ts";
-import { isDiskFull, MAKE_ROOM } from "../../service/faults/isDiskFull.ts";
+import { whichIsDamaged } from "../../service/status/checks/followedCopyChecks.ts";
 import { workBehindRequests } from "../../service/threads/threadPriority.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
@@ -16,9 +15,9 @@ import { withStore } from "../program/openStoreForCommand.ts";
 import { parseDuration } from "../program/timeArgument.ts";
 import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
 import { type BackupFacts, readBackupFacts, readManifest } from "./backupManifest.ts";
-import { ContentFaults } from "./contentFaults.ts";
+import { CopyLock } from "./copyLock.ts";
 import { type FollowReports, type FollowTask, followLoop } from "./followLoop.ts";
-import { type ContentFindings, type FollowRound, LogFollower } from "./logFollower.ts";
+import { type ContentFindings, type FollowRound, keptByAnother, LogFollower } from "./logFollower.ts";
 import { madeBackupLines, makeBackup, requireEmbedded } from "./makeBackup.ts";
 
 /** How often to bring the copy up to date. */
@@ -78,13 +77,15 @@ function wasFollowedIn(config: Config, place: string): Promise<boolean> {
 const TASKS: Readonly<Record<FollowTask, string>> = {
   follow: "bringing the copy up to date",
   compare: "comparing the copy with the log and its content",
+  events: "comparing the events of the copy with the log's",
   record: "recording the copy in the log",
 };
 
 /** Prints changes of the state, one line each. */
 function printedReports({ print }: Pick<Invocation, "print">, directory: string): FollowReports {
   let isBehind = true;
-  let content = JSON.stringify(new ContentFaults());
+  let content = "{}";
+  let differing: number | null = null;
   return {
     failing(task, error) {
       print({ state: "failing", task, error }, [`${TASKS[task]} fails, and is tried again: ${error}`]);
@@ -102,24 +103,45 @@ function printedReports({ print }: Pick<Invocation, "print">, directory: string)
       ]);
     },
     content(findings) {
-      const found = JSON.stringify(findings.faults);
+      const found = JSON.stringify(faultsJson(findings));
       if (found === content && findings.repaired === 0) return;
-      const isMended = found !== content && findings.faults.count === 0;
+      const isMended = found !== content && found === "{}";
       content = found;
       const lines = [...findingLines(findings), ...(isMended ? ["all content is there again"] : [])];
       print({ state: "content", ...findingsJson(findings) }, lines);
     },
+    events(differsAt) {
+      if (differsAt === differing) return;
+      differing = differsAt;
+      const lines =
+        differsAt === null ? ["that event is the same again"] : differingLines(directory, differsAt);
+      print({ state: "events", differs_at: differsAt }, lines);
+    },
   };
 }
 
-function findingsJson({ faults, repaired }: ContentFindings): object {
-  return { ...faults.json(), ...(repaired > 0 ? { repaired } : {}) };
+function findingsJson(findings: ContentFindings): object {
+  const { repaired } = findings;
+  return { ...faultsJson(findings), ...(repaired > 0 ? { repaired } : {}) };
 }
 
-function findingLines({ faults, repaired }: ContentFindings): readonly string[] {
+/** What is wrong on either side; nothing if all is well. */
+function faultsJson({ faults, copyFaults }: ContentFindings): object {
+  const { kept, count } = copyFaults;
+  return { ...faults.json(), ...(count > 0 ? { copy_faults: kept, copy_fault_count: count } : {}) };
+}
+
+function findingLines({ faults, copyFaults, repaired }: ContentFindings): readonly string[] {
   return [
     ...(repaired > 0 ? [repairedLine(repaired)] : []),
     ...faults.lines(" at the source; the copy keeps what it has"),
+    ...copyFaults.lines(" in the copy, where its disk or its permissions prevent their repair"),
+  ];
+}
+
+function differingLines(directory: string, position: number): readonly string[] {
+  return [
+    `event ${position} is not the same in the copy and in the log: one of them is damaged. ${whichIsDamaged(directory)}`,
   ];
 }
 
@@ -153,40 +175,40 @@ async function followUntilStopped(invocation: Invocation, { follower, directory,
   invocation.print({ state: "ended", out: directory }, [`${directory}: ended; it stays as it is`]);
 }
 
-/** Brings the copy up to date once. The exit status is 1 if content is missing or damaged at the source. */
+/** Brings the copy up to date once. The exit status is 1 if something is missing or damaged on either side. */
 async function followOnce(
   { print }: Invocation,
   { follower, directory }: Following,
   made: Printed | null,
 ): Promise<number> {
   const never = new AbortController().signal;
-  const first = await follower.round(never);
-  const findings = await follower.compare(never, async () => {});
+  const noPause = async () => {};
+  const first = await follower.round(never).catch(async (error) => {
+    if (!follower.isFull) throw error;
+    // It may make room.
+    await follower.compare(never, noPause);
+    return follower.round(never);
+  });
+  const findings = await follower.compare(never, noPause);
+  const differsAt = await follower.compareEvents(never, noPause);
   // What is there is recorded, and the copy of a log that takes no record is current all the same.
   await follower.record();
   const { at, events } = await follower.round(never);
   const copied = events - (first.events - first.copied);
+  const differs = differsAt === null ? {} : { differs_at: differsAt };
   const begun = made === null ? {} : { made: made.json };
-  print({ state: "current", out: directory, at, events, copied, ...findingsJson(findings), ...begun }, [
+  const found = { ...findingsJson(findings), ...differs };
+  print({ state: "current", out: directory, at, events, copied, ...found, ...begun }, [
     ...(made?.lines ?? []),
     currentLine(directory, { at, events, copied }),
     ...findingLines(findings),
+    ...(differsAt === null ? [] : differingLines(directory, differsAt)),
   ]);
-  return findings.faults.count === 0 ? 0 : 1;
+  return findings.faults.count + findings.copyFaults.count === 0 && differsAt === null ? 0 : 1;
 }
 
 function currentLine(directory: string, { at, events, copied }: FollowRound): string {
   return `${directory}: current as of ${at}, ${counted(copied, "event")} added, ${grouped(events)} in all`;
-}
-
-/** Locks the directory of the copy; null when another process holds it. Refuses a full disk. */
-function lockOf(directory: string) {
-  try {
-    return lockDirectory(directory);
-  } catch (error) {
-    if (isDiskFull(error, directory)) refuse(`the disk of ${directory} is full: ${MAKE_ROOM}`);
-    throw error;
-  }
 }
 
 /** Refuses a copy that does not fit the settings: content on S3 is not in a copy. */
@@ -200,7 +222,7 @@ function requireSameContent({ content }: Config, facts: BackupFacts): void {
 export const backupFollow: Command = {
   name: "backup follow",
   summary: "Keep a copy of the embedded log and its content, about a second behind",
-  description: `Makes a copy in another directory, on another disk or a network volume, and brings it up to date until SIGTERM or Ctrl-C. Works beside a running service, which it neither slows nor stops. A later start goes on with the same copy. \`${POSTLEDGER} backup restore\` brings it back. Content on S3 is not in it: back up the bucket. With --once, exit status 1 also when content is missing or damaged at the source.`,
+  description: `Makes a copy in another directory, on another disk or a network volume, and brings it up to date until SIGTERM or Ctrl-C. Works beside a running service, which it neither slows nor stops. A later start goes on with the same copy. \`${POSTLEDGER} backup restore\` brings it back. Content on S3 is not in it: back up the bucket. With --once, exit status 1 also when something is missing or damaged on either side.`,
   options: [
     {
       name: "out",
@@ -231,12 +253,14 @@ export const backupFollow: Command = {
     const made = (await isCopyIn(directory)) ? null : await firstCopy(config, directory);
     const facts = await readBackupFacts(directory);
     requireSameContent(config, facts);
-    using lock = lockOf(directory);
-    if (lock === null) refuse(`another \`backup follow\` keeps the copy in ${directory}`);
-    const readTo = (await readFollowStatus(directory))?.readTo ?? "";
-    const follower = new LogFollower({ config, directory, facts, everyMs: isOnce ? null : everyMs, readTo });
+    using lock = new CopyLock(directory);
+    if (!lock.isHeld()) refuse(keptByAnother(directory));
+    const status = await readFollowStatus(directory);
+    const rounds = { everyMs: isOnce ? null : everyMs };
+    const follower = new LogFollower({ config, directory, facts, status, lock, ...rounds });
     const following = { follower, directory, everyMs };
-    if (isOnce) return followOnce(invocation, following, made);
+    // The lock is held until it has ended.
+    if (isOnce) return await followOnce(invocation, following, made);
     if (made !== null) print({ state: "copied", ...made.json }, made.lines);
     const behind = follower.behind();
     print({ state: "following", out: directory, at: rfc3339(Date.now()), behind }, [

@@ -17,7 +17,7 @@ const COMPARE_AGAIN_MS = MINUTE_MS;
 const RETRY_MS_MAX = 30 * SECOND_MS;
 
 /** What cannot be done at the moment. */
-export type FollowTask = "follow" | "compare" | "record";
+export type FollowTask = "follow" | "compare" | "events" | "record";
 
 /** Called when the state changes, and not each time that it is as it was. */
 export interface FollowReports {
@@ -25,6 +25,8 @@ export interface FollowReports {
   working(task: FollowTask): void;
   round(round: FollowRound): void;
   content(findings: ContentFindings): void;
+  /** `differsAt`: the position of an event of the copy that is not as it is in the log, or null. */
+  events(differsAt: number | null): void;
 }
 
 /**
@@ -47,20 +49,24 @@ export async function followLoop(
     roundAt = performance.now();
     reports.round(await follower.round(stopping));
   };
-  // A comparison may take longer than the time between two rounds.
+  // A comparison may take longer than the time between two rounds. On a full disk it has to make room first.
   const pause = async () => {
-    if (!stopping.aborted && performance.now() - roundAt >= everyMs) await round();
+    if (!stopping.aborted && !follower.isFull && performance.now() - roundAt >= everyMs) await round();
   };
   const compare = async () => {
     const findings = await follower.compare(stopping, pause);
     if (!stopping.aborted) reports.content(findings);
   };
+  const compareEvents = async () => reports.events(await follower.compareEvents(stopping, pause));
   while (!stopping.aborted) {
     const isFollowing = await attempt("follow", round);
     waitMs = isFollowing ? everyMs : Math.min(Math.max(everyMs, 2 * waitMs), Math.max(everyMs, RETRY_MS_MAX));
-    if (isFollowing && !stopping.aborted && performance.now() >= compareAt) {
+    // On a full disk too: what was erased is removed.
+    const canCompare = isFollowing || follower.isFull;
+    if (canCompare && !stopping.aborted && performance.now() >= compareAt) {
       await attempt("record", () => follower.record());
       const isCompared = await attempt("compare", compare);
+      await attempt("events", compareEvents);
       compareAt = performance.now() + (isCompared ? COMPARE_EVERY_MS : COMPARE_AGAIN_MS);
     }
     await sleep(waitMs, stopping);

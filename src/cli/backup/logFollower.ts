@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { ContentMirror } from "../../adapters/directory/contentMirror.ts";
-import { writeFollowStatus } from "../../adapters/directory/followStatusFile.ts";
+import { type FollowStatus, writeFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
 import { LogCopy } from "../../adapters/sqlite/follow/logCopy.ts";
 import { eventsOfTypes, type LogPage } from "../../adapters/sqlite/follow/logRows.ts";
@@ -18,11 +18,14 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError, type StreamReader } from "../../ports/eventStore.ts";
 import { logPath } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
+import { isDiskFull, MAKE_ROOM } from "../../service/faults/isDiskFull.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { BACKUP_CONTENT, BACKUP_LOG, type BackupFacts, shortManifest } from "./backupManifest.ts";
 import { missingContent } from "./checkFollowedCopy.ts";
 import { ContentFaults } from "./contentFaults.ts";
+import type { CopyLock } from "./copyLock.ts";
+import { EventComparison } from "./eventComparison.ts";
 import { requireContinued } from "./requireContinued.ts";
 
 /** How often the status is written while the log does not change, except with `--once`: then by every round. */
@@ -43,8 +46,9 @@ interface FollowerOptions {
   readonly facts: BackupFacts;
   /** How often a round is to begin, in milliseconds; null: once. */
   readonly everyMs: number | null;
-  /** How far an earlier follower has read the copy's content, as its status says. */
-  readonly readTo: string;
+  /** What an earlier follower has left, if anything: how far it has compared the copy. */
+  readonly status: FollowStatus | null;
+  readonly lock: CopyLock;
 }
 
 /** What a round did. */
@@ -61,6 +65,8 @@ export interface FollowRound {
 export interface ContentFindings {
   /** What the log names, and is missing or damaged in the content directory. The copy keeps what it has of it. */
   readonly faults: ContentFaults;
+  /** What cannot be read, replaced or removed in the copy. */
+  readonly copyFaults: ContentFaults;
   /** How many files were damaged in the copy, and were copied again. */
   readonly repaired: number;
 }
@@ -69,6 +75,10 @@ export interface ContentFindings {
 function markOfFile(path: string): string | null {
   const file = lstatSync(path, { throwIfNoEntry: false });
   return file === undefined ? null : `${file.dev} ${file.ino} ${file.size} ${file.mtimeMs}`;
+}
+
+export function keptByAnother(directory: string): string {
+  return `another \`backup follow\` keeps the copy in ${directory}`;
 }
 
 /** Brings a copy of the embedded log and its content up to date. One call at a time. */
@@ -89,9 +99,12 @@ export class LogFollower {
   private isDamageNew = false;
   private statusAt = Number.NEGATIVE_INFINITY;
   private isFlushMissing = false;
+  /** Whether the last round failed because the disk of the copy is full. */
+  isFull = false;
+  private readonly events: EventComparison;
 
   constructor(private readonly options: FollowerOptions) {
-    const { config, directory, readTo } = options;
+    const { config, directory, status } = options;
     const { content } = config;
     this.source = logPath(config);
     this.log = join(directory, BACKUP_LOG);
@@ -100,8 +113,9 @@ export class LogFollower {
     const requireInPlace = () => this.requireInPlace();
     this.content =
       content.kind === "directory"
-        ? new ContentMirror(content.directory, target, requireInPlace, readTo)
+        ? new ContentMirror(content.directory, target, requireInPlace, status?.readTo ?? "")
         : null;
+    this.events = new EventComparison(status?.comparedTo ?? 0);
   }
 
   /** How many events the log has that the copy lacks. Refuses a copy that holds what the log lacks. */
@@ -118,29 +132,66 @@ export class LogFollower {
    * after the last page.
    */
   async round(stopping: AbortSignal): Promise<FollowRound> {
-    const at = rfc3339(Date.now());
-    const { from, head: events } = await this.catchUp(stopping);
-    const { directory, facts, everyMs } = this.options;
-    const isDue = everyMs === null || performance.now() - this.statusAt >= STATUS_EVERY_MS;
-    if ((from < events || isDue) && !stopping.aborted) {
-      this.requireInPlace();
-      const readTo = this.content?.readTo ?? "";
-      await writeFollowStatus(directory, { logId: facts.logId, at, events, everyMs, readTo });
-      this.statusAt = performance.now();
+    try {
+      const at = rfc3339(Date.now());
+      const { from, head: events } = await this.catchUp(stopping);
+      const isDue = this.options.everyMs === null || performance.now() - this.statusAt >= STATUS_EVERY_MS;
+      if ((from < events || isDue) && !stopping.aborted) await this.writeStatus(at, events);
+      this.isFull = false;
+      return { at, copied: events - from, events };
+    } catch (error) {
+      this.isFull = isDiskFull(error, this.options.directory);
+      throw this.isFull ? this.full() : error;
     }
-    return { at, copied: events - from, events };
+  }
+
+  private full(): StoreError {
+    return new StoreError("unavailable", `the disk of ${this.options.directory} is full: ${MAKE_ROOM}`);
+  }
+
+  private async writeStatus(at: string, events: number): Promise<void> {
+    const { directory, facts, everyMs } = this.options;
+    const { comparedTo, differsAt } = this.events;
+    const read = { readTo: this.content?.readTo ?? "", comparedTo };
+    const status = { logId: facts.logId, at, events, everyMs, ...read };
+    this.requireInPlace();
+    await writeFollowStatus(directory, { ...status, ...(differsAt === null ? {} : { differsAt }) });
+    this.statusAt = performance.now();
   }
 
   /**
-   * Compares the copy with the log and its content, for what no event tells: blanks what was truncated, copies content
-   * that the copy lacks or has damaged, and removes what the log no longer refers to. `pause` is called often.
+   * Compares the copy with the log and its content, for what no event tells: removes content that the log no longer
+   * refers to, copies what the copy lacks or has damaged, and blanks what was truncated. `pause` is called often.
    */
   async compare(stopping: AbortSignal, pause: () => Promise<void>): Promise<ContentFindings> {
-    await this.blankTruncated(stopping, pause);
-    const faults = new ContentFaults();
+    try {
+      return await this.compareContent(stopping, pause);
+    } finally {
+      // Comes last: it needs room, and what is removed makes some.
+      await this.blankTruncated(stopping, pause);
+    }
+  }
+
+  /** Compares the next events of the copy with the log's. Returns the position of one that differs, or null. */
+  async compareEvents(stopping: AbortSignal, pause: () => Promise<void>): Promise<number | null> {
+    const compareNext = () => {
+      using source = SourceLog.open(this.source);
+      using copy = LogCopy.open(this.log);
+      requireContinued(source, copy, this.options.directory);
+      return this.events.compareNext(source, copy);
+    };
+    this.events.begin();
+    while (!stopping.aborted && compareNext()) await pause();
+    // The next round says so.
+    this.statusAt = Number.NEGATIVE_INFINITY;
+    return this.events.differsAt;
+  }
+
+  private async compareContent(stopping: AbortSignal, pause: () => Promise<void>): Promise<ContentFindings> {
+    const [faults, copyFaults] = [new ContentFaults(), new ContentFaults()];
     let repaired = 0;
     const { content } = this;
-    if (content === null) return { faults, repaired };
+    if (content === null) return { faults, copyFaults, repaired };
     await content.repairStoreFiles(this.options.facts);
     await content.requirePresent();
     const gone: string[] = [];
@@ -152,16 +203,18 @@ export class LogFollower {
       gone.push(...folder.gone);
       if (gone.length >= GONE_MAX)
         faults.add("missing", await this.removeUnreferenced(content, gone.splice(0), stopping));
-      if (stopping.aborted) return { faults, repaired };
+      if (stopping.aborted) return { faults, copyFaults, repaired };
       await pause();
     }
     faults.add("missing", await this.removeUnreferenced(content, gone, stopping));
-    faults.add("damaged", content.unusable);
-    if (isWhole) await this.addMissing(faults, stopping, pause);
+    if (content.isFull) throw this.full();
+    faults.add("damaged", content.unusable.source);
+    copyFaults.add("damaged", content.unusable.copy);
+    if (isWhole) await this.addMissing(content, faults, stopping, pause);
     // What is wrong is looked at again, each time.
-    if (faults.count > 0) this.wholeAt = 0;
+    if (faults.count + copyFaults.count > 0) this.wholeAt = 0;
     else if (isWhole) this.wholeAt = performance.now() + WHOLE_EVERY_MS;
-    return { faults, repaired };
+    return { faults, copyFaults, repaired };
   }
 
   /** Records in the log that the copy is kept, unless it did so less than a day ago. A frozen log records nothing. */
@@ -216,9 +269,10 @@ export class LogFollower {
   }
 
   private requireInPlace(): void {
-    const { directory } = this.options;
-    if (this.manifest !== null && shortManifest(directory) === this.manifest) return;
-    throw new StoreError("unavailable", `the copy is not in its place ${directory}: is its disk mounted?`);
+    const { directory, lock } = this.options;
+    if (this.manifest === null || shortManifest(directory) !== this.manifest)
+      throw new StoreError("unavailable", `the copy is not in its place ${directory}: is its disk mounted?`);
+    if (!lock.isHeld()) throw new StoreError("unavailable", keptByAnother(directory));
   }
 
   private flush(): void {
@@ -260,8 +314,13 @@ export class LogFollower {
     }
   }
 
-  /** Adds what the log names and the copy still lacks, and so the source does; `faults` may name it already. */
-  private async addMissing(faults: ContentFaults, stopping: AbortSignal, pause: () => Promise<void>) {
+  /** Adds what the log names and neither side has; `faults` may name it already. */
+  private async addMissing(
+    content: ContentMirror,
+    faults: ContentFaults,
+    stopping: AbortSignal,
+    pause: () => Promise<void>,
+  ) {
     const known = new Set(faults.kept.map(({ path }) => path));
     using log = CopyReader.open(this.log);
     // Rounds go on meanwhile.
@@ -269,7 +328,7 @@ export class LogFollower {
     for await (const missing of missingContent(join(this.options.directory, BACKUP_CONTENT), log.view())) {
       faults.add(
         "missing",
-        missing.filter((path) => !known.has(path)),
+        missing.filter((path) => !known.has(path) && !content.isAtSource(path)),
       );
       if (stopping.aborted) return;
       await pause();
@@ -283,8 +342,11 @@ export class LogFollower {
     stopping: AbortSignal,
   ): Promise<readonly string[]> {
     if (paths.length === 0) return [];
-    // So that the copy has the event that permits the removal: it must not lack what its own log refers to.
-    await this.round(stopping);
+    // So that the copy has the event that permits the removal: it must not lack what its own log refers to. On a full
+    // disk it may: nothing else would make room, and what was erased must not stay.
+    await this.round(stopping).catch((error) => {
+      if (!this.isFull) throw error;
+    });
     using source = SourceLog.open(this.source);
     using copy = LogCopy.open(this.log);
     requireContinued(source, copy, this.options.directory);
@@ -297,7 +359,8 @@ export class LogFollower {
       const isLost = await isReferenced(source.streams());
       source.requireInPlace();
       if (isLost) lost.push(path);
-      else if (!(await isReferenced(copy.streams()))) await copy.exclusively(() => content.remove(path));
+      else if (this.isFull || !(await isReferenced(copy.streams())))
+        await copy.exclusively(() => content.remove(path));
     }
     return lost;
   }

@@ -79,9 +79,13 @@ describe("a comparison", () => {
     await rename(join(root, erased), join(target, erased));
     await mkdir(dirname(dirname(join(target, folderless))), { recursive: true });
     await writeFile(dirname(join(target, folderless)), "in place of a folder");
+    const lost = await stored("no folder at the source");
+    await rm(dirname(join(root, lost)), { recursive: true });
+    await writeFile(dirname(join(root, lost)), "in place of a folder");
     expect(await copy.copyFolder(dirname(pipe))).toEqual([pipe]);
     expect(await compare()).toEqual({ ...NOTHING, gone: [erased], damaged: [pipe] });
-    expect([...copy.unusable].sort()).toEqual([dirname(replaced), dirname(folderless)].sort());
+    expect(copy.unusable.copy.sort()).toEqual([dirname(replaced), dirname(folderless)].sort());
+    expect(copy.unusable.source).toEqual([dirname(lost)]);
     expect(await copied(whole)).toBe("whole");
   });
 

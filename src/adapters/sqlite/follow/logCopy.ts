@@ -6,14 +6,22 @@ import { StoreError } from "../../../ports/eventStore.ts";
 import { blankRowsBefore } from "../blankTruncatedRows.ts";
 import { LogReader } from "../logReader.ts";
 import { requireSound } from "../openLogDatabase.ts";
-import { isBusy } from "../resultCode.ts";
+import { isBusy, isDamage } from "../resultCode.ts";
 import { writeTransaction } from "../writeTransaction.ts";
-import { type EventRow, type LogPage, LogRows, type StreamRow } from "./logRows.ts";
+import { type EventRow, inSnapshot, type LogPage, LogRows, type StreamRow } from "./logRows.ts";
 
 /** How long to wait for another process that reads the copy for a moment. */
 const BUSY_MS_MAX = 1_000;
 /** How many KiB of pages to keep in memory during a round: new streams go to any page of the index of names. */
 const CACHE_KIB = 16 * 1_024;
+/**
+ * Finds an event as the reader of its stream does, so that it reads both indexes, and compares it. Only its place if it
+ * is truncated in the source: the copy may not have blanked it yet.
+ */
+const SAME = `SELECT 1 FROM streams s INDEXED BY sqlite_autoindex_streams_1
+  CROSS JOIN events e INDEXED BY events_by_stream ON e.stream = s.id
+  WHERE s.name = ?1 AND s.id = ?2 AND e.revision = ?3 AND e.position = ?4
+    AND (?6 = '' OR (e.id = ?5 AND e.type = ?6 AND e.metadata = ?7 AND e.data = ?8))`;
 
 /**
  * A copy of a log that is kept up to date, open for writing. It needs no shared memory between processes (its rollback
@@ -69,6 +77,22 @@ export class LogCopy extends LogRows {
       });
       return due.length;
     });
+  }
+
+  /** The position of the first event of a page that the copy does not hold as it is there; null if it holds all. */
+  firstDifference({ events, streams }: LogPage): number | null {
+    const names = new Map(streams.map(({ id, name }) => [id, name]));
+    const differs = ({ stream, revision, position, id, type, metadata, data }: EventRow) => {
+      const name = names.get(stream) ?? "";
+      try {
+        const found = this.prepare(SAME).get(name, stream, revision, position, id, type, metadata, data);
+        return found === undefined;
+      } catch (error) {
+        if (isDamage(error)) return true;
+        throw error;
+      }
+    };
+    return this.read(() => inSnapshot(this.db, () => events.find(differs)))?.position ?? null;
   }
 
   /** Does work while nobody else reads or writes the copy. Throws `StoreError` while somebody does. */

@@ -100,3 +100,14 @@ export abstract class LogRows implements Disposable {
     this.db.close();
   }
 }
+
+/** Runs `work`, which only reads, on one snapshot, whatever others commit meanwhile. */
+export function inSnapshot<Result>(db: DatabaseSync, work: () => Result): Result {
+  db.exec("BEGIN");
+  try {
+    return work();
+  } finally {
+    // A commit would report damage that `work` has met once more.
+    db.exec("ROLLBACK");
+  }
+}

@@ -12,7 +12,7 @@ import {
   requireSound,
 } from "../openLogDatabase.ts";
 import { ReplacedLogFiles } from "../replacedLogFiles.ts";
-import { type EventRow, type LogPage, LogRows, type StreamRow } from "./logRows.ts";
+import { type EventRow, inSnapshot, type LogPage, LogRows, type StreamRow } from "./logRows.ts";
 
 /** A page holds at most this many events, and ends after the one that takes it past this size. */
 const PAGE_EVENTS_MAX = 1_000;
@@ -133,16 +133,6 @@ export function flushSource(path: string, isFlushMissing: boolean): void {
 
 function replaced(path: string): StoreError {
   return new StoreError("unavailable", `${path} was removed, or another file put in its place`);
-}
-
-/** Runs `work` on one snapshot, whatever others commit meanwhile. */
-function inSnapshot<Result>(db: DatabaseSync, work: () => Result): Result {
-  db.exec("BEGIN");
-  try {
-    return work();
-  } finally {
-    db.exec("COMMIT");
-  }
 }
 
 function reading<Result>(path: string, work: () => Result): Result {

@@ -45,6 +45,11 @@ async function checkOf(log: FollowedLog, logId: string, place: string): Promise<
   return ageCheck(log, place, status);
 }
 
+/** What to do if an event of a copy is not as it is in the log. */
+export function whichIsDamaged(place: string): string {
+  return `\`${POSTLEDGER} backup verify ${place}\` checks the copy, \`${POSTLEDGER} audit verify\` the log; if the copy is damaged, begin another in another directory; if the log is, keep the copy`;
+}
+
 function silentMsMax({ everyMs = 0 }: FollowStatus): number {
   return everyMs === null ? SILENT_ONCE_MS_MAX : Math.max(SILENT.msMin, SILENT.rounds * everyMs);
 }
@@ -59,6 +64,12 @@ async function ageCheck({ config, store }: FollowedLog, place: string, status: F
       NAME,
       `the copy in ${place} holds ${counted(ahead, "event")} that the log lacks`,
       `keep that copy: \`${POSTLEDGER} backup restore\` brings back what the log has lost; follow the log as it is now in another directory`,
+    );
+  if (status.differsAt !== undefined)
+    return warning(
+      NAME,
+      `event ${status.differsAt} is not the same in the copy in ${place} and in the log: one of them is damaged`,
+      whichIsDamaged(place),
     );
   const behind = eventsBetween(config, position, head);
   if (behind === 0) return ok(NAME, `the copy in ${place} is current`);
