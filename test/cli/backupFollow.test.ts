@@ -85,7 +85,8 @@ test(
 
     const restored = at("restored");
     const key = await readFile(join(service.dataDir, "master.key"), "utf8");
-    await mkdir(restored);
+    // A new disk has that.
+    await mkdir(join(restored, "lost+found"), { recursive: true });
     await writeFile(join(restored, "master.key"), key);
     const result = await runCommand(["backup", "restore", place, "--json"], restored);
     expect(result).toMatchObject({ exitCode: 0, json: { has_key: true, has_content: true } });

@@ -36,8 +36,8 @@ import { requireEmbedded } from "./makeBackup.ts";
 import { OLDER, type OpenBackup, withBackup } from "./openBackup.ts";
 import { requireRoom } from "./restoreDiskSpace.ts";
 
-/** What an empty DATA_DIR may contain: the lock that we hold, and a key that somebody put there. */
-const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
+/** What an empty DATA_DIR may contain: the lock that we hold, a key that somebody put there, and what a new disk has. */
+const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY, "lost+found"]);
 /** The file that names the backup while its restore is under way. */
 const RESTORED_BACKUP = "backup";
 

@@ -160,16 +160,19 @@ export class LogFollower {
   }
 
   /**
-   * Compares the copy with the log and its content, for what no event tells: removes content that the log no longer
-   * refers to, copies what the copy lacks or has damaged, and blanks what was truncated. `pause` is called often.
+   * Compares the copy with the log and its content, for what no event tells: blanks what was truncated, copies content
+   * that the copy lacks or has damaged, and removes what the log no longer refers to. `pause` is called often.
    */
   async compare(stopping: AbortSignal, pause: () => Promise<void>): Promise<ContentFindings> {
-    try {
-      return await this.compareContent(stopping, pause);
-    } finally {
-      // Comes last: it needs room, and what is removed makes some.
-      await this.blankTruncated(stopping, pause);
-    }
+    let isFull = false;
+    await this.blankTruncated(stopping, pause).catch((error) => {
+      isFull = this.isFull || isDiskFull(error, this.options.directory);
+      if (!isFull) throw error;
+    });
+    const findings = await this.compareContent(stopping, pause);
+    // Content was removed all the same, which may have made room for the next time.
+    if (isFull) throw this.full();
+    return findings;
   }
 
   /** Compares the next events of the copy with the log's. Returns the position of one that differs, or null. */
