@@ -164,7 +164,7 @@ describe("a comparison of events", () => {
   });
 
   test("reads a bounded part in a turn, and begins again behind the last event", () => {
-    const head = 100_000;
+    const head = 50_000;
     const page = (after: number) => ({
       streams: [],
       events: Array.from({ length: Math.min(1_000, head - after) }, (_, index) => ({
@@ -181,7 +181,7 @@ describe("a comparison of events", () => {
       while (comparison.compareNext(source, copied)) {}
       return comparison.comparedTo;
     });
-    expect(ends).toEqual([64_000, 0, 64_000]);
+    expect(ends).toEqual([32_000, 0, 32_000]);
   });
 });
 
@@ -284,6 +284,9 @@ test("faults beyond the first thousand are counted", () => {
   faults.add("damaged", ["path"]);
   expect(faults.kept).toHaveLength(1_000);
   expect(faults.json()).toMatchObject({ fault_count: 1_501 });
-  expect(faults.lines(" here").at(0)).toBe("1,501 files of content missing or damaged here:");
+  expect(faults.lines(" here").slice(0, 2)).toEqual([
+    "1,501 files of content missing or damaged:",
+    "  missing here: path 0",
+  ]);
   expect(faults.lines().at(-1)).toBe("  1,481 more");
 });

@@ -15,6 +15,7 @@ import { withStore } from "../program/openStoreForCommand.ts";
 import { parseDuration } from "../program/timeArgument.ts";
 import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
 import { type BackupFacts, readBackupFacts, readManifest } from "./backupManifest.ts";
+import { ContentFaults } from "./contentFaults.ts";
 import { CopyLock } from "./copyLock.ts";
 import { type FollowReports, type FollowTask, followLoop } from "./followLoop.ts";
 import { type ContentFindings, type FollowRound, keptByAnother, LogFollower } from "./logFollower.ts";
@@ -84,7 +85,7 @@ const TASKS: Readonly<Record<FollowTask, string>> = {
 /** Prints changes of the state, one line each. */
 function printedReports({ print }: Pick<Invocation, "print">, directory: string): FollowReports {
   let isBehind = true;
-  let content = "{}";
+  let content = JSON.stringify(new ContentFaults());
   let differing: number | null = null;
   return {
     failing(task, error) {
@@ -103,9 +104,9 @@ function printedReports({ print }: Pick<Invocation, "print">, directory: string)
       ]);
     },
     content(findings) {
-      const found = JSON.stringify(faultsJson(findings));
+      const found = JSON.stringify(findings.faults);
       if (found === content && findings.repaired === 0) return;
-      const isMended = found !== content && found === "{}";
+      const isMended = found !== content && findings.faults.count === 0;
       content = found;
       const lines = [...findingLines(findings), ...(isMended ? ["all content is there again"] : [])];
       print({ state: "content", ...findingsJson(findings) }, lines);
@@ -120,23 +121,12 @@ function printedReports({ print }: Pick<Invocation, "print">, directory: string)
   };
 }
 
-function findingsJson(findings: ContentFindings): object {
-  const { repaired } = findings;
-  return { ...faultsJson(findings), ...(repaired > 0 ? { repaired } : {}) };
+function findingsJson({ faults, repaired }: ContentFindings): object {
+  return { ...faults.json(), ...(repaired > 0 ? { repaired } : {}) };
 }
 
-/** What is wrong on either side; nothing if all is well. */
-function faultsJson({ faults, copyFaults }: ContentFindings): object {
-  const { kept, count } = copyFaults;
-  return { ...faults.json(), ...(count > 0 ? { copy_faults: kept, copy_fault_count: count } : {}) };
-}
-
-function findingLines({ faults, copyFaults, repaired }: ContentFindings): readonly string[] {
-  return [
-    ...(repaired > 0 ? [repairedLine(repaired)] : []),
-    ...faults.lines(" at the source; the copy keeps what it has"),
-    ...copyFaults.lines(" in the copy, where its disk or its permissions prevent their repair"),
-  ];
+function findingLines({ faults, repaired }: ContentFindings): readonly string[] {
+  return [...(repaired > 0 ? [repairedLine(repaired)] : []), ...faults.lines(" at the source")];
 }
 
 function differingLines(directory: string, position: number): readonly string[] {
@@ -204,7 +194,7 @@ async function followOnce(
     ...findingLines(findings),
     ...(differsAt === null ? [] : differingLines(directory, differsAt)),
   ]);
-  return findings.faults.count + findings.copyFaults.count === 0 && differsAt === null ? 0 : 1;
+  return findings.faults.count === 0 && differsAt === null ? 0 : 1;
 }
 
 function currentLine(directory: string, { at, events, copied }: FollowRound): string {

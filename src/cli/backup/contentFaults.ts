@@ -9,7 +9,8 @@ const FAULTS_SHOWN_MAX = 20;
 interface ContentFault {
   /** Below the root of the content, with `/`. */
   readonly path: string;
-  readonly what: "missing" | "damaged";
+  /** `unusable`: a file or folder of a copy that can be neither read nor replaced. */
+  readonly what: "missing" | "damaged" | "unusable";
 }
 
 /** What is wrong with content. */
@@ -27,13 +28,17 @@ export class ContentFaults {
     return this.count === 0 ? {} : { faults: this.kept, fault_count: this.count };
   }
 
-  /** What to tell people; nothing if there are none. `where` completes the first line. */
+  /** What to tell people; nothing if there are none. `where` says which side lacks it, or has it damaged. */
   lines(where = ""): readonly string[] {
     if (this.count === 0) return [];
     const { shown, others } = firstOf(FAULTS_SHOWN_MAX, this.kept, this.count);
     return [
-      `${counted(this.count, "file")} of content missing or damaged${where}:`,
-      ...shown.map(({ path, what }) => `  ${what}: ${path}`),
+      `${counted(this.count, "file")} of content missing or damaged:`,
+      ...shown.map(({ path, what }) =>
+        what === "unusable"
+          ? `  not to be read or replaced in the copy: ${path}`
+          : `  ${what}${where}: ${path}`,
+      ),
       ...(others === null ? [] : [`  ${others}`]),
     ];
   }

@@ -63,10 +63,8 @@ export interface FollowRound {
 
 /** What a comparison found. */
 export interface ContentFindings {
-  /** What the log names, and is missing or damaged in the content directory. The copy keeps what it has of it. */
+  /** What is missing or damaged in the content directory, of which the copy keeps what it has, or unusable in the copy. */
   readonly faults: ContentFaults;
-  /** What cannot be read, replaced or removed in the copy. */
-  readonly copyFaults: ContentFaults;
   /** How many files were damaged in the copy, and were copied again. */
   readonly repaired: number;
 }
@@ -191,10 +189,10 @@ export class LogFollower {
   }
 
   private async compareContent(stopping: AbortSignal, pause: () => Promise<void>): Promise<ContentFindings> {
-    const [faults, copyFaults] = [new ContentFaults(), new ContentFaults()];
+    const faults = new ContentFaults();
     let repaired = 0;
     const { content } = this;
-    if (content === null) return { faults, copyFaults, repaired };
+    if (content === null) return { faults, repaired };
     await content.repairStoreFiles(this.options.facts);
     await content.requirePresent();
     const gone: string[] = [];
@@ -206,18 +204,18 @@ export class LogFollower {
       gone.push(...folder.gone);
       if (gone.length >= GONE_MAX)
         faults.add("missing", await this.removeUnreferenced(content, gone.splice(0), stopping));
-      if (stopping.aborted) return { faults, copyFaults, repaired };
+      if (stopping.aborted) return { faults, repaired };
       await pause();
     }
     faults.add("missing", await this.removeUnreferenced(content, gone, stopping));
     if (content.isFull) throw this.full();
     faults.add("damaged", content.unusable.source);
-    copyFaults.add("damaged", content.unusable.copy);
+    faults.add("unusable", content.unusable.copy);
     if (isWhole) await this.addMissing(content, faults, stopping, pause);
     // What is wrong is looked at again, each time.
-    if (faults.count + copyFaults.count > 0) this.wholeAt = 0;
+    if (faults.count > 0) this.wholeAt = 0;
     else if (isWhole) this.wholeAt = performance.now() + WHOLE_EVERY_MS;
-    return { faults, copyFaults, repaired };
+    return { faults, repaired };
   }
 
   /** Records in the log that the copy is kept, unless it did so less than a day ago. A frozen log records nothing. */
