@@ -25,13 +25,16 @@ import { runCommand } from "../support/process/runCommand.ts";
 const PAGE_BYTES = 4_096;
 
 const folder = await mkdtemp(join(tmpdir(), "postledger-follower-"));
+const locks: CopyLock[] = [];
+const releaseLocks = () => {
+  for (const lock of locks.splice(0)) lock[Symbol.dispose]();
+};
 afterAll(async () => {
-  for (const lock of locks) lock[Symbol.dispose]();
+  releaseLocks();
   await rm(folder, { recursive: true });
 });
 
 const never = new AbortController().signal;
-const locks: CopyLock[] = [];
 let data: string;
 let copy: string;
 
@@ -150,6 +153,9 @@ describe("a comparison of events", () => {
     const differsAt = (await compare(one)) ?? 0;
     // The page holds one event or two.
     expect([events - 11, events - 10]).toContain(differsAt);
+    releaseLocks();
+    expect(await begin(copy)).toMatchObject({ exitCode: 1, err: expect.stringContaining("malformed") });
+    expect(await readFollowStatus(copy)).toMatchObject({ differsAt });
     change("UPDATE streams SET name = 'another' WHERE id = 2");
     expect(await compare(await follower())).toBeLessThan(differsAt);
   });

@@ -27,6 +27,7 @@ const OF_ONE_PATH: ReadonlySet<string> = new Set([
   "EPERM",
 ]);
 
+/** Errors that say that the disk is full, or the quota used up. */
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** What a comparison found in a folder. Paths are below the root, with `/`. */

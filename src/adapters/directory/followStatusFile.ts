@@ -33,8 +33,8 @@ export async function writeFollowStatus(directory: string, status: FollowStatus)
 /** The status in the directory of a copy; null if there is none, or it is not as we write it. Throws if nobody can tell. */
 export async function readFollowStatus(directory: string): Promise<FollowStatus | null> {
   const text = await textOf(join(directory, FILE));
-  const { logId, at, events, everyMs, readTo, comparedTo, differsAt } = ((text && parseJson(text)) ||
-    {}) as Partial<Record<keyof FollowStatus, unknown>>;
+  const told = ((text && parseJson(text)) || {}) as Partial<Record<keyof FollowStatus, unknown>>;
+  const { logId, at, events, everyMs, readTo, comparedTo, differsAt } = told;
   if (typeof logId !== "string" || typeof at !== "string" || !isPastTime(at)) return null;
   if (!isCount(events)) return null;
   const rounds = everyMs === null || isCount(everyMs) ? { everyMs } : {};

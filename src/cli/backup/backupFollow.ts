@@ -114,9 +114,8 @@ function printedReports({ print }: Pick<Invocation, "print">, directory: string)
     events(differsAt) {
       if (differsAt === differing) return;
       differing = differsAt;
-      const lines =
-        differsAt === null ? ["that event is the same again"] : differingLines(directory, differsAt);
-      print({ state: "events", differs_at: differsAt }, lines);
+      const line = differsAt === null ? "that event is the same again" : differingLine(directory, differsAt);
+      print({ state: "events", differs_at: differsAt }, [line]);
     },
   };
 }
@@ -129,10 +128,8 @@ function findingLines({ faults, repaired }: ContentFindings): readonly string[] 
   return [...(repaired > 0 ? [repairedLine(repaired)] : []), ...faults.lines(" at the source")];
 }
 
-function differingLines(directory: string, position: number): readonly string[] {
-  return [
-    `event ${position} is not the same in the copy and in the log: one of them is damaged. ${whichIsDamaged(directory)}`,
-  ];
+function differingLine(directory: string, position: number): string {
+  return `event ${position} is not the same in the copy and in the log: one of them is damaged. ${whichIsDamaged(directory)}`;
 }
 
 function repairedLine(repaired: number): string {
@@ -173,6 +170,8 @@ async function followOnce(
 ): Promise<number> {
   const never = new AbortController().signal;
   const noPause = async () => {};
+  // The first round records it: a damaged page of the copy may end the other comparison.
+  const differsAt = await follower.compareEvents(never, noPause);
   const first = await follower.round(never).catch(async (error) => {
     if (!follower.isFull) throw error;
     // It may make room.
@@ -180,7 +179,6 @@ async function followOnce(
     return follower.round(never);
   });
   const findings = await follower.compare(never, noPause);
-  const differsAt = await follower.compareEvents(never, noPause);
   // What is there is recorded, and the copy of a log that takes no record is current all the same.
   await follower.record();
   const { at, events } = await follower.round(never);
@@ -192,7 +190,7 @@ async function followOnce(
     ...(made?.lines ?? []),
     currentLine(directory, { at, events, copied }),
     ...findingLines(findings),
-    ...(differsAt === null ? [] : differingLines(directory, differsAt)),
+    ...(differsAt === null ? [] : [differingLine(directory, differsAt)]),
   ]);
   return findings.faults.count === 0 && differsAt === null ? 0 : 1;
 }
