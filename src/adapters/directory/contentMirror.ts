@@ -6,7 +6,7 @@ import { CONTENT_STORE_FILES, IDENTITY_FILE, LOG_FILE } from "../../kernel/conte
 import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { ContentRoot } from "./contentRoot.ts";
-import { filesIn, folderNames, isDamagedCopy, isFileBelow } from "./copyContentTree.ts";
+import { filesIn, folderNames, isDamagedCopy } from "./copyContentTree.ts";
 import { copyBelow, type Digest, digestFile } from "./copyFile.ts";
 import { writeDurably } from "./durableFile.ts";
 
@@ -130,9 +130,9 @@ export class ContentMirror {
     if (this.unreadBytes > 0) this.readTo = "";
   }
 
-  /** Whether the source has a file, which may be damaged. */
+  /** Whether the source has something there, which may be damaged. */
   isAtSource(path: string): boolean {
-    return isFileBelow(this.root, path);
+    return existsSync(join(this.root, path));
   }
 
   /** Removes a file from the copy, or what is in its place, and the folders above it that are empty. */

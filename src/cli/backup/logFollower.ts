@@ -315,21 +315,20 @@ export class LogFollower {
     }
   }
 
-  /** Adds what the log names and neither side has; `faults` may name it already. */
+  /** Adds what the log names and neither side has. */
   private async addMissing(
     content: ContentMirror,
     faults: ContentFaults,
     stopping: AbortSignal,
     pause: () => Promise<void>,
   ) {
-    const known = new Set(faults.kept.map(({ path }) => path));
     using log = CopyReader.open(this.log);
     // Rounds go on meanwhile.
     log.release();
     for await (const missing of missingContent(join(this.options.directory, BACKUP_CONTENT), log.view())) {
       faults.add(
         "missing",
-        missing.filter((path) => !known.has(path) && !content.isAtSource(path)),
+        missing.filter((path) => !content.isAtSource(path)),
       );
       if (stopping.aborted) return;
       await pause();
