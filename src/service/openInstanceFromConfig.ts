@@ -26,8 +26,11 @@ import { systemCommandContext } from "./systemCommandContext.ts";
 import { LOG_CUT_SHORT } from "./threads/readModelLogLines.ts";
 
 export interface OpenLogOptions {
-  /** Nothing will be appended, so a log of a newer format than ours may be read too. */
-  readonly readOnly?: boolean;
+  /**
+   * Whether events will be appended: then a log of a newer format than ours is refused, and an older one gets ours, which
+   * older versions refuse.
+   */
+  readonly writes?: boolean;
 }
 
 /** Checks that the settings belong to the log, and opens its keys. Throws what `openInstance` throws. */
@@ -35,7 +38,7 @@ export async function openInstanceFromConfig(
   config: Config,
   store: EventStore,
   content: ContentStore,
-  { readOnly = false }: OpenLogOptions = {},
+  { writes = false }: OpenLogOptions,
 ): Promise<OpenInstance> {
   // Try both, because a server may let a user read one and not the other.
   const [revision] = await Promise.all([store.lastRevision(INSTANCE_STREAM), store.head()]).catch(
@@ -55,7 +58,7 @@ export async function openInstanceFromConfig(
   await requireUnboundContentStore(content, async () => (await store.lastRevision(INSTANCE_STREAM)) !== null);
   const opened = await openInstance(store, claims, systemCommandContext("system"));
   await bindContentStore(content, opened.logId);
-  if (!readOnly) await requireLogFormat(store, opened.format, systemCommandContext("system"));
+  if (writes) await requireLogFormat(store, opened.format, systemCommandContext("system"));
   return opened;
 }
 
@@ -70,12 +73,12 @@ export async function openInstanceOfService(
   content: ContentStore,
   logger: Logger,
 ): Promise<OpenInstance> {
-  const opened = await openInstanceFromConfig(config, store, content);
+  const opened = await openInstanceFromConfig(config, store, content, { writes: true });
   const files = { databases: sqliteReadDatabases, directory: readModelDirectory(config) };
   if (!(await areReadModelsAhead(store, files, opened.incarnations))) return opened;
   const outcome = await holdAfterLoss(store, opened.incarnation, systemCommandContext("system"));
   if (outcome === "held") logger.error(LOG_CUT_SHORT);
-  return openInstanceFromConfig(config, store, content);
+  return openInstanceFromConfig(config, store, content, { writes: true });
 }
 
 async function lostContent({ content }: Config, store: EventStore): Promise<Error> {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { version } from "../../package.json";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
-import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
+import { type OpenForCommand, withLog } from "../../src/cli/program/openStoreForCommand.ts";
 import { apiKeyLastUse } from "../../src/commands/apiKey/apiKeyLastUse.ts";
 import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
@@ -404,7 +404,7 @@ async function logWithName(dataDir: string, name: string): Promise<{ workspace: 
       };
       return { workspace, key: await issueKey(deps, issue, context) };
     },
-    { begins: true },
+    { begins: true, writes: true },
   );
   return { workspace: created.workspace, id: created.key?.id ?? "" };
 }
@@ -764,11 +764,12 @@ describe("where there is no data directory", () => {
     await mkdir(cwd);
     await call(["workspace", "create", "Acme"], { cwd });
     const config = readConfig({ HOST: "127.0.0.1", DATA_DIR: join(cwd, "data") });
-    const last = await withLog(config, async ({ deps }) => {
+    const createAll = async ({ deps }: OpenForCommand) => {
       for (let count = 0; count < MANY; count += 1)
         await newWorkspace(deps, `Shop ${count}`, systemCommandContext("cli"));
       return newWorkspace(deps, "Globex", systemCommandContext("cli"));
-    });
+    };
+    const last = await withLog(config, createAll, { writes: true });
     const { out } = await call(["workspace", "pause", "Globex"], { cwd });
     expect(out).toContain(last);
   });

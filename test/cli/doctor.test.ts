@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
+import { type OpenForCommand, withLog } from "../../src/cli/program/openStoreForCommand.ts";
 import { askRunningService } from "../../src/cli/service/askRunningService.ts";
 import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOrExport.ts";
 import { apiKeyId } from "../../src/kernel/crypto/apiKeyFormat.ts";
@@ -158,11 +158,12 @@ test(
       const { json } = await runCommand(["doctor", "--json"], dataDir);
       return (json as readonly Check[]).find(({ name }) => name === "backup");
     };
-    const recordBackup = (daysAgo: number) =>
-      withLog(readConfig({ DATA_DIR: dataDir }), ({ log }) => {
-        const context = { ...systemCommandContext("cli"), at: Date.now() - daysAgo * DAY_MS };
-        return recordBackupOrExport(log, { kind: "backup", place: "/backups/old" }, context);
-      });
+    const recordBackup = (daysAgo: number) => {
+      const context = { ...systemCommandContext("cli"), at: Date.now() - daysAgo * DAY_MS };
+      const record = ({ log }: OpenForCommand) =>
+        recordBackupOrExport(log, { kind: "backup", place: "/backups/old" }, context);
+      return withLog(readConfig({ DATA_DIR: dataDir }), record, { writes: true });
+    };
     const action = expect.stringContaining("backup create --out");
     try {
       await runCommand(["workspace", "create", "Acme"], dataDir);

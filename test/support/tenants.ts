@@ -79,7 +79,7 @@ export async function openLog(env: Environment): Promise<Dependencies> {
   const config = readConfig(env);
   const store = await openStore(config);
   const content = openContentStore(config);
-  const { keys } = await openInstanceFromConfig(config, store, content);
+  const { keys } = await openInstanceFromConfig(config, store, content, {});
   return createDependencies({
     ...dependenciesFromConfig(config),
     store,

@@ -123,14 +123,18 @@ export const apiKeyCreate: Command = {
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
       expiresAt: expiryOf(invocation.option("expires")),
     };
-    const { issued, missing, workspaceId } = await withLog(invocation.config, async ({ deps }) => {
-      const workspaceId = await workspaceOf(deps.store, invocation);
-      return {
-        workspaceId,
-        missing: await missingSendersOfKey(deps, workspaceId, issue.senders ?? []),
-        issued: await issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli")),
-      };
-    });
+    const { issued, missing, workspaceId } = await withLog(
+      invocation.config,
+      async ({ deps }) => {
+        const workspaceId = await workspaceOf(deps.store, invocation);
+        return {
+          workspaceId,
+          missing: await missingSendersOfKey(deps, workspaceId, issue.senders ?? []),
+          issued: await issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli")),
+        };
+      },
+      { writes: true },
+    );
     invariant(issued, "a workspace is never removed");
     invocation.print({ ...issued, scopes: issue.scopes, test: isTest, missing_senders: missing }, [
       issued.key,

@@ -17,8 +17,10 @@ export const apiKeyRename: Command = {
   async run(invocation) {
     const id = invocation.operand("id");
     const name = displayNameArgument("the name", invocation.operand("name"));
-    const outcome = await withLog(invocation.config, ({ deps }) =>
-      renameKey(deps, id, name, systemCommandContext("cli")),
+    const outcome = await withLog(
+      invocation.config,
+      ({ deps }) => renameKey(deps, id, name, systemCommandContext("cli")),
+      { writes: true },
     );
     if (outcome === "notFound") unknownKey(id);
     invocation.print({ id, name, outcome }, [`${id} ${outcome}`]);

@@ -48,10 +48,14 @@ export const apiKeyRevoke: Command = {
   async run(invocation) {
     const id = invocation.operand("id");
     const isWithChildren = invocation.option("with-children") !== undefined;
-    const { outcome, children } = await withLog(invocation.config, async ({ deps }) => ({
-      outcome: await revokeKey(deps, id, systemCommandContext("cli")),
-      children: isWithChildren ? await revokeChildren(deps, id) : [],
-    }));
+    const { outcome, children } = await withLog(
+      invocation.config,
+      async ({ deps }) => ({
+        outcome: await revokeKey(deps, id, systemCommandContext("cli")),
+        children: isWithChildren ? await revokeChildren(deps, id) : [],
+      }),
+      { writes: true },
+    );
     if (outcome === "notFound") unknownKey(id);
     const lines = [id, ...children].map((one) => `${one} revoked`);
     invocation.print({ id, revoked: true, ...(isWithChildren ? { children } : {}) }, lines);
@@ -87,8 +91,10 @@ export const apiKeyRotate: Command = {
       id: invocation.operand("id"),
       overlapMs: overlapMsOf(invocation.option("overlap-seconds")),
     };
-    const outcome = await withLog(invocation.config, ({ deps }) =>
-      rotateKeyForOperator(deps, rotation, systemCommandContext("cli")),
+    const outcome = await withLog(
+      invocation.config,
+      ({ deps }) => rotateKeyForOperator(deps, rotation, systemCommandContext("cli")),
+      { writes: true },
     );
     if (outcome.kind === "notFound") unknownKey(rotation.id);
     if (outcome.kind === "notActive") refuse(`the key ${rotation.id} is revoked or has expired`);

@@ -223,7 +223,9 @@ export class LogFollower {
     const { config, directory: place } = this.options;
     if (!(await this.isRecordDue(place))) return;
     const copy = { kind: "backup", place, following: true } as const;
-    await withLog(config, ({ log }) => recordBackupOrExport(log, copy, systemCommandContext("cli")));
+    await withLog(config, ({ log }) => recordBackupOrExport(log, copy, systemCommandContext("cli")), {
+      writes: true,
+    });
   }
 
   private async isRecordDue(place: string): Promise<boolean> {

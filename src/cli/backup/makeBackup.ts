@@ -50,13 +50,17 @@ interface BackupRequest {
 /** Records the copy in the log before it is taken, so no copy goes unrecorded. The key is checked first. */
 async function factsOf(config: Config, { out, withKey, following }: BackupRequest): Promise<BackupFacts> {
   const createdAt = rfc3339(Date.now());
-  const { state } = await withLog(config, async ({ log }) => {
-    if (withKey) await requireKeyOf(config, await load(log, instanceAggregate));
-    // That it is followed is recorded once it is there: what was interrupted can then begin again.
-    const copy = { kind: "backup", place: resolve(out) } as const;
-    await recordBackupOrExport(log, copy, systemCommandContext("cli"));
-    return load(log, instanceAggregate);
-  });
+  const { state } = await withLog(
+    config,
+    async ({ log }) => {
+      if (withKey) await requireKeyOf(config, await load(log, instanceAggregate));
+      // That it is followed is recorded once it is there: what was interrupted can then begin again.
+      const copy = { kind: "backup", place: resolve(out) } as const;
+      await recordBackupOrExport(log, copy, systemCommandContext("cli"));
+      return load(log, instanceAggregate);
+    },
+    { writes: true },
+  );
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, frozenAt } = state;
   const content = config.content.kind;

@@ -240,7 +240,7 @@ export const deliveryResume: Command = {
       isDryRun: invocation.option(DRY_RUN.name) !== undefined,
     };
     const done = await withLog(invocation.config, (open) => resumeAll(open, options), {
-      readOnly: options.isDryRun,
+      writes: !options.isDryRun,
     });
     if (done === "notYetKnown") refuse(NOT_YET_KNOWN);
     invocation.print(resumedJson(done), resumedLines(done));

@@ -64,7 +64,7 @@ export const emailShow: Command = {
   async run({ config, operand, option, print }) {
     const id = operand("id").toLowerCase();
     const withContent = option("content") !== undefined;
-    const shown = await withLog(config, ({ deps }) => readShown(deps, id, withContent), { readOnly: true });
+    const shown = await withLog(config, ({ deps }) => readShown(deps, id, withContent));
     if (shown === null) notFound(`there is no message ${id}`);
     print(shown, linesOf(shown));
   },

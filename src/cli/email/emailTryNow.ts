@@ -39,7 +39,7 @@ export const emailTryNow: Command = {
   examples: ["postledger email try-now <id>"],
   async run({ config, operand, print }) {
     const id = operand("id").toLowerCase();
-    const tried = await withLog(config, ({ deps }) => tryNow(deps, id));
+    const tried = await withLog(config, ({ deps }) => tryNow(deps, id), { writes: true });
     if (tried === null) notFound(`there is no message ${id}`);
     const { email, isBroughtForward } = tried;
     if (!isBroughtForward && isTerminal(email.status))

@@ -61,13 +61,17 @@ export const erasureRequest: Command = {
     const { config, print } = invocation;
     const address = addressOf(invocation);
     const reference = referenceOf(invocation);
-    const requests = await withLog(config, async ({ deps }) => {
-      const workspaces = await workspacesOf(deps.store, invocation);
-      return Array.fromAsync(workspaces, async (workspace) => {
-        const context = { ...systemCommandContext("cli"), workspaceId: workspace };
-        return { id: await requestPersonErasure(deps, address, context, reference), workspace };
-      });
-    });
+    const requests = await withLog(
+      config,
+      async ({ deps }) => {
+        const workspaces = await workspacesOf(deps.store, invocation);
+        return Array.fromAsync(workspaces, async (workspace) => {
+          const context = { ...systemCommandContext("cli"), workspaceId: workspace };
+          return { id: await requestPersonErasure(deps, address, context, reference), workspace };
+        });
+      },
+      { writes: true },
+    );
     print(
       requests.map(({ id, workspace }) => ({ id, workspace_id: workspace })),
       requests.map(({ id, workspace }) => `${id}  workspace ${workspace}`),

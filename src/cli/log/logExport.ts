@@ -149,13 +149,17 @@ export const logExport: Command = {
     // Held to the end, so no service starts on a log that is moving away.
     const isFreezing = invocation.option("freeze") !== undefined;
     using lock = isFreezing && isEmbedded(config) ? lockDataDirectory(config.dataDir) : null;
-    return await withLog(config, async (open) => {
-      const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
-      const written = await writeOut(open, out);
-      const content = copy === null ? null : await exportContent(copy);
-      report(invocation, out, { ...written, content, silent });
-      return content?.damaged ? 1 : 0;
-    });
+    return await withLog(
+      config,
+      async (open) => {
+        const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
+        const written = await writeOut(open, out);
+        const content = copy === null ? null : await exportContent(copy);
+        report(invocation, out, { ...written, content, silent });
+        return content?.damaged ? 1 : 0;
+      },
+      { writes: true },
+    );
   },
 };
 

@@ -10,7 +10,9 @@ export const logUnfreeze: Command = {
     "Only while it goes on nowhere else. Start running instances again afterwards. Exit status 1 when the log is not frozen.",
   examples: ["postledger log unfreeze"],
   async run({ config, print }) {
-    const outcome = await withLog(config, ({ log }) => unfreezeLog(log, systemCommandContext("cli")));
+    const outcome = await withLog(config, ({ log }) => unfreezeLog(log, systemCommandContext("cli")), {
+      writes: true,
+    });
     print({ outcome }, [
       outcome === "unfrozen"
         ? "the log goes on here: restart the service, even if it has kept running"

@@ -28,7 +28,7 @@ export interface OpenForCommand {
   /** As in `OpenInstance`. */
   readonly incarnations: OpenInstance["incarnations"];
   readonly format: number;
-  /** The same as `deps.store`, but writable even when the log is frozen. */
+  /** The same as `deps.store`, but a command that writes can also write to it when the log is frozen. */
   readonly log: EventStore;
   readonly storage: {
     readonly databases: typeof sqliteReadDatabases;
@@ -75,7 +75,7 @@ export async function withStore<Result>(
   }
 }
 
-/** Opens the log, does the work, and closes everything. */
+/** Opens the log, to be read unless `use.writes` is set, does the work, and closes everything. */
 export async function withLog<Result>(
   config: Config,
   work: (open: OpenForCommand) => Promise<Result>,
@@ -92,7 +92,8 @@ export async function withLog<Result>(
       content,
       use,
     );
-    const store = frozenAt === null ? log : readOnlyEventStore(log);
+    const opened = use.writes ? log : readOnlyEventStore(log, "a command that only reads must not write");
+    const store = frozenAt === null ? opened : readOnlyEventStore(log, FROZEN);
     const deps = createDependencies({
       ...dependenciesFromConfig(config),
       store,
@@ -108,7 +109,7 @@ export async function withLog<Result>(
       logId,
       incarnations,
       format,
-      log,
+      log: opened,
       storage: { databases: sqliteReadDatabases, directory, logId: incarnation },
     });
   } finally {
@@ -116,13 +117,15 @@ export async function withLog<Result>(
   }
 }
 
-/** A frozen log: it can be read, but writes are refused because they would be lost. */
-function readOnlyEventStore(store: EventStore): EventStore {
+/** What is written to a frozen log would be lost. */
+const FROZEN = `the log is frozen: it goes on where it was imported; \`${POSTLEDGER} log unfreeze\` lets it go on here`;
+
+/** A log that can be read. Refuses to be written to, with this reason. */
+function readOnlyEventStore(store: EventStore, reason: string): EventStore {
   const refuse = async () => {
-    throw new StoreError(
-      "unavailable",
-      `the log is frozen: it goes on where it was imported; \`${POSTLEDGER} log unfreeze\` lets it go on here`,
-    );
+    throw new StoreError("unavailable", reason);
   };
-  return Object.assign(Object.create(store) as EventStore, { append: refuse, truncateBefore: refuse });
+  // On the embedded store a flush is an append of nothing.
+  const flush = () => store.flush();
+  return Object.assign(Object.create(store) as EventStore, { append: refuse, truncateBefore: refuse, flush });
 }

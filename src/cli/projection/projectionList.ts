@@ -12,10 +12,8 @@ export const projectionList: Command = {
     "postledger projection list --json # With file, checkpoint and what is being built",
   ],
   async run(invocation) {
-    const listing = await withLog(
-      invocation.config,
-      ({ deps, storage }) => listReadModels({ ...storage, store: deps.store, projections }),
-      { readOnly: true },
+    const listing = await withLog(invocation.config, ({ deps, storage }) =>
+      listReadModels({ ...storage, store: deps.store, projections }),
     );
     const lines = listing.map((model) => {
       const state = model.status === "current" && !model.isAtHead ? "behind" : model.status;

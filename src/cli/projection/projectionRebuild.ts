@@ -24,7 +24,7 @@ async function rebuildNamed(
   const fresh = invocation.option("fresh") !== undefined;
   const wanted = { projections: projectionsNamed(invocation), owner: lock !== null, fresh };
   const options = { ...wanted, onProgress, signal };
-  return await withLog(invocation.config, (open) => rebuildFrom(open, options), { readOnly: true });
+  return await withLog(invocation.config, (open) => rebuildFrom(open, options));
 }
 
 async function rebuildFrom(

@@ -18,18 +18,15 @@ export const projectionVerify: Command = {
     interruptible("there is no result", async (signal) => {
       const differences: Difference[] = [];
       const bar = readingProgressBar("verify");
-      const results = await withLog(
-        invocation.config,
-        ({ deps: { store }, storage }) =>
-          verifyReadModels({
-            ...storage,
-            store,
-            projections: projectionsNamed(invocation),
-            onProgress: bar.show,
-            onDifference: (difference) => differences.push(difference),
-            signal,
-          }),
-        { readOnly: true },
+      const results = await withLog(invocation.config, ({ deps: { store }, storage }) =>
+        verifyReadModels({
+          ...storage,
+          store,
+          projections: projectionsNamed(invocation),
+          onProgress: bar.show,
+          onDifference: (difference) => differences.push(difference),
+          signal,
+        }),
       ).finally(bar.end);
       const lines = [
         ...differences.map(rowDifferenceLine),

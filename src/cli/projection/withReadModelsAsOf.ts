@@ -16,18 +16,11 @@ export async function withReadModelsAsOf(
   const bar = readingProgressBar(times.length === 1 ? "as of" : "diff");
   return interruptible(LEFT, async (signal) => {
     try {
-      await withLog(
-        invocation.config,
-        ({ deps: { store }, storage }) =>
-          withReadModelAsOf(
-            { ...storage, store, projection, onProgress: bar.show, signal },
-            times,
-            (pasts) => {
-              bar.end();
-              return work(pasts, signal);
-            },
-          ),
-        { readOnly: true },
+      await withLog(invocation.config, ({ deps: { store }, storage }) =>
+        withReadModelAsOf({ ...storage, store, projection, onProgress: bar.show, signal }, times, (pasts) => {
+          bar.end();
+          return work(pasts, signal);
+        }),
       );
       return 0;
     } catch (error) {

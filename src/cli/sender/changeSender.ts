@@ -14,8 +14,10 @@ export type SenderChange = (
 /** Changes the sender that the operand names, and returns the outcome. Ends the command if there is none. */
 export async function changeSender(invocation: Invocation, change: SenderChange): Promise<string> {
   const name = senderNameOf(invocation);
-  const outcome = await inWorkspace(invocation, (deps, context) =>
-    change(deps, senderIdOf(deps.keys, context.workspaceId, name), context),
+  const outcome = await inWorkspace(
+    invocation,
+    (deps, context) => change(deps, senderIdOf(deps.keys, context.workspaceId, name), context),
+    { writes: true },
   );
   if (outcome === "notFound")
     notFound("there is no such sender: `sender list` shows those there are, `sender add` adds one");

@@ -28,14 +28,18 @@ export const senderAdd: Command = {
     const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
     const named = text === undefined ? {} : { displayName: displayNameArgument("the display name", text) };
-    const { workspaceId, added, record } = await withLog(invocation.config, async ({ deps }) => {
-      const workspaceId = await workspaceOf(deps.store, invocation);
-      return {
-        workspaceId,
-        added: await newSender(deps, { workspaceId, name, ...named }, systemCommandContext("cli")),
-        record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
-      };
-    });
+    const { workspaceId, added, record } = await withLog(
+      invocation.config,
+      async ({ deps }) => {
+        const workspaceId = await workspaceOf(deps.store, invocation);
+        return {
+          workspaceId,
+          added: await newSender(deps, { workspaceId, name, ...named }, systemCommandContext("cli")),
+          record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
+        };
+      },
+      { writes: true },
+    );
     invariant(added, "a workspace is never removed");
     const { outcome } = added;
     const shown = name.kind === "domain" ? recordsOf(invocation.config, name.domain) : [];

@@ -61,7 +61,7 @@ async function logFindings(config: Config): Promise<LogFindings> {
     };
   };
   try {
-    return await withLog(config, look, { readOnly: true });
+    return await withLog(config, look);
   } catch (error) {
     // Without a log there is nothing to check.
     if (error instanceof CommandFailure) throw error;

@@ -14,8 +14,10 @@ export const suppressionAdd: Command = {
   async run(invocation) {
     const address = addressOf(invocation);
     const note = noteOf(invocation);
-    const { isNew } = await inWorkspace(invocation, (deps, context) =>
-      addSuppression(deps, { address, note }, context),
+    const { isNew } = await inWorkspace(
+      invocation,
+      (deps, context) => addSuppression(deps, { address, note }, context),
+      { writes: true },
     );
     invocation.print({ outcome: isNew ? "added" : "already_suppressed" }, [
       isNew ? "suppressed" : "was suppressed already",
@@ -32,8 +34,10 @@ export const suppressionRemove: Command = {
   examples: ["postledger suppression remove ana@example.com"],
   async run(invocation) {
     const address = addressOf(invocation);
-    const outcome = await inWorkspace(invocation, (deps, context) =>
-      removeSuppression(deps, address, context),
+    const outcome = await inWorkspace(
+      invocation,
+      (deps, context) => removeSuppression(deps, address, context),
+      { writes: true },
     );
     if (outcome === "notSuppressed") notFound("this address is not suppressed");
     invocation.print({ outcome: "removed" }, ["removed: new mail to it is delivered"]);

@@ -59,7 +59,7 @@ export const suppressionImport: Command = {
           if (isDryRun) return (await readSuppression(deps, context.workspaceId, address)) === null;
           return (await addSuppression(deps, { address, reason, note: own ?? note }, context)).isNew;
         }),
-      { readOnly: isDryRun },
+      { writes: !isDryRun },
     );
     const alreadySuppressed = read.addresses.length - added;
     const withoutAddress = read.erased + read.invalid;

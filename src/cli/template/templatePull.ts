@@ -38,20 +38,16 @@ export const templatePull: Command = {
   examples: ["postledger template pull templates", "postledger template pull templates order-shipped"],
   async run(invocation) {
     const [folder = "", ...aliases] = invocation.args;
-    const pulled = await inWorkspace(
-      invocation,
-      async (deps, { workspaceId }) => {
-        const all = await templatesOfWorkspace(deps.store, workspaceId);
-        const published = [...all].flatMap(([id, template]) => foundIn(id, template) ?? []);
-        const missing = aliases.find((alias) => !published.some((one) => one.alias === alias));
-        if (missing !== undefined) notFound(`there is no published template ${missing}`);
-        const found = published.filter(({ alias }) => aliases.length === 0 || aliases.includes(alias));
-        const toWrite = await withoutFolder(deps, folder, found);
-        for (const one of toWrite) await write(deps, folder, one);
-        return found.map((one) => ({ ...one, isWritten: toWrite.includes(one) }));
-      },
-      { readOnly: true },
-    );
+    const pulled = await inWorkspace(invocation, async (deps, { workspaceId }) => {
+      const all = await templatesOfWorkspace(deps.store, workspaceId);
+      const published = [...all].flatMap(([id, template]) => foundIn(id, template) ?? []);
+      const missing = aliases.find((alias) => !published.some((one) => one.alias === alias));
+      if (missing !== undefined) notFound(`there is no published template ${missing}`);
+      const found = published.filter(({ alias }) => aliases.length === 0 || aliases.includes(alias));
+      const toWrite = await withoutFolder(deps, folder, found);
+      for (const one of toWrite) await write(deps, folder, one);
+      return found.map((one) => ({ ...one, isWritten: toWrite.includes(one) }));
+    });
     const rows = pulled.map(({ alias, version, isWritten }) => {
       return { alias, version: version.number, written: isWritten };
     });

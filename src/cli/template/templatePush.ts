@@ -54,7 +54,7 @@ export const templatePush: Command = {
         requireAllPushed(planned.unpushed);
         return isDryRun ? planned : pushTemplates(deps, templates, { ...options, isDryRun }, context);
       },
-      { readOnly: isDryRun },
+      { writes: !isDryRun },
     );
     reportPush(result, { isDryRun, print: invocation.print });
     return 0;

@@ -19,7 +19,7 @@ export const workspaceCreate: Command = {
     const id = await withLog(
       invocation.config,
       ({ deps }) => newWorkspace(deps, name, systemCommandContext("cli")),
-      { begins: true },
+      { begins: true, writes: true },
     );
     invocation.print({ id, name }, [id]);
   },

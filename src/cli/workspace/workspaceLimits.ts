@@ -91,14 +91,18 @@ export const workspaceLimits: Command = {
   ],
   async run(invocation) {
     const changes = changesOf(invocation);
-    const { id, name, own, limits } = await withLog(invocation.config, async ({ deps }) => {
-      const id = await workspaceOfOperand(deps.store, invocation);
-      const outcome = await limitWorkspace(deps, id, changes, systemCommandContext("cli"));
-      const workspace = await deps.workspaces.get(id);
-      if (outcome === "notFound" || workspace === null) notFound(`there is no workspace ${id}`);
-      const limits = limitsOf(workspace, deps.limitsDefault);
-      return { id, name: workspace.name, own: workspace.limits, limits };
-    });
+    const { id, name, own, limits } = await withLog(
+      invocation.config,
+      async ({ deps }) => {
+        const id = await workspaceOfOperand(deps.store, invocation);
+        const outcome = await limitWorkspace(deps, id, changes, systemCommandContext("cli"));
+        const workspace = await deps.workspaces.get(id);
+        if (outcome === "notFound" || workspace === null) notFound(`there is no workspace ${id}`);
+        const limits = limitsOf(workspace, deps.limitsDefault);
+        return { id, name: workspace.name, own: workspace.limits, limits };
+      },
+      { writes: Object.keys(changes).length > 0 },
+    );
     invocation.print({ id, ...limitsJson(limits) }, [`${id}  ${name}`, ...linesOf(limits, own)]);
   },
 };

@@ -16,10 +16,14 @@ function switchSendingCommand(verb: string, summary: string, change: Change): Co
     summary,
     examples: [`postledger workspace ${verb}`, `postledger workspace ${verb} <id>`],
     async run(invocation) {
-      const { id, outcome } = await withLog(invocation.config, async ({ deps }) => {
-        const id = await workspaceOfOperand(deps.store, invocation);
-        return { id, outcome: await change(deps, id, systemCommandContext("cli")) };
-      });
+      const { id, outcome } = await withLog(
+        invocation.config,
+        async ({ deps }) => {
+          const id = await workspaceOfOperand(deps.store, invocation);
+          return { id, outcome: await change(deps, id, systemCommandContext("cli")) };
+        },
+        { writes: true },
+      );
       if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       invocation.print({ id, outcome }, [`${id} ${outcome}`]);
     },

@@ -17,10 +17,14 @@ export const workspaceRename: Command = {
   examples: ['postledger workspace rename <id> "Acme Ltd"'],
   async run(invocation) {
     const name = displayNameArgument("the name", invocation.operand("name"), workspaceNameFault);
-    const { id, outcome } = await withLog(invocation.config, async ({ deps }) => {
-      const id = await existingWorkspace(deps.store, invocation.operand("id"));
-      return { id, outcome: await renameExistingWorkspace(deps, id, name, systemCommandContext("cli")) };
-    });
+    const { id, outcome } = await withLog(
+      invocation.config,
+      async ({ deps }) => {
+        const id = await existingWorkspace(deps.store, invocation.operand("id"));
+        return { id, outcome: await renameExistingWorkspace(deps, id, name, systemCommandContext("cli")) };
+      },
+      { writes: true },
+    );
     invocation.print({ id, name, outcome }, [`${id} ${outcome}`]);
   },
 };

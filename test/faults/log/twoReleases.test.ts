@@ -189,6 +189,17 @@ describe.each(stores)("releases on one log on %s", (name) => {
   );
 
   test(
+    "commands of the release after that which only read leave the log to both",
+    async () => {
+      for (const noun of ["api-key", "erasure", "projection", "sender", "suppression", "workspace"])
+        expect(await command(writingRoot, "reading", noun, "list")).toMatchObject({ exitCode: 0 });
+      expect((await command(writingRoot, "reading", "workspace", "limits")).exitCode).toBe(0);
+      expect(await eventsOf("LogFormatRaised")).toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
     "the release after that writes a new version, which releases that read it deliver, answer and list",
     async () => {
       writing = await start("writing", writingRoot, "off");
