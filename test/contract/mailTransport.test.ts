@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -26,6 +26,7 @@ import { until } from "../support/until.ts";
 
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";
 const MINUTE_MS = 60_000;
+setDefaultTimeout(MINUTE_MS);
 const never = new AbortController().signal;
 /** More than socket buffers hold: the final dot cannot be out before the relay has read most of it. */
 const BIG_TEXT = "0123456789012345678901234567890123456789\r\n".repeat(400_000);

@@ -15,11 +15,19 @@ const tool = (name: string) => join("node_modules/.bin", name);
 /** Biome colours what it writes to a file too. */
 const COLOURS = process.stdout.isTTY ? [] : ["--colors=off"];
 
+/** Quick tests of what most changes touch. */
+const WRITTEN_RULES = [
+  "./test/docs/pageRules.test.ts",
+  "./test/http/reference/openApi.test.ts",
+  "./test/projections/tablesByVersion.test.ts",
+];
+
 const STEPS: readonly Step[] = [
   { name: "biome", args: [tool("biome"), "ci", ...COLOURS, "."], remedy: "bunx biome check --write" },
   { name: "types", args: [tool("tsc"), "-p", "."] },
   { name: "dead code", args: [tool("knip"), "--config", "test/gate/knip.json", "--no-progress"] },
   { name: "layers", args: ["test", "--only-failures", "./test/tidy.test.ts"] },
+  { name: "pages, API document and tables", args: ["test", "--only-failures", ...WRITTEN_RULES] },
 ];
 
 /** How one step ended. */
