@@ -19,10 +19,10 @@ import { ConflictsNotYetVisible } from "./append/conflictsNotYetVisible.ts";
 import { PipelinedAppends } from "./append/pipelinedAppends.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
-import { catchUpSubscription } from "./read/catchUpSubscription.ts";
 import type { IsOwnEvent } from "./read/logFilters.ts";
 import { readLog } from "./read/readLog.ts";
 import { readLogHead } from "./read/readLogHead.ts";
+import { resumingSubscription } from "./read/resumingSubscription.ts";
 import { readForwards, readNewest } from "./read/streamReads.ts";
 import { scavenge } from "./scavenge.ts";
 import { readTruncations, truncate } from "./truncate.ts";
@@ -105,7 +105,7 @@ class EventStoreDb implements EventStore {
       isOwn: this.options.isOwn,
       signal: AbortSignal.any([signal, this.closing.signal]),
     };
-    yield* catchUpSubscription(this.connection.reads, reading, this.options.timeoutMs);
+    yield* resumingSubscription(this.connection.reads, reading, this.options.timeoutMs);
   }
 
   head(options?: CallOptions): Promise<Position> {

@@ -3,8 +3,8 @@ import { type ExpectedRevision, StoreError, type Truncation } from "../../ports/
 import { append } from "./append/append.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, leftMs } from "./deadline.ts";
+import type { LogReading } from "./read/allSubscription.ts";
 import { SYSTEM_PREFIX } from "./read/logFilters.ts";
-import type { LogReading } from "./read/logSubscription.ts";
 import { readLog } from "./read/readLog.ts";
 import { metadataStream, readMetadata, truncatedBefore } from "./read/streamReads.ts";
 

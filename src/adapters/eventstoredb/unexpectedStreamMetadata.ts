@@ -1,7 +1,7 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { LOG_START, type LogBatch, type LogFilter, type StoreFault } from "../../ports/eventStore.ts";
+import type { LogReading } from "./read/allSubscription.ts";
 import { SYSTEM_PREFIX } from "./read/logFilters.ts";
-import type { LogReading } from "./read/logSubscription.ts";
 import { readLog } from "./read/readLog.ts";
 import { METADATA_STREAM, membersOf, ownStream } from "./truncate.ts";
 

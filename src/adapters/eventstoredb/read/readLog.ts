@@ -3,7 +3,7 @@ import { sleep } from "../../../kernel/concurrency/sleep.ts";
 import type { LogBatch, Position } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
 import { backoffMs, deadlineIn, leftMs } from "../deadline.ts";
-import { type LogReading, LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
+import { AllSubscription, type AllSubscriptionOptions, type LogReading } from "./allSubscription.ts";
 import { readLogHead } from "./readLogHead.ts";
 
 /** How many records the server scans at a time while we catch up: few notices, large pages. */
@@ -43,17 +43,17 @@ export async function* readLog(
 }
 
 /** Subscription options for catching up with the head. */
-export function catchUpOptions(reading: LogReading, head: Position): LogSubscriptionOptions {
+export function catchUpOptions(reading: LogReading, head: Position): AllSubscriptionOptions {
   return { ...reading, head, searchWindow: CATCH_UP_WINDOW };
 }
 
 /** The batches of a subscription until it ends; throws if one takes longer than `idleMs`. */
 export async function* batchesOf(
   client: EventStoreDBClient,
-  options: LogSubscriptionOptions,
+  options: AllSubscriptionOptions,
   idleMs: () => number,
 ): AsyncGenerator<LogBatch> {
-  const source = new LogSubscription(client, options);
+  const source = new AllSubscription(client, options);
   try {
     for (;;) yield await source.next(idleMs());
   } finally {

@@ -37,17 +37,17 @@ export interface LogReading {
   readonly signal: AbortSignal;
 }
 
-export interface LogSubscriptionOptions extends LogReading {
+export interface AllSubscriptionOptions extends LogReading {
   /** The head before the subscription began: the reader's position once the server says that it has caught up. */
   readonly head?: Position;
   readonly searchWindow: number;
 }
 
 /**
- * One subscription to the log, which the reader pulls from; the rest stays with the server. It ends at the first
- * failure; a reader that needs more opens another one at its last position.
+ * One of the vendor's subscriptions to `$all`, which the reader pulls from; the rest stays with the server. It ends at
+ * the first failure; a reader that needs more opens another one at its last position.
  */
-export class LogSubscription {
+export class AllSubscription {
   private readonly source: AllStreamSubscription;
   private readonly isWanted: ReturnType<typeof createMatcher>;
   private failure: Error | null = null;
@@ -60,7 +60,7 @@ export class LogSubscription {
 
   constructor(
     client: EventStoreDBClient,
-    private readonly options: LogSubscriptionOptions,
+    private readonly options: AllSubscriptionOptions,
   ) {
     const { from, filter, isOwn, searchWindow, signal } = options;
     this.position = from;

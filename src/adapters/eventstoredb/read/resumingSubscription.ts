@@ -3,7 +3,7 @@ import { sleep } from "../../../kernel/concurrency/sleep.ts";
 import type { LogBatch } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
 import { AttemptTimedOutError } from "../deadline.ts";
-import { type LogReading, LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
+import { AllSubscription, type AllSubscriptionOptions, type LogReading } from "./allSubscription.ts";
 import { batchesOf, catchUpOptions } from "./readLog.ts";
 import { readLogHeadOnce } from "./readLogHead.ts";
 
@@ -20,7 +20,7 @@ const RESUBSCRIBE_MS_MAX = 2_000;
  * the last yielded batch, for as long as the reader wants. Throws `unavailable` only for failures that no retry would
  * fix.
  */
-export async function* catchUpSubscription(
+export async function* resumingSubscription(
   client: EventStoreDBClient,
   reading: LogReading,
   idleMs: number,
@@ -70,10 +70,10 @@ async function* catchUpThenFollow(
  */
 async function* liveBatches(
   client: EventStoreDBClient,
-  options: LogSubscriptionOptions,
+  options: AllSubscriptionOptions,
   idleMs: number,
 ): AsyncGenerator<LogBatch> {
-  const source = new LogSubscription(client, options);
+  const source = new AllSubscription(client, options);
   let { from: position } = options;
   try {
     for (;;) {
@@ -90,7 +90,7 @@ async function* liveBatches(
   }
 }
 
-async function nextOrQuiet(source: LogSubscription): Promise<LogBatch | null> {
+async function nextOrQuiet(source: AllSubscription): Promise<LogBatch | null> {
   try {
     return await source.next(QUIET_MS);
   } catch (error) {
