@@ -45,7 +45,7 @@ describeInBrowser("the audit", (browser) => {
     const { page, errors } = await open("/audit");
     await page.getByRole("link", { name: "Sending paused" }).waitFor();
     expect(await page.title()).toBe("Audit log · Postledger");
-    await page.getByLabel("About").selectOption("workspace");
+    await page.getByLabel("Target").selectOption("workspace");
     await page.getByRole("button", { name: "Search", exact: true }).click();
     await page.waitForURL(/target_type=workspace/);
     await page.getByRole("link", { name: "Sending paused" }).click();

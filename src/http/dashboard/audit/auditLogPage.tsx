@@ -62,9 +62,9 @@ const Filter: FC<Pick<AuditLogProps, "context" | "filter">> = ({ context, filter
   <FilterForm action={context.to("/audit")} label="Find entries">
     <Select
       name="target_type"
-      label="About"
+      label="Target"
       value={filter.target_type}
-      none="Anything"
+      none="Any"
       options={AUDIT_TARGETS.filter((type) => type !== "instance").map((type) => ({
         value: type,
         label: asWords(type),
@@ -77,7 +77,7 @@ const Filter: FC<Pick<AuditLogProps, "context" | "filter">> = ({ context, filter
       none="Any"
       options={WORKSPACE_ACTIONS.map((action) => ({ value: action, label: asWords(action) }))}
     />
-    <Field name="actor" label="By" value={filter.actor} placeholder="key id" maxLength={100} />
+    <Field name="actor" label="Actor" value={filter.actor} placeholder="key id" maxLength={100} />
     <Field name="from" label="From (UTC)" type="date" value={filter.from} />
     <Field name="before" label="Before (UTC)" type="date" value={filter.before} />
     {filter.target_id === "" ? null : <input type="hidden" name="target_id" value={filter.target_id} />}
@@ -92,7 +92,7 @@ function asWords(name: string): string {
 function columns(context: PageContext): readonly Column<AuditRow>[] {
   return [
     {
-      title: "What",
+      title: "Action",
       cell: ({ action, details }) => (
         <>
           <a class="quiet" href={context.to(withFilter("/audit", { action }))}>
@@ -103,9 +103,9 @@ function columns(context: PageContext): readonly Column<AuditRow>[] {
       ),
     },
     { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { title: "To", cell: ({ target }) => <Target context={context} target={target} /> },
+    { title: "Target", cell: ({ target }) => <Target context={context} target={target} /> },
     {
-      title: "By",
+      title: "Actor",
       cell: ({ actor: { type, id, name } }) => (
         <a class="quiet" href={context.to(withFilter("/audit", { actor: id ?? type }))}>
           {name ?? id ?? ACTORS[type] ?? type}
