@@ -1,7 +1,6 @@
 import type { Context } from "elysia";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import {
@@ -38,7 +37,7 @@ export function apiKeysController(options: ControllerOptions) {
       return issued(caller, set, await rotateOnRequest(options, principal, rotation, commandContext()));
     },
     listApiKeys: async ({ query, caller }) => {
-      const page = await pageOfApiKeys(options, caller.workspaceId, pageRequest(query, isApiKeyId));
+      const page = await pageOfApiKeys(options, caller.workspaceId, pageRequest(query));
       return pageJson(page, (row) => apiKeyJson(deps, row));
     },
     getApiKey: async ({ params: { id }, caller }) => existingKey(options, caller.workspaceId, id),

@@ -1,5 +1,4 @@
 import type { KeysetCursor, PageQuery } from "../../../projections/keysetPagination.ts";
-import { isUuid } from "../../kernel/ids.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { rangeEnd } from "../body/dateTimeText.ts";
 import { invalid, type Problem } from "../server/problem.ts";
@@ -23,11 +22,11 @@ export function encodeCursor(cursor: KeysetCursor): string {
   return Buffer.from(JSON.stringify([cursor.createdAt, cursor.id])).toString("base64url");
 }
 
-/** `isId` recognizes an id of the list's items. */
-export function decodeCursor(cursor: string, isId: (text: string) => boolean = isUuid): KeysetCursor {
+/** What {@link encodeCursor} was given. Throws INVALID_REQUEST for anything else. */
+export function decodeCursor(cursor: string): KeysetCursor {
   try {
     const [createdAt, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as unknown[];
-    if (typeof createdAt === "string" && typeof id === "string" && isId(id)) return { createdAt, id };
+    if (typeof createdAt === "string" && typeof id === "string") return { createdAt, id };
   } catch {
     // Not ours: refused below like any other text that is not a cursor.
   }
@@ -55,15 +54,15 @@ export function notACursor(): Problem {
   return invalid("/cursor", "is not a next_cursor of this list");
 }
 
-/** The page that a query asks for. `isId` recognizes an id of the list's items. */
-export function pageRequest(
-  { limit, cursor }: { readonly limit?: string; readonly cursor?: string | undefined },
-  isId: (text: string) => boolean = isUuid,
-): PageQuery {
-  return {
-    limit: pageItems(limit),
-    ...(cursor === undefined ? {} : { after: decodeCursor(cursor, isId) }),
-  };
+/** The page that a query asks for. */
+export function pageRequest({
+  limit,
+  cursor,
+}: {
+  readonly limit?: string;
+  readonly cursor?: string | undefined;
+}): PageQuery {
+  return { limit: pageItems(limit), ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }) };
 }
 
 /** The time filter of a query. Throws INVALID_REQUEST if the range ends before it begins. */

@@ -45,7 +45,7 @@ async function requireSendersBelowMax(senders: ReadModel, workspaceId: string): 
   throw new Problem("SENDER_LIMIT_REACHED", { detail });
 }
 
-export function isSenderId(text: string): boolean {
+function isSenderId(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }
 

@@ -10,13 +10,7 @@ import { type ControllerOptions, operationController } from "../server/operation
 import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { addedSender } from "./addSenderRequest.ts";
-import {
-  addOrRenameSender,
-  existingSender,
-  isSenderId,
-  pageOfSenders,
-  switchedSender,
-} from "./senderHandlers.ts";
+import { addOrRenameSender, existingSender, pageOfSenders, switchedSender } from "./senderHandlers.ts";
 import { senderOperations } from "./senderOperations.ts";
 import { senderJson } from "./senderResource.ts";
 import { verificationLinkPage } from "./verificationLinkPage.ts";
@@ -39,7 +33,7 @@ export function sendersController(options: SendersOptions) {
       return json(await existingSender(deps, workspaceId, added.id));
     },
     listSenders: async ({ query, caller }) =>
-      pageJson(await pageOfSenders(options, caller.workspaceId, pageRequest(query, isSenderId)), json),
+      pageJson(await pageOfSenders(options, caller.workspaceId, pageRequest(query)), json),
     getSender: async ({ params, caller }) => json(await existingSender(deps, caller.workspaceId, params.id)),
     requestSenderVerification: async ({ body, params, caller: { workspaceId, commandContext } }) => {
       const view = await existingSender(deps, workspaceId, params.id);

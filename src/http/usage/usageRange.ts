@@ -45,7 +45,7 @@ export function usageRange(ownerId: string, query: RangeQuery, now: EpochMs): Us
 
 /** A cursor of these lists holds a row's start and group. */
 function usageCursorOf(cursor: string): UsageCursor {
-  const { createdAt: start, id: group } = decodeCursor(cursor, () => true);
+  const { createdAt: start, id: group } = decodeCursor(cursor);
   if (parseDateTime(start) === null) throw notACursor();
   return { start, group };
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { apiKeyDescendants } from "../../../../projections/apiKeys.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../../domain/apiKey/decisions.ts";
-import { apiKeyIdOf, isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
+import { apiKeyIdOf } from "../../../kernel/crypto/apiKeyFormat.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import {
   existingKey,
@@ -71,7 +71,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     newApiKeyPage(context, await existingKey(options, context.workspaceId, context.principal.keyId), faults);
   return [
     get(PATH, SCOPE, async (context) => {
-      const request = pageAsked(context, { isId: isApiKeyId });
+      const request = pageAsked(context);
       const { shown, nextCursor } = await pageOfApiKeys(options, context.workspaceId, request);
       const keys = shown.map((row) => apiKeyJson(options.deps, row));
       const now = options.deps.clock.now();

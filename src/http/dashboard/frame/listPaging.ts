@@ -1,5 +1,4 @@
 import type { PageQuery } from "../../../../projections/keysetPagination.ts";
-import { isUuid } from "../../../kernel/ids.ts";
 import { cursorsOfList, decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "./dashboardRoute.ts";
 
@@ -24,14 +23,11 @@ export function cursorAsked(context: ListPlace & Pick<PageContext, "query">): st
   return cursor === null ? null : cursorsAt(context).taken(cursor);
 }
 
-/** The requested page of a list. `isId` recognizes an id of the list's items. */
+/** The requested page of a list. */
 export function pageAsked(
   context: Parameters<typeof cursorAsked>[0],
-  {
-    limit = ROWS_SHOWN,
-    isId = isUuid,
-  }: Partial<PageQuery> & { readonly isId?: (text: string) => boolean } = {},
+  { limit = ROWS_SHOWN }: { readonly limit?: number } = {},
 ): PageQuery {
   const cursor = cursorAsked(context);
-  return { limit, ...(cursor === null ? {} : { after: decodeCursor(cursor, isId) }) };
+  return { limit, ...(cursor === null ? {} : { after: decodeCursor(cursor) }) };
 }

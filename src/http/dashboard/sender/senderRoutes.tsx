@@ -6,7 +6,6 @@ import { AddSenderBody, addedSender } from "../../sender/addSenderRequest.ts";
 import {
   addOrRenameSender,
   existingSender,
-  isSenderId,
   pageOfSenders,
   switchedSender,
 } from "../../sender/senderHandlers.ts";
@@ -82,7 +81,7 @@ async function listPage(
   context: PageContext,
   faults: FormFaults | null,
 ): Promise<Page> {
-  const request = pageAsked(context, { isId: isSenderId });
+  const request = pageAsked(context);
   const { shown, nextCursor } = await pageOfSenders(options, context.workspaceId, request);
   const page = { shown: shown.map((view) => senderJson(options.deps, view)), nextCursor };
   return {
