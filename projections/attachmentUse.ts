@@ -1,4 +1,4 @@
-import { EMAIL_ENDS, emailCodec } from "../src/domain/email/events.ts";
+import { type AcceptanceEvent, EMAIL_ENDS, emailCodec, isAcceptance } from "../src/domain/email/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import { WORK_COLUMNS, type WorkRow } from "./attachments.ts";
@@ -15,34 +15,19 @@ const GONE = "DELETE FROM message_files WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const id = idOf(event);
-  const { type, data } = emailCodec.decode(event);
-  switch (type) {
-    case "EmailQueued":
-    case "EmailScheduled":
-    case "EmailSuppressed": {
-      const {
-        workspaceId = "",
-        attachmentsUntil,
-        uploadIds = [],
-        recipientHash = "",
-        acceptedAt = "",
-      } = data;
-      for (const uploadId of uploadIds) {
-        db.run(SENT_TO, uploadId, recipientHash);
-        db.run(SENT_WITH, uploadId, id, acceptedAt);
-      }
-      const hasEnded = type === "EmailSuppressed" ? 1 : 0;
-      if (attachmentsUntil !== undefined) db.run(INSERT, id, workspaceId, attachmentsUntil, hasEnded);
-      else if (hasEnded) db.run(ENDED, id);
-      break;
-    }
-    case "EmailAttachmentsExpired":
-      db.run(GONE, id);
-      break;
-    default:
-      db.run(ENDED, id);
-      break;
+  const decoded = emailCodec.decode(event);
+  if (isAcceptance(decoded)) accept(id, decoded, db);
+  else db.run(decoded.type === "EmailAttachmentsExpired" ? GONE : ENDED, id);
+}
+
+function accept(id: string, { type, data }: AcceptanceEvent, db: ReadDatabase): void {
+  const { workspaceId, attachmentsUntil, uploadIds = [], recipientHash, acceptedAt } = data;
+  for (const uploadId of uploadIds) {
+    db.run(SENT_TO, uploadId, recipientHash);
+    db.run(SENT_WITH, uploadId, id, acceptedAt);
   }
+  const hasEnded = type === "EmailSuppressed" ? 1 : 0;
+  if (attachmentsUntil !== undefined) db.run(INSERT, id, workspaceId, attachmentsUntil, hasEnded);
 }
 
 /** The messages that have files, until the files are removed. Also each upload's recipients and messages, for good. */

@@ -1,10 +1,11 @@
 import {
-  ACCEPTANCE_REVISION,
   ACCEPTED_AS,
+  type AcceptanceEvent,
   EMAIL_STATUS_EVENTS,
   type EmailEvent,
   emailCodec,
   IN_EVENT_CONTENT_BYTES_MAX,
+  isAcceptance,
 } from "../../src/domain/email/events.ts";
 import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
 import { mailOwnerId } from "../../src/kernel/liveOrTestOwner.ts";
@@ -64,11 +65,9 @@ const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
 
 const NEVER_QUEUED = { authority_id: null, queue: null, due_at: null, revision: null };
 
-function accept(event: ProjectedEvent, db: ProjectedRows): void {
-  const { type, data } = emailCodec.decode(event);
-  if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
-  const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
-  const { contentBytes = 0, tagHashes = [], test: isTest = false, fingerprint = "" } = data;
+function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: ProjectedRows): void {
+  const { workspaceId, senderId, recipientHash, acceptedAt, templateId = null } = data;
+  const { contentBytes, tagHashes = [], test: isTest = false, fingerprint } = data;
   const { authorityId = senderId, simulated = false, attachmentBytes, deliverBefore } = data;
   const ownerId = mailOwnerId({ workspaceId, isTest });
   const id = idOf(event);
@@ -178,14 +177,16 @@ export function apply(event: ProjectedEvent, db: ProjectedRows): void {
   if (event.type === "InstanceRestored") holdAll(db);
   else if (event.type === "InstanceResumed") releaseAll(db);
   else if (ERASURE_EVENTS.includes(event.type)) applyErasure(event, db);
-  else if (event.revision === ACCEPTANCE_REVISION) accept(event, db);
-  else applyLater(event, db);
+  else {
+    const decoded = emailCodec.decode(event);
+    if (isAcceptance(decoded)) accept(event, decoded, db);
+    else applyLater(event, decoded, db);
+  }
 }
 
-function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
+function applyLater(event: ProjectedEvent, { type, data }: EmailEvent, db: ProjectedRows): void {
   const id = idOf(event);
   const at = atOf(event);
-  const { type, data } = emailCodec.decode(event);
   switch (type) {
     case "EmailDeliveryStarted":
       db.run(START, data.attempt, at, event.revision, data.leaseMs, data.worker, id);

@@ -46,7 +46,7 @@ const ContentReference = Type.Object({ sha256: Type.String(), bytes: Type.Intege
 export const UNTIL_FINAL_STATUS = "until_final_status" as const;
 
 /** What every accepted message keeps for good. Nothing in it says who wrote to whom. */
-const Accepted = {
+const Accepted = Type.Object({
   workspaceId: Type.String(),
   senderId: Type.String(),
   /** The domain that authorized it; absent if the sender's address itself did. */
@@ -80,7 +80,9 @@ const Accepted = {
   deliverBefore: Type.Optional(Type.String()),
   /** How long its sender wants the content kept: {@link UNTIL_FINAL_STATUS}; absent: as long as the workspace keeps it. */
   contentRetention: Type.Optional(Type.String()),
-};
+});
+/** What every accepted message keeps. */
+export type Acceptance = Static<typeof Accepted>;
 
 /**
  * A relay's reply. Its words may name a person in any spelling, so `sealedReply` has them encrypted with the salt of
@@ -121,14 +123,14 @@ const schemas = {
     content: Type.Optional(EmailContent),
     reference: Type.Optional(ContentReference),
   }),
-  EmailQueued: Type.Object(Accepted),
+  EmailQueued: Accepted,
   /** Takes the place of EmailQueued: the message is delivered at `scheduledAt`, and not before. */
-  EmailScheduled: Type.Object({ ...Accepted, scheduledAt: Type.String() }),
+  EmailScheduled: Type.Object({ ...Accepted.properties, scheduledAt: Type.String() }),
   /** The scheduled message was moved to another time. */
   EmailRescheduled: Type.Object({ scheduledAt: Type.String() }),
-  /** At acceptance it replaces EmailQueued, with all of its fields; at delivery it ends a claim. */
+  /** At acceptance it replaces EmailQueued, with all of its fields; at delivery it ends a claim: see {@link isAcceptance}. */
   EmailSuppressed: Type.Composite([
-    Type.Partial(Type.Object(Accepted)),
+    Type.Partial(Accepted),
     Type.Object({ reason: Type.String(), attempt: Type.Optional(Type.Integer()) }),
   ]),
   EmailDeliveryStarted: Type.Object({
@@ -210,9 +212,6 @@ export function emailStream(id: string): string {
 /** Revision 0 holds the content, revision 1 the acceptance; truncation removes the first and keeps the second. */
 export const ACCEPTANCE_REVISION = 1;
 
-/** What every accepted message keeps. */
-export type Acceptance = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
-
 /** The events that accept a message, and the status that each gives it. One suppressed at acceptance ends at once. */
 export const ACCEPTED_AS = {
   EmailQueued: "queued",
@@ -222,6 +221,17 @@ export const ACCEPTED_AS = {
 
 /** The status of a message right after its acceptance. */
 export type AcceptedAs = (typeof ACCEPTED_AS)[keyof typeof ACCEPTED_AS];
+
+/** An event that accepts a message. */
+export type AcceptanceEvent = Extract<EmailEvent, { type: keyof typeof ACCEPTED_AS }> & {
+  readonly data: Acceptance;
+};
+
+/** Whether an event accepts a message. An EmailSuppressed at delivery does not: it has nothing of an acceptance. */
+export function isAcceptance(event: EmailEvent): event is AcceptanceEvent {
+  if (event.type !== "EmailSuppressed") return event.type in ACCEPTED_AS;
+  return Accepted.required.every((name) => name in event.data);
+}
 
 export const EMAIL_ENDS = [
   "EmailSent",

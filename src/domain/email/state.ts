@@ -1,7 +1,14 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
-import { type Acceptance, type AcceptedAs, type EmailEvent, UNTIL_FINAL_STATUS } from "./events.ts";
+import {
+  ACCEPTED_AS,
+  type AcceptanceEvent,
+  type AcceptedAs,
+  type EmailEvent,
+  isAcceptance,
+  UNTIL_FINAL_STATUS,
+} from "./events.ts";
 
 /** The statuses of a message, in the order in which they may occur. */
 export const EMAIL_STATUSES = [
@@ -119,15 +126,17 @@ export function deliverFrom({ scheduledAt, acceptedAt }: Pick<Email, "scheduledA
   return scheduledAt ?? acceptedAt;
 }
 
-function accepted(data: Acceptance, acceptedAs: AcceptedAs, scheduledAt: EpochMs | null = null): Email {
+function accepted({ type, data }: AcceptanceEvent): Email {
   const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
   const { templateId = null, templateVersionId = null, authorityId = senderId } = data;
   const { directBytes = 0, attachmentsUntil, test = false, simulated = false } = data;
   const { deliverBefore, contentRetention } = data;
+  const acceptedAs = ACCEPTED_AS[type];
   const acceptedAt = epochMs(data.acceptedAt);
+  const scheduledAt = type === "EmailScheduled" ? epochMs(data.scheduledAt) : null;
   return {
     status: acceptedAs,
-    reason: null,
+    reason: type === "EmailSuppressed" ? data.reason : null,
     workspaceId,
     isTest: test,
     isSimulated: simulated,
@@ -323,11 +332,7 @@ function evolveExisting(
 
 function evolve(state: EmailState, event: EmailEvent): EmailState {
   if (event.type === "EmailContentStored") return state;
-  if (event.type === "EmailQueued") return accepted(event.data, "queued");
-  if (event.type === "EmailScheduled")
-    return accepted(event.data, "scheduled", epochMs(event.data.scheduledAt));
-  if (state === null && event.type === "EmailSuppressed")
-    return { ...accepted(event.data as Acceptance, "suppressed"), reason: event.data.reason };
+  if (isAcceptance(event)) return accepted(event);
   return state === null ? null : evolveExisting(state, event);
 }
 

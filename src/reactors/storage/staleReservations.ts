@@ -1,7 +1,7 @@
 import { type OverdueReservation, overdueReservations } from "../../../projections/storageReservations.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { partsOfOwner } from "../../commands/storage/storageReservationQueue.ts";
-import { ACCEPTANCE_REVISION, emailCodec } from "../../domain/email/events.ts";
+import { ACCEPTANCE_REVISION, emailCodec, isAcceptance } from "../../domain/email/events.ts";
 import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -57,6 +57,6 @@ async function ownerExists(store: EventStore, owner: string): Promise<boolean> {
   if (contentEventId === null) return (await store.lastRevision(stream)) !== null;
   const [event] = await store.read(stream, ACCEPTANCE_REVISION, 1);
   if (event === undefined) return false;
-  const { data } = emailCodec.decode(event);
-  return "contentEventId" in data && data.contentEventId === contentEventId;
+  const accepted = emailCodec.decode(event);
+  return isAcceptance(accepted) && accepted.data.contentEventId === contentEventId;
 }

@@ -5,7 +5,7 @@ export const SECOND_VERSION: readonly Plant[] = [
   {
     file: "src/domain/email/events.ts",
     from: "const schemas = {",
-    to: `const { fingerprint: _fingerprint, ...Unchanged } = Accepted;
+    to: `const { fingerprint: _fingerprint, ...Unchanged } = Accepted.properties;
 const Requested = { request: Type.Object({ fingerprint: Type.String() }) };
 const upcast = ({ fingerprint, ...rest }: any) => ({ ...rest, request: { fingerprint } });
 const downcast = ({ request, ...rest }: any) => ({ ...rest, fingerprint: request.fingerprint });
@@ -14,8 +14,8 @@ const schemas = {`,
   },
   {
     file: "src/domain/email/events.ts",
-    from: "EmailQueued: Type.Object(Accepted)",
-    to: "EmailQueued: Type.Object({ ...Unchanged, ...Requested })",
+    from: "EmailQueued: Accepted,",
+    to: "EmailQueued: Type.Object({ ...Unchanged, ...Requested }),",
   },
   {
     file: "src/domain/email/state.ts",

@@ -6,10 +6,10 @@ import {
 } from "../../../domain/attachment/events.ts";
 import {
   ACCEPTANCE_REVISION,
-  ACCEPTED_AS,
   EMAIL_ENDS,
   emailCodec,
   emailStream,
+  isAcceptance,
   UNTIL_FINAL_STATUS,
 } from "../../../domain/email/events.ts";
 import { erasureCodec, erasureStream } from "../../../domain/erasure/events.ts";
@@ -51,7 +51,6 @@ const SUPPRESSION = suppressionStream("");
 const RETENTION_MS_MIN = LIMIT_RANGES.contentRetentionDays.min * DAY_MS;
 
 const ENDS: ReadonlySet<string> = new Set(EMAIL_ENDS);
-const ACCEPTANCES: ReadonlySet<string> = new Set(Object.keys(ACCEPTED_AS));
 
 /** Whether the hashes of this stream's events are lost with them: nobody keeps those of the storage ledger. */
 export function losesEventHashes(stream: string): boolean {
@@ -103,7 +102,7 @@ export class PermittedErasures {
 
   private takeEmail(event: RecordedEvent): PermittedGap {
     const { stream, revision, type } = event;
-    if (revision === ACCEPTANCE_REVISION && ACCEPTANCES.has(type)) this.accept(event);
+    if (revision === ACCEPTANCE_REVISION) this.accept(event);
     const message = this.facts.message(stream);
     if (message === null)
       return type === "EmailContentErased" ? unfounded("no acceptance comes before it") : NOTHING;
@@ -116,17 +115,9 @@ export class PermittedErasures {
   }
 
   private accept(event: RecordedEvent): void {
-    const queued = decoded(emailCodec, event, "EmailQueued");
-    const scheduled = decoded(emailCodec, event, "EmailScheduled");
-    const suppressed = decoded(emailCodec, event, "EmailSuppressed");
-    const {
-      workspaceId,
-      recipientHash,
-      acceptedAt,
-      uploadIds = [],
-      contentRetention,
-    } = (queued ?? scheduled ?? suppressed)?.data ?? {};
-    if (workspaceId === undefined || recipientHash === undefined || acceptedAt === undefined) return;
+    const accepted = readableEvent(emailCodec, event);
+    if (accepted === null || !isAcceptance(accepted)) return;
+    const { workspaceId, recipientHash, acceptedAt, uploadIds = [], contentRetention } = accepted.data;
     this.facts.noteMessage(event.stream, {
       ...{ workspaceId, recipientHash, acceptedAt },
       isErasedAtEnd: contentRetention === UNTIL_FINAL_STATUS,
