@@ -48,7 +48,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 }
 
 /** The API keys of every workspace, without secrets. Not used to authenticate: that reads keys from the log. */
-export const apiKeys: Projection = {
+export const apiKeys: Projection<"api-keys"> = {
   name: "api-keys",
   version: 4,
   events: [...apiKeyCodec.types, ...apiKeyUseCodec.types],

@@ -31,7 +31,7 @@ function accept(id: string, { type, data }: AcceptanceEvent, db: ReadDatabase): 
 }
 
 /** The messages that have files, until the files are removed. Also each upload's recipients and messages, for good. */
-export const attachmentUse: Projection = {
+export const attachmentUse: Projection<"attachment-use"> = {
   name: "attachment-use",
   version: 2,
   events: ["EmailQueued", "EmailScheduled", ...EMAIL_ENDS, "EmailAttachmentsExpired"],

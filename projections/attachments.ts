@@ -45,7 +45,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 }
 
 /** One row per upload: what lists filter by, and the work left to do. Its file name is only in its own stream. */
-export const attachments: Projection = {
+export const attachments: Projection<"attachments"> = {
   name: "attachments",
   version: 3,
   events: attachmentCodec.types,

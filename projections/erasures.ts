@@ -25,7 +25,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 }
 
 /** Requests to erase a person: what the list shows, and the work left to do. Nothing in it names the person. */
-export const erasures: Projection = {
+export const erasures: Projection<"erasures"> = {
   name: "erasures",
   version: 2,
   events: erasureCodec.types,

@@ -13,7 +13,7 @@ import { templates } from "./templates.ts";
 import { webhookDeliveries } from "./webhookDeliveries/webhookDeliveries.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
-const all: readonly Projection[] = [
+const all = [
   emails,
   webhookEndpoints,
   suppressions,
@@ -26,7 +26,13 @@ const all: readonly Projection[] = [
   storageReservations,
   erasures,
   auditLog,
-];
+] as const;
+
+type Named = (typeof all)[number]["name"];
+/** The names. One that is declared without its own, as `Projection` alone, would let any name pass: then there are none. */
+type Name = string extends Named ? never : Named;
 
 /** Every read model of Postledger. */
-export const projections: readonly Projection[] = all.map((projection) => stopAtNewerFormat(projection));
+export const projections: readonly Projection<Name>[] = all.map((projection) =>
+  stopAtNewerFormat(projection),
+);

@@ -17,9 +17,9 @@ export interface ProjectionTable {
  * because a file is kept while its version is the same. Indexes need no new version: existing files get them when they
  * are opened for writing.
  */
-export interface Projection {
+export interface Projection<Name extends string = string> {
   /** Lower-case with dashes: names the database file and the command-line argument. */
-  readonly name: string;
+  readonly name: Name;
   readonly version: number;
   /** The event types that `apply` wants. It sees no others. */
   readonly events: readonly string[];

@@ -59,7 +59,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
  * The senders of each workspace, by id only, and the verification mails still to be sent. A mail that was ready when
  * the log was restored is `held` until delivery is resumed.
  */
-export const senders: Projection = {
+export const senders: Projection<"senders"> = {
   name: "senders",
   version: 5,
   events: [

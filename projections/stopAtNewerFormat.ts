@@ -17,7 +17,10 @@ function requireReadable(event: ProjectedEvent, reads: number): void {
  * Stops the projection where the log continues in a newer format than this program reads. It sees only the event types
  * it asks for, so it would silently skip types that it does not know, and its rows would be wrong.
  */
-export function stopAtNewerFormat(projection: Projection, reads = LOG_FORMAT.reads): Projection {
+export function stopAtNewerFormat<Name extends string>(
+  projection: Projection<Name>,
+  reads = LOG_FORMAT.reads,
+): Projection<Name> {
   return {
     ...projection,
     events: [...projection.events, LOG_FORMAT_RAISED],

@@ -37,7 +37,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
  * The open reservations of storage. `workspace_id` here is the id of the account, which differs for test mail. `until`
  * is null once the owner is known to exist; `revision` is that of the last event about the reservation.
  */
-export const storageReservations: Projection = {
+export const storageReservations: Projection<"storage-reservations"> = {
   name: "storage-reservations",
   version: 1,
   events: storageCodec.types,

@@ -34,7 +34,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
  * Who must not get mail, by workspace. Acceptance looks here; the list shows these rows with addresses added.
  * `id` and `revision` are those of the suppressing event in the recipient's stream.
  */
-export const suppressions: Projection = {
+export const suppressions: Projection<"suppressions"> = {
   name: "suppressions",
   version: 4,
   events: ["RecipientSuppressed", "RecipientUnsuppressed"],

@@ -40,7 +40,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 }
 
 /** The templates of each workspace, without their versions. */
-export const templates: Projection = {
+export const templates: Projection<"templates"> = {
   name: "templates",
   version: 5,
   events: templateCodec.types,

@@ -62,7 +62,7 @@ function apply(projected: ProjectedEvent, db: ReadDatabase): void {
 }
 
 /** The webhook endpoints of each workspace, without their secrets. */
-export const webhookEndpoints: Projection = {
+export const webhookEndpoints: Projection<"webhook-endpoints"> = {
   name: "webhook-endpoints",
   version: 5,
   events: webhookCodec.types,

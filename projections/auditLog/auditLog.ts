@@ -6,7 +6,7 @@ import { PAUSES_INDEX } from "./pausedWorkspaces.ts";
  * The audit log: who changed keys, senders, templates, endpoints, limits, suppressions and erasures of a workspace, and
  * when. It has no addresses; those of senders and suppressions are in their own streams.
  */
-export const auditLog: Projection = {
+export const auditLog: Projection<"audit-log"> = {
   name: "audit-log",
   version: 3,
   events: EVENTS,

@@ -7,7 +7,7 @@ import { TABLES } from "./tables.ts";
  * `workspace_id` here is the id of the mail owner. For test mail that differs from the workspace's id (`mailOwnerId`),
  * so no list or count of live mail includes it.
  */
-export const emails: Projection = {
+export const emails: Projection<"emails"> = {
   name: "emails",
   version: 19,
   events: EVENTS,

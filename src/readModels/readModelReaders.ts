@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
+import type { ReadModelName } from "../../projections/readModelName.ts";
 import { LOG_START, type Position } from "../ports/eventStore.ts";
 import {
   type ReadDatabase,
@@ -10,11 +11,11 @@ import {
 } from "../ports/readDatabase.ts";
 import type { FollowEvent } from "./follow/followerThreadMessages.ts";
 
-interface ReadersOptions {
+interface ReadersOptions<Name extends string = string> {
   readonly databases: ReadDatabases;
   /** `<DATA_DIR>/projections`. */
   readonly directory: string;
-  readonly projections: readonly Pick<Projection, "name">[];
+  readonly projections: readonly Pick<Projection<Name>, "name">[];
   /** Called with each file that a query finds damaged, once until the follower opens a file again. */
   readonly onDamage?: (file: string) => void;
 }
@@ -36,32 +37,27 @@ export interface ReaderStatus {
 }
 
 /** The reading side of the read models: one read-only connection for each projection's current generation. */
-export interface Readers {
+export interface Readers<Name extends string = ReadModelName> {
   /**
    * The rows of a projection. Callers may keep it: it switches to a new generation by itself. Its operations throw
    * {@link ReadDatabaseError} `unavailable` until the follower opens a generation.
    */
-  reader(name: string): ReadDatabase;
+  reader(name: Name): ReadDatabase;
   /**
    * The same for a query that each of many requests makes: those of one turn of the event loop share a snapshot. To begin
    * one locks and unlocks the file, which takes several times as long as to find a row. Only for rows that seldom
    * change: under load one is nearly always open, and then the write-ahead log cannot restart.
    */
-  turnReader(name: string): ReadDatabase;
+  turnReader(name: Name): ReadDatabase;
   status(): readonly ReaderStatus[];
   /** The last known position of this projection's rows. */
-  position(name: string): Position;
+  position(name: Name): Position;
   /** The position up to which no event of a watched type follows `position`; null if the follower cannot tell. */
   noneWatchedUntil(position: Position): Position | null;
   /** Waits until the rows can be queried; false after `timeoutMs`. */
-  waitUntilOpen(name: string, timeoutMs: number): Promise<boolean>;
+  waitUntilOpen(name: Name, timeoutMs: number): Promise<boolean>;
   /** Waits until the rows hold the log up to `position`; false after `timeoutMs`, or once `signal` aborts. */
-  waitForPosition(
-    name: string,
-    position: Position,
-    timeoutMs: number,
-    signal?: AbortSignal,
-  ): Promise<boolean>;
+  waitForPosition(name: Name, position: Position, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
   /** Call it with every event of the follower. When it returns for `switched`, the old file is closed. */
   receive(event: FollowEvent): void;
   /** Closes the files; waiting callers get false. */
@@ -262,8 +258,10 @@ function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): vo
 }
 
 /** Opens the reading side. It opens no file by itself: the follower's events say which files exist. */
-export function openReaders(options: ReadersOptions): Readers {
-  const slots = new Map(options.projections.map((projection) => [projection.name, slotOf(projection)]));
+export function openReaders<Name extends string>(options: ReadersOptions<Name>): Readers<Name> {
+  const slots = new Map<string, Slot>(
+    options.projections.map((projection) => [projection.name, slotOf(projection)]),
+  );
   let isCaughtUp = false;
   let watch: Watch | null = null;
   const slotNamed = (name: string): Slot => {

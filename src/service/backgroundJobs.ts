@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
+import type { ReadModelName } from "../../projections/readModelName.ts";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { contentCleanupCheckpointFile } from "../adapters/system/contentCleanupCheckpointFile.ts";
@@ -172,11 +173,11 @@ function blockedText({ baseUrl }: Config, url: string): string {
 
 /** Waits until a read model holds what the log does now; false after the store's time-out, or once `signal` aborts. */
 function caughtUpWait({ storeTimeoutMs }: Config, { deps, readers }: JobParts) {
-  return async (name: string, signal: AbortSignal) =>
+  return async (name: ReadModelName, signal: AbortSignal) =>
     readers.waitForPosition(name, await deps.store.head(), storeTimeoutMs, signal);
 }
 
-function caughtUpCheckOf(readers: Readers, name: string): (position: Position) => boolean {
+function caughtUpCheckOf(readers: Readers, name: ReadModelName): (position: Position) => boolean {
   return (position) => readers.position(name) >= position;
 }
 

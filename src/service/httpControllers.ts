@@ -1,5 +1,6 @@
 import type { AnyElysia } from "elysia";
 import { version } from "../../package.json";
+import type { ReadModelName } from "../../projections/readModelName.ts";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { snsEndpoint } from "../adapters/https/snsEndpoint.ts";
 import { apiKeysController } from "../http/apiKey/apiKeysController.ts";
@@ -54,7 +55,7 @@ export async function createControllers(config: Config, serving: Serving) {
   const { deps, damage, readers, delivery, contentHealth, freezeWatch, unmatched } = serving;
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
-  const readModel = (name: string): ReadModel => ({
+  const readModel = (name: ReadModelName): ReadModel => ({
     db: readers.reader(name),
     scheduler,
     whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await deps.store.head(), timeoutMs),

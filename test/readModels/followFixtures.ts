@@ -114,7 +114,7 @@ export function newStorage(): ReadModelStorage & { readonly remove: () => void }
 }
 
 export interface Following {
-  readonly readers: Readers;
+  readonly readers: Readers<string>;
   readonly events: FollowEvent[];
   /** Settles as the following itself does. */
   readonly ended: Promise<void>;

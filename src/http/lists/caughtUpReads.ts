@@ -1,4 +1,5 @@
 import type { KeysetCursor, PageQuery, RowPage } from "../../../projections/keysetPagination.ts";
+import type { ReadModelName } from "../../../projections/readModelName.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type Problem, unavailable } from "../server/problem.ts";
@@ -25,7 +26,7 @@ export interface ReadModel {
 /** What lists are read from: rows say which items exist, streams say what they contain. */
 export interface ListSource {
   readonly deps: Dependencies;
-  readonly readModel: (name: string) => ReadModel;
+  readonly readModel: (name: ReadModelName) => ReadModel;
 }
 
 /** The rows for one query, holding everything written through any instance before the call; else 503. */

@@ -9,7 +9,7 @@ import { type WorkspaceUsage, workspaceJson } from "./workspaceResource.ts";
 
 /** Waits briefly until a workspace's counts hold what was written before the call. */
 export async function whenCounted({ readModel }: ListSource): Promise<void> {
-  await Promise.all(["emails", "templates"].map((name) => catchUpIfInTime(readModel(name))));
+  await Promise.all((["emails", "templates"] as const).map((name) => catchUpIfInTime(readModel(name))));
 }
 
 /** A key's workspace with its limits and their usage, as JSON. */

@@ -5,7 +5,7 @@ import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { MailMessage } from "../../../ports/mail/mailTransport.ts";
 import type { Checks } from "../../health/healthController.ts";
-import type { ReadModel } from "../../lists/caughtUpReads.ts";
+import type { ListSource } from "../../lists/caughtUpReads.ts";
 import type { SenderVerification } from "../../sender/verifySender.ts";
 import type { DestinationRules } from "../../webhook/webhookUrlCheck.ts";
 import type { Maintenance, ReadModelState } from "../maintenance/maintenanceTasks.ts";
@@ -66,7 +66,7 @@ export interface DashboardOptions {
   readonly maintenance: Maintenance;
   readonly destinationRules: DestinationRules;
   /** A read model, by its name. Nobody waits for it while it is being built. */
-  readonly readModel: (name: string) => ReadModel;
+  readonly readModel: ListSource["readModel"];
   readonly senderVerification: SenderVerification;
   /** The mail records that a domain publishes, looked up in DNS, which may take seconds. Never throws. */
   readonly mailRecords: (domain: string) => Promise<readonly MailRecordFinding[]>;

@@ -1,4 +1,5 @@
 import { type CreationTable, newestCreationTime } from "../../../../projections/newestCreationTime.ts";
+import type { ReadModelName } from "../../../../projections/readModelName.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { unlessUnavailable } from "../../../ports/readDatabase.ts";
 import type { Readers } from "../../../readModels/readModelReaders.ts";
@@ -6,7 +7,7 @@ import { ageText } from "../ageText.ts";
 import { JUMP_MS_MIN } from "../clockWatch.ts";
 import { type Check, warning } from "./check.ts";
 
-const DATED_LISTS: readonly (readonly [readModel: string, CreationTable])[] = [
+const DATED_LISTS: readonly (readonly [readModel: ReadModelName, CreationTable])[] = [
   ["emails", "emails"],
   ["audit-log", "audit_log"],
 ];

@@ -25,7 +25,7 @@ function wrong({ name, finishedAt, rows, differences, failure }: Verification): 
 
 /** What the last comparison of the read models with the log found, scheduled or by command. */
 export function verificationChecks(config: Pick<Config, "dataDir" | "verifyIntervalMs">): readonly Check[] {
-  const known = new Set(projections.map(({ name }) => name));
+  const known = new Set<string>(projections.map(({ name }) => name));
   const found = unlessUnavailable(() => lastVerifications(sqliteReadDatabases, readModelDirectory(config)));
   if (found === null) return [warning(NAME, "the catalog of the read models is busy", "run it again")];
   const last = found.filter(({ name }) => known.has(name));
