@@ -59,9 +59,24 @@ export type SessionResult =
   | { readonly kind: "session"; readonly session: MailSession }
   | ({ readonly kind: "broken" } & RelayFault);
 
+/**
+ * Where each transport puts mail. Events record the name, so that nobody mistakes an outbox, or the simulator, which has
+ * no adapter, for a relay.
+ */
+const TRANSPORTS = { smtp: "relay", outbox: "files", simulator: "nowhere" } as const;
+
+export type TransportName = keyof typeof TRANSPORTS;
+type MailDestination = (typeof TRANSPORTS)[TransportName];
+
+const destinations: ReadonlyMap<string, MailDestination> = new Map(Object.entries(TRANSPORTS));
+
+/** Where a recorded transport puts mail; null for none, or one that only another release knows. */
+export function destinationOf(transport: string | null): MailDestination | null {
+  return destinations.get(transport ?? "") ?? null;
+}
+
 export interface MailTransport {
-  /** Recorded in events, so that nobody mistakes an outbox for a relay. */
-  readonly name: "smtp" | "outbox";
+  readonly name: Exclude<TransportName, "simulator">;
   /** How many sessions can be open at once. */
   readonly sessionsMax: number;
   /**

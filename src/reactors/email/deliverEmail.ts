@@ -33,6 +33,7 @@ import {
 } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
+import { destinationOf, type TransportName } from "../../ports/mail/mailTransport.ts";
 import { reportContentFault } from "../content/contentStoreProbe.ts";
 import { claimOrRelease } from "../worker/claimOrRelease.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
@@ -154,7 +155,7 @@ async function releaseUnconfirmed(
   await releaseUnconfirmedClaim(deps.store, id, deps.worker, recording);
 }
 
-function transportOf({ transport }: DeliveryDependencies, email: EmailState): string {
+function transportOf({ transport }: DeliveryDependencies, email: EmailState): TransportName {
   return email?.isSimulated === true ? SIMULATOR : transport;
 }
 
@@ -290,7 +291,7 @@ function relayFaultOf(
 ): RelayFault | null {
   if (result.kind !== "deferred" || !result.relayFault) return null;
   const { reason, code, reply } = result;
-  if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
+  if (destinationOf(transport) === "files") return { trouble: "outbox_unwritable", reason: reply ?? reason };
   // The relay was reached and has read the message; only its answer is missing.
   if (reason === "no_answer_to_final_dot") return { trouble: "unavailable", reason };
   if (code === undefined) return { trouble: "unreachable", reason };

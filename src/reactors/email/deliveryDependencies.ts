@@ -6,7 +6,7 @@ import type { DecisionInput, DeliveryPolicy } from "../../domain/email/delivery/
 import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import type { MailSession, SendDeadlines } from "../../ports/mail/mailTransport.ts";
+import type { MailSession, SendDeadlines, TransportName } from "../../ports/mail/mailTransport.ts";
 import type { ContentPermit } from "../content/contentStoreProbe.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
@@ -23,7 +23,7 @@ export interface DeliveryDependencies
   readonly policy: DeliveryPolicy;
   /** Whether a bounce permanently records its recipient's domain. */
   readonly bounceDomains: boolean;
-  readonly transport: string;
+  readonly transport: TransportName;
   /** Told of each message that failed because the content store does not have its content or a file. */
   readonly onContentLost: (emailId: string) => void;
 }

@@ -19,6 +19,7 @@ import type { ErasureCounts } from "../../domain/erasure/events.ts";
 import { nextTurn } from "../../kernel/concurrency/sleep.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
+import { destinationOf } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 import { ErasureFaults } from "./erasureFaults.ts";
@@ -204,7 +205,7 @@ function counted(counts: MessageCounts, email: Email, erasureId: string): Messag
     messagesErased: counts.messagesErased + 1,
     messagesCanceled: counts.messagesCanceled + (email.erasedFor.canceled ? 1 : 0),
     messagesWithFiles: counts.messagesWithFiles + (email.attachmentsUntil === null ? 0 : 1),
-    outboxMessages: counts.outboxMessages + (email.transport === "outbox" ? 1 : 0),
+    outboxMessages: counts.outboxMessages + (destinationOf(email.transport) === "files" ? 1 : 0),
   };
 }
 

@@ -12,7 +12,7 @@ import { reachesEndpoints } from "../../../domain/webhookEventTypes.ts";
 import { keyIdOf } from "../../../kernel/event/actor.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
-import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
+import { destinationOf, type TransportName } from "../../../ports/mail/mailTransport.ts";
 import type { ShownEmail } from "../../email/redactEmail.ts";
 import { type ReadModel, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { webhookHistoryJson } from "../../webhookDelivery/webhookDeliveryResource.ts";
@@ -56,7 +56,7 @@ const TRANSPORT_WORDS = {
   smtp: "hands it over by SMTP",
   outbox: "writes it to the outbox",
   simulator: "simulates its delivery",
-} satisfies Record<MailTransport["name"] | "simulator", string>;
+} satisfies Record<TransportName, string>;
 
 /** The log of another release may contain a transport that we do not know. */
 function transportInWords(transport: string): string {
@@ -303,14 +303,15 @@ function sentText({
       lines: ["The operator knows that it had been sent. When, and what the relay said, is not known."],
     };
   }
-  if (transport === "outbox") {
+  const destination = destinationOf(transport);
+  if (destination === "files") {
     return {
       title: "Sent to the outbox",
       tone: "good",
       lines: ["It is a file, and has gone nowhere else."],
     };
   }
-  if (transport === "simulator") {
+  if (destination === "nowhere") {
     return {
       title: "Sent to the simulator",
       tone: "good",

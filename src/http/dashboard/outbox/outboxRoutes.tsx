@@ -2,6 +2,7 @@
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
+import { destinationOf } from "../../../ports/mail/mailTransport.ts";
 import { catchUp, loadEmailRows } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
@@ -30,7 +31,7 @@ async function showOutbox(options: DashboardOptions, context: PageContext): Prom
   const ofOwner = { ownerId: mailOwnerId(principal), statuses: SENT_STATUSES, ...asked };
   const { shown, nextCursor } =
     context.mail === "live" ? await loadEmailRows(options, principal, ofOwner) : NOTHING;
-  const mails = shown.filter(({ transport }) => transport === "outbox");
+  const mails = shown.filter(({ transport }) => destinationOf(transport) === "files");
   const open = query.get("open") ?? "";
   const opened = isUuid(open) ? await readEmail(options.deps, principal, open.toLowerCase()) : null;
   return {

@@ -1,7 +1,7 @@
 import { bytesText } from "../../../kernel/text/readableNumbers.ts";
 import { SECOND_MS } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
-import type { MailSession, MailTransport } from "../../../ports/mail/mailTransport.ts";
+import { destinationOf, type MailSession, type MailTransport } from "../../../ports/mail/mailTransport.ts";
 import { openMalwareScanner } from "../../adapters/openAttachmentInspector.ts";
 import {
   isOutbox,
@@ -20,7 +20,7 @@ const RELAY_MS_MAX = 15_000;
 
 /** What an open session shows. Only a real message would show whether the relay accepts one. */
 function openedText(transport: MailTransport["name"], login: MailSession["login"]): string {
-  if (transport === "outbox") return "can be written to";
+  if (destinationOf(transport) === "files") return "can be written to";
   switch (login) {
     case "accepted":
       return "greets us and accepts the login";
