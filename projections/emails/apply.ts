@@ -13,12 +13,12 @@ import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
 import { atOf, idOf } from "../projection.ts";
 import { insertInto, sqlList } from "../sqlListsAndInserts.ts";
-import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
-import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
 import { holdAll, releaseAll } from "./holdAfterRestore.ts";
 import { LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RESUMED } from "./mailQueueColumns.ts";
 import { applyErasure, ERASURE_EVENTS } from "./recipientErasure.ts";
 import { fingerprintKey } from "./tables.ts";
+import { type CountedMessage, countAccepted, countBounced, countEnded } from "./usage/apply.ts";
+import { ENDED, type Ending, type Feedback } from "./usage/tables.ts";
 
 export const EVENTS = [
   ...EMAIL_STATUS_EVENTS,

@@ -1,7 +1,7 @@
 import type { ProjectionTable } from "../projection.ts";
 import { sqlList } from "../sqlListsAndInserts.ts";
-import { usageTables } from "../usage/tables.ts";
 import { QUEUE_COLUMNS, QUEUE_INDEXES } from "./mailQueueColumns.ts";
+import { usageTables } from "./usage/tables.ts";
 
 /**
  * Statuses that few messages have. A partial index finds them, which costs the other messages nothing. Of the other

@@ -2,8 +2,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { emails } from "../../projections/emails/emails.ts";
 import { contentBytesOf } from "../../projections/emails/queries.ts";
-import { ROWS_SCANNED_MAX } from "../../projections/keysetPagination.ts";
-import { countAccepted } from "../../projections/usage/apply.ts";
+import { countAccepted } from "../../projections/emails/usage/apply.ts";
 import {
   type BouncesQuery,
   type BouncesRow,
@@ -11,9 +10,10 @@ import {
   listUsage,
   type UsageQuery,
   type UsageRow,
-} from "../../projections/usage/queries.ts";
-import { ENDINGS, FEEDBACK_STATUSES } from "../../projections/usage/tables.ts";
-import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/usage/usageBuckets.ts";
+} from "../../projections/emails/usage/queries.ts";
+import { ENDINGS, FEEDBACK_STATUSES } from "../../projections/emails/usage/tables.ts";
+import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/emails/usage/usageBuckets.ts";
+import { ROWS_SCANNED_MAX } from "../../projections/keysetPagination.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/delivery/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { emailDecider, isTerminal } from "../../src/domain/email/state.ts";

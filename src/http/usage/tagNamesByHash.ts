@@ -1,5 +1,5 @@
 import { newestTagged } from "../../../projections/emails/queries.ts";
-import type { UsageCursor } from "../../../projections/usage/usageBuckets.ts";
+import type { UsageCursor } from "../../../projections/emails/usage/usageBuckets.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import { type ListSource, scheduledRead } from "../lists/caughtUpReads.ts";

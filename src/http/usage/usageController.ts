@@ -1,6 +1,6 @@
 import type { Static } from "@sinclair/typebox";
-import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
-import type { UsagePage } from "../../../projections/usage/usageBuckets.ts";
+import { listBounces, listUsage } from "../../../projections/emails/usage/queries.ts";
+import type { UsagePage } from "../../../projections/emails/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { mailOwnerId } from "../../kernel/liveOrTestOwner.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";

@@ -1,4 +1,4 @@
-import type { UsageCursor, UsageRange } from "../../../projections/usage/usageBuckets.ts";
+import type { UsageCursor, UsageRange } from "../../../projections/emails/usage/usageBuckets.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { rangeEnd } from "../body/dateTimeText.ts";
 import { decodeCursor, notACursor, pageItems } from "../lists/cursorPaging.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { BouncesRow, UsageRow } from "../../../projections/usage/queries.ts";
+import type { BouncesRow, UsageRow } from "../../../projections/emails/usage/queries.ts";
 import { Closed, Count, DateTime, FreeText, Id, Nullable, type ResponseOf } from "../body/commonSchemas.ts";
 import { SenderId } from "../sender/senderResource.ts";
 

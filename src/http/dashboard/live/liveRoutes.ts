@@ -1,5 +1,5 @@
 import { newestEmail } from "../../../../projections/emails/queries.ts";
-import { totalsOfHour } from "../../../../projections/usage/queries.ts";
+import { totalsOfHour } from "../../../../projections/emails/usage/queries.ts";
 import { isOwnEmail, readEmailState } from "../../../commands/email/readEmail.ts";
 import { emailStream } from "../../../domain/email/events.ts";
 import { isUuid } from "../../../kernel/ids.ts";

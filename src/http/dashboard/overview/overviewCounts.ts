@@ -1,6 +1,6 @@
 import { countsByMinute } from "../../../../projections/emails/queries.ts";
-import { listUsage } from "../../../../projections/usage/queries.ts";
-import { FEEDBACK_STATUSES } from "../../../../projections/usage/tables.ts";
+import { listUsage } from "../../../../projections/emails/usage/queries.ts";
+import { FEEDBACK_STATUSES } from "../../../../projections/emails/usage/tables.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../../kernel/time.ts";
 import { type ReadModel, readInSteps, scheduledRead } from "../../lists/caughtUpReads.ts";
 

@@ -1,5 +1,5 @@
-import { listUsage } from "../../../../projections/usage/queries.ts";
-import type { UsageRange } from "../../../../projections/usage/usageBuckets.ts";
+import { listUsage } from "../../../../projections/emails/usage/queries.ts";
+import type { UsageRange } from "../../../../projections/emails/usage/usageBuckets.ts";
 import { type ListSource, readInSteps } from "../../lists/caughtUpReads.ts";
 import { tagNamesByHash } from "../../usage/tagNamesByHash.ts";
 import { addCounted, type Counted, noneCounted } from "../overview/overviewCounts.ts";

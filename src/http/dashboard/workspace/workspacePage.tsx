@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
-import type { UsageRow } from "../../../../projections/usage/queries.ts";
+import type { UsageRow } from "../../../../projections/emails/usage/queries.ts";
 import { isNearLimit } from "../../../domain/quota/nearLimitRule.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";

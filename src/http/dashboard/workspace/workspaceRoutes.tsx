@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { listUsage } from "../../../../projections/usage/queries.ts";
+import { listUsage } from "../../../../projections/emails/usage/queries.ts";
 import { pauseWorkspace, resumeWorkspace } from "../../../commands/workspace/manageWorkspace.ts";
 import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
 import { DAY_MS, rfc3339 } from "../../../kernel/time.ts";

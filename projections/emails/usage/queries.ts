@@ -1,5 +1,5 @@
-import { utcDay } from "../../src/kernel/time.ts";
-import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { utcDay } from "../../../src/kernel/time.ts";
+import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
 import { COUNTS, type Counts, NONE } from "./tables.ts";
 import {
   type CountSource,

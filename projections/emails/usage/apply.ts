@@ -1,5 +1,5 @@
-import { utcDay } from "../../src/kernel/time.ts";
-import type { ProjectedRows } from "../../src/ports/readDatabase.ts";
+import { utcDay } from "../../../src/kernel/time.ts";
+import type { ProjectedRows } from "../../../src/ports/readDatabase.ts";
 import { COUNTS, ENDINGS, type Ending, FEEDBACK_STATUSES, type Feedback, HOUR_KEY, NONE } from "./tables.ts";
 import { utcHour } from "./utcHour.ts";
 

@@ -1,6 +1,6 @@
-import { DAY_MS, epochMs, HOUR_MS, rfc3339, utcDay } from "../../src/kernel/time.ts";
-import type { ReadDatabase, SqlRow, SqlValue } from "../../src/ports/readDatabase.ts";
-import { ROWS_SCANNED_MAX } from "../keysetPagination.ts";
+import { DAY_MS, epochMs, HOUR_MS, rfc3339, utcDay } from "../../../src/kernel/time.ts";
+import type { ReadDatabase, SqlRow, SqlValue } from "../../../src/ports/readDatabase.ts";
+import { ROWS_SCANNED_MAX } from "../../keysetPagination.ts";
 import { NONE } from "./tables.ts";
 import { utcHour } from "./utcHour.ts";
 

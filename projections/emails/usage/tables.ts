@@ -1,5 +1,5 @@
-import type { ProjectionTable } from "../projection.ts";
-import { sqlList } from "../sqlListsAndInserts.ts";
+import type { ProjectionTable } from "../../projection.ts";
+import { sqlList } from "../../sqlListsAndInserts.ts";
 
 /** How a message can end. Acceptance is counted separately. */
 export const ENDINGS = ["sent", "bounced", "failed", "suppressed", "canceled"] as const;
