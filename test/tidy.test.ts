@@ -194,12 +194,12 @@ describe("a planted violation is found:", () => {
     [
       "src/adapters/sqlite/a.ts",
       'import { f } from "../directory/a.ts";',
-      "an adapter may import its own folder, ports and kernel, but not",
+      "an adapter may import its own folder, durableFiles, ports and kernel, but not",
     ],
     [
       "src/adapters/sqlite/a.ts",
       'import { f } from "../../commands/a.ts";',
-      "an adapter may import its own folder, ports and kernel, but not",
+      "an adapter may import its own folder, durableFiles, ports and kernel, but not",
     ],
     [
       "src/adapters/pino/a.ts",
@@ -295,6 +295,7 @@ describe("a planted violation is found:", () => {
     ["src/http/apiKey/a.ts", 'import { SCOPES } from "../../domain/apiKey/scopes.ts";'],
     ["src/adapters/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],
     ["src/adapters/nodemailer/a.ts", 'import b from "nodemailer/lib/base64";'],
+    ["src/adapters/nodemailer/a.ts", 'import { f } from "../durableFiles/a.ts";'],
     ["src/cli/audit/a.ts", 'import { f } from "../../reactors/email/mailDeliveryWorker.ts";'],
     [
       "test/support/a.ts",

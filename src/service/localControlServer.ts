@@ -1,6 +1,6 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { writeDurably } from "../adapters/directory/durableFile.ts";
+import { writeDurably } from "../adapters/durableFiles/durableFile.ts";
 import { urlOf } from "../http/server/requestTarget.ts";
 import { equalInConstantTime } from "../kernel/crypto/equalInConstantTime.ts";
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { readOrCreate } from "../adapters/directory/durableFile.ts";
+import { readOrCreate } from "../adapters/durableFiles/durableFile.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { instanceAggregate } from "../commands/aggregateDefinitions.ts";
 import { bindContentStore, requireUnboundContentStore } from "../commands/instance/bindContentStore.ts";

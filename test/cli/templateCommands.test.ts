@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { partialPath } from "../../src/adapters/directory/partialPath.ts";
+import { partialPath } from "../../src/adapters/durableFiles/partialPath.ts";
 import { reportPush } from "../../src/cli/template/reportPush.ts";
 import { partOf, templateFiles } from "../../src/cli/template/templateFiles.ts";
 import { VERSION_BYTES_MAX } from "../../src/domain/template/templateLimits.ts";

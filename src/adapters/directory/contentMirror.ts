@@ -5,10 +5,10 @@ import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrentl
 import { CONTENT_STORE_FILES, IDENTITY_FILE, LOG_FILE } from "../../kernel/contentPath.ts";
 import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
+import { copyBelow, type Digest, digestFile } from "../durableFiles/copyFile.ts";
+import { writeDurably } from "../durableFiles/durableFile.ts";
 import { ContentRoot } from "./contentRoot.ts";
 import { filesIn, folderNames, isDamagedCopy } from "./copyContentTree.ts";
-import { copyBelow, type Digest, digestFile } from "./copyFile.ts";
-import { writeDurably } from "./durableFile.ts";
 
 /** Files of a folder to copy at once, because each mostly waits for the disk. */
 const COPIES_MAX = 4;

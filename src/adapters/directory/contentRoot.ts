@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { IDENTITY_FILE, LOG_FILE } from "../../kernel/contentPath.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { KnownIdentity } from "../../ports/contentStore.ts";
-import { nullIfMissing, readOrCreate } from "./durableFile.ts";
+import { nullIfMissing, readOrCreate } from "../durableFiles/durableFile.ts";
 
 /** The directory of a content store. Its file `identity` shows that it is there, and not only its mount point. */
 export class ContentRoot {

@@ -3,9 +3,9 @@ import { mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CONTENT_STORE_FILES, isFolderName } from "../../kernel/contentPath.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
+import { COPY_PARTIAL, type CopiedFile, copyBelow } from "../durableFiles/copyFile.ts";
+import { nullIfMissing } from "../durableFiles/durableFile.ts";
 import { ContentRoot } from "./contentRoot.ts";
-import { COPY_PARTIAL, type CopiedFile, copyBelow } from "./copyFile.ts";
-import { nullIfMissing } from "./durableFile.ts";
 
 /** The name of a file of content: its digest. */
 const FILE_NAME = /^[0-9a-f]{64}$/;

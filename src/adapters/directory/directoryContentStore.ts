@@ -19,7 +19,6 @@ import {
   type FoundFolder,
   orStoreError,
 } from "../../ports/contentStore.ts";
-import { ContentRoot } from "./contentRoot.ts";
 import {
   isMissing,
   makeFolder,
@@ -28,7 +27,8 @@ import {
   readOrCreate,
   syncFolder,
   writeDurably,
-} from "./durableFile.ts";
+} from "../durableFiles/durableFile.ts";
+import { ContentRoot } from "./contentRoot.ts";
 
 /** How often to recreate a folder that a clean-up removed just before a file was written into it. */
 const FOLDER_ATTEMPTS_MAX = 100;
@@ -165,7 +165,7 @@ async function removeBelow(root: string, path: string): Promise<void> {
     const isRemoved = await rmdir(join(root, above)).then(
       () => true,
       (error: { code?: string }) => {
-        if (error.code === "ENOENT") return true;
+        if (isMissing(error)) return true;
         if (STAYS_OR_GONE.has(error.code ?? "")) return false;
         throw error;
       },

@@ -2,7 +2,7 @@ import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseJson } from "../../kernel/text/json.ts";
 import { epochMs, isTimeAsWritten } from "../../kernel/time.ts";
-import { nullIfMissing, readRegular, writeDurably } from "./durableFile.ts";
+import { nullIfMissing, readRegular, writeDurably } from "../durableFiles/durableFile.ts";
 
 const FILE = "following.json";
 /** More than any status takes. */

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
-import { FILE_MODE, FOLDER_MODE } from "../../kernel/fileModes.ts";
+import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { type Clock, leftMs } from "../../ports/clock.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
+import { syncFolder, writeDurably } from "../durableFiles/durableFile.ts";
 import { buildMime } from "./mimeMessage.ts";
 import { createSemaphore } from "./semaphore.ts";
 
@@ -60,7 +61,8 @@ async function deliver(directory: string, message: MailMessage, inTime: () => bo
     invariant(/^[0-9A-Za-z-]+$/.test(message.id), "a message id is a file name");
     const path = join(directory, `${message.id}.eml`);
     await makeDirectory(directory);
-    await replaceFile(path, buildMime(message));
+    // Named for the message, so that an erasure finds what a dead process has left of it.
+    await writeDurably(path, buildMime(message), `${path}.${randomUUID()}.tmp`);
     return { kind: "accepted", reply: "250 written to the outbox" };
   } catch (error) {
     return { kind: "broken", stage: "data", reason: reasonOf(error) };
@@ -81,27 +83,5 @@ async function makeDirectory(directory: string): Promise<void> {
   if (first === undefined) return;
   // Each new name is an entry in the directory above it.
   for (let made = directory; made.length >= first.length; made = dirname(made))
-    await syncDirectory(dirname(made));
-}
-
-/** Replaces a file atomically: even after a crash, readers of `path` see all of the old content or all of the new. */
-async function replaceFile(path: string, bytes: Buffer): Promise<void> {
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  try {
-    {
-      await using file = await open(temporary, "wx", FILE_MODE);
-      await file.writeFile(bytes);
-      await file.sync();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
-  await syncDirectory(dirname(path));
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  await using handle = await open(directory, "r");
-  await handle.sync();
+    await syncFolder(dirname(made));
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { OutboxErasure } from "../../ports/mail/outboxErasure.ts";
+import { nullIfMissing } from "../durableFiles/durableFile.ts";
 
 /** How long to reuse a list of half-written files, because messages are erased one after another. */
 const LIST_AGE_MS_MAX = 1_000;
@@ -54,12 +55,6 @@ export function outboxErasure(
 }
 
 /** Whether `work` on a file or directory found it. */
-function hasFound(work: Promise<unknown>): Promise<boolean> {
-  return work.then(
-    () => true,
-    (error: { code?: string }) => {
-      if (error.code === "ENOENT") return false;
-      throw error;
-    },
-  );
+async function hasFound(work: Promise<unknown>): Promise<boolean> {
+  return (await work.catch(nullIfMissing)) !== null;
 }

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { copyDurably } from "../../adapters/directory/copyFile.ts";
-import { syncFolder, writeDurably } from "../../adapters/directory/durableFile.ts";
+import { copyDurably } from "../../adapters/durableFiles/copyFile.ts";
+import { syncFolder, writeDurably } from "../../adapters/durableFiles/durableFile.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { load, transact } from "../../commands/transact.ts";

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ContentRoot } from "../../adapters/directory/contentRoot.ts";
 import { contentFiles, isDamagedCopy, isFileBelow } from "../../adapters/directory/copyContentTree.ts";
-import { digestFile } from "../../adapters/directory/copyFile.ts";
 import type { FollowStatus } from "../../adapters/directory/followStatusFile.ts";
+import { digestFile } from "../../adapters/durableFiles/copyFile.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import {
   CONTENT_NAMING_TYPES,

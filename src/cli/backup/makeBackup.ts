@@ -1,9 +1,9 @@
 import { realpath, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
-import { copyDurably, digestFile } from "../../adapters/directory/copyFile.ts";
-import { createDirectoryAtomically } from "../../adapters/directory/createDirectoryAtomically.ts";
-import { syncFolder } from "../../adapters/directory/durableFile.ts";
+import { copyDurably, digestFile } from "../../adapters/durableFiles/copyFile.ts";
+import { createDirectoryAtomically } from "../../adapters/durableFiles/createDirectoryAtomically.ts";
+import { syncFolder } from "../../adapters/durableFiles/durableFile.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordBackupOrExport } from "../../commands/instance/recordBackupOrExport.ts";

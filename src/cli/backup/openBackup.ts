@@ -1,9 +1,9 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
-import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyFile.ts";
-import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { readFollowStatus } from "../../adapters/directory/followStatusFile.ts";
+import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/durableFiles/copyFile.ts";
+import { syncFolder } from "../../adapters/durableFiles/durableFile.ts";
 import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
 import { positionNumber } from "../../adapters/sqlite/logPosition.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";

@@ -1,5 +1,5 @@
 import { type HeldEmails, heldAs, heldEmails } from "../../../projections/emails/holdAfterRestore.ts";
-import { boundedLines } from "../../adapters/directory/boundedLines.ts";
+import { boundedLines } from "../../adapters/durableFiles/boundedLines.ts";
 import { readEmailState } from "../../commands/email/readEmail.ts";
 import { recordSentByOperator } from "../../commands/email/recordSentByOperator.ts";
 import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
 import { copyContentTree, isDamagedCopy } from "../../adapters/directory/copyContentTree.ts";
-import { createDirectoryAtomically } from "../../adapters/directory/createDirectoryAtomically.ts";
+import { writeCompressed, writeCompressedFile } from "../../adapters/durableFiles/compressedLineFile.ts";
+import { createDirectoryAtomically } from "../../adapters/durableFiles/createDirectoryAtomically.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordBackupOrExport } from "../../commands/instance/recordBackupOrExport.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";

@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { readLines } from "../../adapters/directory/compressedLineFile.ts";
+import { readLines } from "../../adapters/durableFiles/compressedLineFile.ts";
 import {
   type ExportEnd,
   ExportError,

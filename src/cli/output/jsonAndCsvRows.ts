@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { nameWhenComplete } from "../../adapters/directory/partialPath.ts";
+import { nameWhenComplete } from "../../adapters/durableFiles/partialPath.ts";
 import { FILE_MODE } from "../../kernel/fileModes.ts";
 import { guardFormulas } from "../../kernel/text/guardFormulas.ts";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";

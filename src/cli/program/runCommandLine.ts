@@ -1,5 +1,5 @@
 import type { Command as Parser } from "commander";
-import { LineFileError } from "../../adapters/directory/compressedLineFile.ts";
+import { LineFileError } from "../../adapters/durableFiles/compressedLineFile.ts";
 import { InstanceMismatchError } from "../../commands/instance/instanceMismatchError.ts";
 import { FrozenLogError } from "../../commands/instance/openInstance.ts";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";

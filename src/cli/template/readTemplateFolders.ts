@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { nullIfMissing, readRegular } from "../../adapters/directory/durableFile.ts";
+import { nullIfMissing, readRegular } from "../../adapters/durableFiles/durableFile.ts";
 import { ALIAS_RULE, isAlias } from "../../domain/template/templateAlias.ts";
 import { TEMPLATES_MAX, VERSION_BYTES_MAX } from "../../domain/template/templateLimits.ts";
 import { bytesText, grouped } from "../../kernel/text/readableNumbers.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { nameWhenComplete } from "../../adapters/directory/partialPath.ts";
+import { nameWhenComplete } from "../../adapters/durableFiles/partialPath.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readVersionSource } from "../../commands/template/compiledTemplateCache.ts";
 import { templatesOfWorkspace } from "../../commands/template/readTemplate.ts";

@@ -1,5 +1,5 @@
 import { clamavScanner } from "../../adapters/clamav/clamavScanner.ts";
-import { fileInspector } from "../../adapters/files/fileInspector.ts";
+import { fileInspector } from "../../adapters/fileInspection/fileInspector.ts";
 import type { AttachmentInspector } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
 import type { Config } from "../config/config.ts";

@@ -1,7 +1,7 @@
 import { opendir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Logger } from "pino";
-import { nullIfMissing, writeDurably } from "../../adapters/directory/durableFile.ts";
+import { nullIfMissing, writeDurably } from "../../adapters/durableFiles/durableFile.ts";
 import { outboxErasure } from "../../adapters/nodemailer/outboxErasure.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
 import type { OutboxErasure } from "../../ports/mail/outboxErasure.ts";

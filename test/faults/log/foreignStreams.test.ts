@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
-import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
+import { readLines } from "../../../src/adapters/durableFiles/compressedLineFile.ts";
 import { runProgram } from "../../support/process/runCommand.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFile, cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
+import { readLines } from "../../../src/adapters/durableFiles/compressedLineFile.ts";
 import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { registeredServices } from "../../../src/commands/instance/registerService.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
+import { readLines } from "../../../src/adapters/durableFiles/compressedLineFile.ts";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
 import { checkExport } from "../../../src/commands/log/importLog.ts";

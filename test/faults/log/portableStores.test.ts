@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
+import { readLines } from "../../../src/adapters/durableFiles/compressedLineFile.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";

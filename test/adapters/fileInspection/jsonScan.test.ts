@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { fileInspector } from "../../../src/adapters/files/fileInspector.ts";
-import { jsonFault } from "../../../src/adapters/files/textInspection.ts";
+import { fileInspector } from "../../../src/adapters/fileInspection/fileInspector.ts";
+import { jsonFault } from "../../../src/adapters/fileInspection/textInspection.ts";
 import { parseJson } from "../../../src/kernel/text/json.ts";
 
 const NOT_JSON = "is not valid JSON";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { boundedLines } from "../../../src/adapters/directory/boundedLines.ts";
+import { boundedLines } from "../../../src/adapters/durableFiles/boundedLines.ts";
 
 const LINE_BYTES_MAX = 10;
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readLines, writeCompressedFile } from "../../../src/adapters/directory/compressedLineFile.ts";
+import { readLines, writeCompressedFile } from "../../../src/adapters/durableFiles/compressedLineFile.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 
 /** How often a fault is provoked: an `error` event that nobody handles may come after the error that is thrown. */

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, link, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { temporaryName } from "../../kernel/contentPath.ts";
 import { FILE_MODE, FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 
@@ -49,25 +50,36 @@ export async function syncFolder(path: string): Promise<void> {
   await handle.sync();
 }
 
-/** Writes a temporary file durably into the target's folder, and removes what is left of it after `place`. */
+/** Writes a temporary file durably, and removes what is left of it after `place` has given it its name beside it. */
 async function withTemporary(
-  folder: string,
+  temporary: string,
   bytes: Uint8Array | string,
-  place: (temporary: string) => Promise<void>,
+  place: () => Promise<void>,
 ): Promise<void> {
-  const temporary = join(folder, `.${crypto.randomUUID()}.tmp`);
   try {
     await writeFile(temporary, bytes, { mode: FILE_MODE, flush: true });
-    await place(temporary);
-    await syncFolder(folder);
+    await place();
+    await syncFolder(dirname(temporary));
   } finally {
     await rm(temporary, { force: true });
   }
 }
 
-/** Writes a file durably and atomically: temporary file, fsync, rename, fsync. */
-export function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
-  return withTemporary(dirname(path), bytes, (temporary) => rename(temporary, path));
+/** The path of a temporary file in the folder of `path`. */
+function temporaryBeside(path: string): string {
+  return join(dirname(path), temporaryName());
+}
+
+/**
+ * Writes a file durably and atomically: temporary file, fsync, rename, fsync. Even after a crash, readers see all of the
+ * old bytes or all of the new. A process that dies leaves the temporary file, which is in the same folder.
+ */
+export function writeDurably(
+  path: string,
+  bytes: Uint8Array,
+  temporary = temporaryBeside(path),
+): Promise<void> {
+  return withTemporary(temporary, bytes, () => rename(temporary, path));
 }
 
 /**
@@ -81,7 +93,8 @@ export async function readOrCreate(path: string, create: () => string): Promise<
   } catch (error) {
     if (!isMissing(error)) throw error;
   }
-  await withTemporary(dirname(path), `${create()}\n`, async (temporary) => {
+  const temporary = temporaryBeside(path);
+  await withTemporary(temporary, `${create()}\n`, async () => {
     await link(temporary, path).catch((error: { code?: string }) => {
       if (error.code !== "EEXIST") throw error;
     });

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeCompressedFile } from "../../../src/adapters/directory/compressedLineFile.ts";
-import { createDirectoryAtomically } from "../../../src/adapters/directory/createDirectoryAtomically.ts";
-import { nameWhenComplete } from "../../../src/adapters/directory/partialPath.ts";
+import { writeCompressedFile } from "../../../src/adapters/durableFiles/compressedLineFile.ts";
+import { createDirectoryAtomically } from "../../../src/adapters/durableFiles/createDirectoryAtomically.ts";
+import { nameWhenComplete } from "../../../src/adapters/durableFiles/partialPath.ts";
 import { writeLines } from "../../../src/cli/output/jsonAndCsvRows.ts";
 import { ROOT } from "../../support/root.ts";
 import { until } from "../../support/until.ts";
@@ -27,11 +27,11 @@ const WAYS: Readonly<
   Record<string, { readonly endless: string; readonly write: (path: string) => Promise<unknown> }>
 > = {
   "a directory": {
-    endless: `(await import("${ROOT}/src/adapters/directory/createDirectoryAtomically.ts")).createDirectoryAtomically(path, ${never})`,
+    endless: `(await import("${ROOT}/src/adapters/durableFiles/createDirectoryAtomically.ts")).createDirectoryAtomically(path, ${never})`,
     write: (path) => createDirectoryAtomically(path, (inside) => Bun.write(join(inside, "a"), "complete")),
   },
   "a compressed file": {
-    endless: `(await import("${ROOT}/src/adapters/directory/compressedLineFile.ts"))
+    endless: `(await import("${ROOT}/src/adapters/durableFiles/compressedLineFile.ts"))
       .writeCompressedFile(path, ${endlessText})`,
     write: (path) => writeCompressedFile(path, completeText()),
   },
