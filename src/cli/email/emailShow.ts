@@ -6,14 +6,42 @@ import { emailJson } from "../../http/email/emailResource.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
-/** What is shown of every message: nothing that its sender wrote, and no address. */
-const FACTS = [
-  ...["id", "status", "reason", "created_at", "updated_at", "attempts", "scheduled_at", "deliver_before"],
-  ...["next_attempt_at", "template_id", "template_version_id", "content_retention", "content_erased"],
-  "timeline",
-];
-/** What only the service knows. */
-const UNKNOWN = ["object", "waiting"];
+/**
+ * When each member is shown. Without `content` nothing is that its sender wrote, and no address; `never` is what only the
+ * service knows.
+ */
+const SHOWN: Readonly<Record<keyof ReturnType<typeof emailJson>, "always" | "content" | "never">> = {
+  id: "always",
+  object: "never",
+  status: "always",
+  reason: "always",
+  created_at: "always",
+  updated_at: "always",
+  from: "content",
+  to: "content",
+  subject: "content",
+  message_id: "content",
+  tags: "content",
+  template_id: "always",
+  scheduled_at: "always",
+  next_attempt_at: "always",
+  attempts: "always",
+  from_name: "content",
+  to_name: "content",
+  reply_to: "content",
+  reply_to_name: "content",
+  html: "content",
+  text: "content",
+  template_version_id: "always",
+  attachments: "content",
+  headers: "content",
+  metadata: "content",
+  deliver_before: "always",
+  content_retention: "always",
+  waiting: "never",
+  content_erased: "always",
+  timeline: "always",
+};
 
 type Shown = ReturnType<typeof emailJson> & { readonly workspace_id: string; readonly test: boolean };
 
@@ -26,8 +54,10 @@ async function readShown(deps: Dependencies, id: string, withContent: boolean): 
   const events = withReplyTexts(deps.keys, withContent ? contentSaltOf(history) : null, history.events);
   const answer = emailJson({ id, email, content, events, isContentShown: withContent }, null);
   const { workspaceId: workspace_id, isTest: test } = email;
-  const isShown = (name: string) => (withContent ? !UNKNOWN.includes(name) : FACTS.includes(name));
-  const members = Object.entries(answer).filter(([name]) => isShown(name));
+  const shown = withContent ? ["always", "content"] : ["always"];
+  const members = Object.entries(answer).filter(([name]) =>
+    shown.includes(SHOWN[name as keyof typeof SHOWN]),
+  );
   return { workspace_id, test, ...Object.fromEntries(members) } as Shown;
 }
 
