@@ -78,7 +78,10 @@ export const EmailSummary = Closed(summaryFields, {
 
 const summaryJson = jsonOfSchema(EmailSummary);
 
-/** A message in a list: addresses, subject and status. Null fields once the content is erased. */
+/**
+ * A message in a list: addresses, subject and status. Null fields once the content is erased. A member of the state with
+ * the schema's name needs no line here.
+ */
 export function emailSummaryJson({ id, email, content, events }: ShownEmail) {
   const createdAt = rfc3339(email.acceptedAt);
   const updatedAt = events.at(-1)?.at ?? createdAt;

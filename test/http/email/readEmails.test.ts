@@ -304,12 +304,6 @@ describe.each(await testStores())("reading on $name", (store) => {
       await untilListed(own, 3);
       const { data } = await list(own);
       expect(data.map(({ id }) => id)).toEqual(ids.toReversed());
-      expect(Object.keys(data[0] ?? {}).sort()).toEqual(
-        [
-          ...["attempts", "created_at", "from", "id", "message_id", "next_attempt_at", "object", "reason"],
-          ...["scheduled_at", "status", "subject", "tags", "template_id", "to", "updated_at"],
-        ].sort(),
-      );
       expect(data[0]).toMatchObject({ ...later, message_id: `<${ids[2]}@example.com>` });
       for (const item of data) expect((await get(item.id, own)).json).toMatchObject(item);
     });
