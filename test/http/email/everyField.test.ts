@@ -21,6 +21,10 @@ const CONTENT = {
 };
 /** Fields that say how the content is treated: another message with it has them too. */
 const TREATMENT = { content_retention: "until_final_status" };
+/** What the dashboard says of each. */
+const TREATMENT_TEXTS: Readonly<Record<keyof typeof TREATMENT, string>> = {
+  content_retention: "Erased as soon as the message has ended",
+};
 /** Of these, what `email:status` shows. Whatever is not here is withheld. */
 const ENVELOPE = ["from", "from_name", "to", "to_name", "reply_to", "reply_to_name", "tags"];
 const FILE = { filename: "note.txt", content_type: "text/plain" };
@@ -79,12 +83,13 @@ test("a key that sees only what became of a message is shown no field but those 
   expect(shown).toMatchObject(Object.fromEntries(fields));
 });
 
-test("the dashboard shows each field of a message's content", async () => {
-  const { json } = await tenant.send(newKey(), CONTENT);
+test("the dashboard shows each field of a message's content, and how that is treated", async () => {
+  const { json } = await tenant.send(newKey(), { ...CONTENT, ...TREATMENT });
   const visitor = await logIn(service.url, tenant.apiKey);
   const pages = ["", "?show=text", "/body.html"].map((part) => visitor.get(`/messages/${json.id}${part}`));
   const html = (await Promise.all(pages)).map((page) => page.html).join("\n");
-  expect(TEXTS.filter((text) => !html.includes(text))).toEqual([]);
+  const texts = [...TEXTS, ...Object.values(TREATMENT_TEXTS)];
+  expect(texts.filter((text) => !html.includes(text))).toEqual([]);
 });
 
 test("a message shows no field of its content once that is erased", async () => {
