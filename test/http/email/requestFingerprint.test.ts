@@ -16,7 +16,7 @@ function fingerprintOf(body: SendEmailBody): string {
 const RECORDED: readonly (readonly [about: string, body: SendEmailBody, fingerprint: string])[] = [
   ["text alone", BASE, "cea20ba56260f921dc5881b457b850f0b540e4909a5c43629f378b86b87f5092"],
   [
-    "every field of the contract",
+    "content, variables and files",
     {
       ...BASE,
       reply_to: "desk@example.com",
