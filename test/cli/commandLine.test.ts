@@ -204,7 +204,8 @@ describe("with --json", () => {
       const names = new Set(namesIn([...first, ...ofOne, ...ofAll, ...copies]));
       expect([...names].filter((name) => !/^[a-z0-9]+(_[a-z0-9]+)*$/.test(name))).toEqual([]);
       const isCalled = (name: string) => called.some((words) => words.join(" ").startsWith(name));
-      expect(commands.map(({ name }) => name).filter((name) => !isCalled(name))).toEqual(ELSEWHERE);
+      const uncalled = commands.map(({ name }) => name).filter((name) => !isCalled(name));
+      expect(uncalled, "a new command: call it here, or name it in ELSEWHERE").toEqual(ELSEWHERE);
     },
     TEST_MS_MAX,
   );
