@@ -12,7 +12,7 @@ import { mailOwnerId } from "../../src/kernel/liveOrTestOwner.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
 import { atOf, idOf } from "../projection.ts";
-import { insertInto, sqlList } from "../sqlListsAndInserts.ts";
+import { addInto, insertInto, sqlList } from "../sqlListsAndInserts.ts";
 import { holdAll, releaseAll } from "./holdAfterRestore.ts";
 import { LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RESUMED } from "./mailQueueColumns.ts";
 import { applyErasure, ERASURE_EVENTS } from "./recipientErasure.ts";
@@ -35,8 +35,7 @@ const insertEmail = insertInto("emails", [
   ...["needs_content_store", "deliver_before"],
 ] as const);
 const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
-const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
-  ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
+const addContentBytes = addInto("content", ["workspace_id"], ["bytes"]);
 /** The first end stays; of later ones only that a relay took the message changes anything: see `SENT_LATE`. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
   WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id, tags`;
@@ -102,7 +101,7 @@ function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: Proj
     deliver_before: deliverBefore === undefined ? null : epochMs(deliverBefore),
   });
   for (const tag of tagHashes) db.run(TAGGED, tag, id, ownerId, acceptedAt);
-  db.add(CONTENT_BYTES, [ownerId], [contentBytes]);
+  addContentBytes(db, [ownerId], [contentBytes]);
   const message = { ownerId, senderId, templateId, tags: tagHashes };
   countAccepted(db, message, acceptedAt, isSuppressed);
 }
@@ -168,7 +167,7 @@ function bounce(
 function eraseContent(id: string, db: ProjectedRows): void {
   const row = db.get(CONTENT_OF, id);
   if (row === undefined) return;
-  db.add(CONTENT_BYTES, [String(row.workspace_id)], [-Number(row.content_bytes)]);
+  addContentBytes(db, [String(row.workspace_id)], [-Number(row.content_bytes)]);
   db.run(ERASED, id);
 }
 

@@ -1,19 +1,13 @@
 import { utcDay } from "../../../src/kernel/time.ts";
 import type { ProjectedRows } from "../../../src/ports/readDatabase.ts";
+import { addInto } from "../../sqlListsAndInserts.ts";
 import { COUNTS, ENDINGS, type Ending, FEEDBACK_STATUSES, type Feedback, HOUR_KEY, NONE } from "./tables.ts";
 import { utcHour } from "./utcHour.ts";
 
-/** A statement that adds counts to a row. Its parameters are the key and then an amount for each count. */
-function addTo(table: string, key: readonly string[], counts: readonly string[]): string {
-  const columns = [...key, ...counts];
-  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
-    ON CONFLICT DO UPDATE SET ${counts.map((count) => `${count} = ${count} + excluded.${count}`).join(", ")}`;
-}
-
-const COUNT = addTo("usage", [...HOUR_KEY, "sender_id", "template_id"], COUNTS);
-const COUNT_IN_ALL = addTo("usage_totals", HOUR_KEY, COUNTS);
-const COUNT_TAG = addTo("usage_tags", [...HOUR_KEY, "tag"], COUNTS);
-const COUNT_BOUNCE = addTo("bounces", [...HOUR_KEY, "domain"], ["bounced"]);
+const addToUsage = addInto("usage", [...HOUR_KEY, "sender_id", "template_id"], COUNTS);
+const addToTotals = addInto("usage_totals", HOUR_KEY, COUNTS);
+const addToTag = addInto("usage_tags", [...HOUR_KEY, "tag"], COUNTS);
+const addToBounces = addInto("bounces", [...HOUR_KEY, "domain"], ["bounced"]);
 
 const ACCEPTED = amountsOf("accepted");
 const ACCEPTED_SUPPRESSED = amountsOf("accepted", "suppressed");
@@ -39,9 +33,9 @@ function count(db: ProjectedRows, message: CountedMessage, at: string, amounts: 
   const { ownerId, senderId, templateId, tags } = message;
   const day = utcDay(at);
   const hour = utcHour(at);
-  db.add(COUNT, [ownerId, day, hour, senderId, templateId ?? NONE], amounts);
-  db.add(COUNT_IN_ALL, [ownerId, day, hour], amounts);
-  for (const tag of tags) db.add(COUNT_TAG, [ownerId, day, hour, tag], amounts);
+  addToUsage(db, [ownerId, day, hour, senderId, templateId ?? NONE], amounts);
+  addToTotals(db, [ownerId, day, hour], amounts);
+  for (const tag of tags) addToTag(db, [ownerId, day, hour, tag], amounts);
 }
 
 /** Counts a message accepted at `at`. If its recipient was suppressed, it ended at once. */
@@ -71,5 +65,5 @@ export function countBounced(
   at: string,
   domain: string | undefined,
 ): void {
-  db.add(COUNT_BOUNCE, [ownerId, utcDay(at), utcHour(at), domain ?? NONE], [1]);
+  addToBounces(db, [ownerId, utcDay(at), utcHour(at), domain ?? NONE], [1]);
 }
