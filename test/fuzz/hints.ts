@@ -1,5 +1,6 @@
 import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../projections/auditLog/auditActions.ts";
 import { AUDIT_ACTORS } from "../../projections/auditLog/auditActors.ts";
+import type { SendEmailBody } from "../../src/http/email/sendEmailSchema.ts";
 import type { RouteName } from "../../src/http/server/routes.ts";
 import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
@@ -86,7 +87,7 @@ function metadata({ random, workspace }: HintContext): JsonObject {
   };
 }
 
-/** Files are a part of sends as soon as the document can upload them. */
+/** One uploaded file, a file in the send itself, or both. */
 function attachments(context: HintContext): Json {
   const { random, workspace } = context;
   const ready = (workspace.known.get("attachment") ?? []).filter(({ status }) => status === "ready");
@@ -99,21 +100,34 @@ function futureTime(random: Random): string {
   return new Date(Date.now() + random.integer(1, 29) * DAY_MS).toISOString();
 }
 
+/** Members of a send that every one has, or that depend on each other. */
+type DependentMember =
+  | ("from" | "to" | "reply_to_name" | "subject" | "html" | "text" | "auto_text")
+  | ("template_id" | "template_alias" | "template_version_id" | "variables");
+
+type SometimesGiven = readonly [chance: number, value: (context: HintContext) => Json];
+
+/** How often a send has each of its other members, and the value. The compiler asks for a new one. */
+const SOMETIMES_GIVEN: Readonly<Record<Exclude<keyof SendEmailBody, DependentMember>, SometimesGiven>> = {
+  from_name: [0.2, ({ workspace }) => workspace.canary()],
+  to_name: [0.2, ({ workspace }) => workspace.canary()],
+  reply_to: [0.2, recipient],
+  tags: [0.2, ({ workspace }) => [workspace.canary(), "welcome"]],
+  scheduled_at: [0.2, ({ random }) => futureTime(random)],
+  deliver_before: [0.1, () => new Date(Date.now() + DAY_MS).toISOString()],
+  content_retention: [0.2, () => "until_final_status"],
+  headers: [0.2, ({ workspace }) => ({ "X-Own": workspace.canary(), Precedence: "bulk" })],
+  metadata: [0.3, metadata],
+  attachments: [0.2, attachments],
+};
+
 function sendBody(context: HintContext): Json {
   const { random, workspace } = context;
-  const envelope = {
-    from: workspace.sender,
-    to: recipient(context),
-    ...(random.chance(0.2) ? { from_name: workspace.canary(), to_name: workspace.canary() } : {}),
-    ...(random.chance(0.2) ? { reply_to: recipient(context), reply_to_name: workspace.canary() } : {}),
-    ...(random.chance(0.2) ? { tags: [workspace.canary(), "welcome"] } : {}),
-    ...(random.chance(0.2) ? { scheduled_at: futureTime(random) } : {}),
-    ...(random.chance(0.1) ? { deliver_before: new Date(Date.now() + DAY_MS).toISOString() } : {}),
-    ...(random.chance(0.2) ? { content_retention: "until_final_status" } : {}),
-    ...(random.chance(0.2) ? { headers: { "X-Own": workspace.canary(), Precedence: "bulk" } } : {}),
-    ...(random.chance(0.3) ? { metadata: metadata(context) } : {}),
-    ...(workspace.known.has("attachment") && random.chance(0.2) ? { attachments: attachments(context) } : {}),
-  };
+  const envelope: Record<string, Json> = { from: workspace.sender, to: recipient(context) };
+  for (const [name, [chance, value]] of Object.entries(SOMETIMES_GIVEN)) {
+    if (random.chance(chance)) envelope[name] = value(context);
+  }
+  if (envelope.reply_to !== undefined) envelope.reply_to_name = workspace.canary();
   const published = (workspace.known.get("template") ?? []).filter(({ status }) => status === "published");
   if (published.length > 0 && random.chance(0.3)) {
     const { id, alias } = random.pick(published);
