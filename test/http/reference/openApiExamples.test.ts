@@ -112,41 +112,83 @@ function objectsIn(value: unknown): readonly Members[] {
 
 const isNull = (value: unknown) => value === null || value === undefined;
 const HAS_REASON = ["deferred", "bounced", "failed", "suppressed"];
+/** The status of a message in its webhook event, where the event's name is another word. */
 const STATUS_OF_EVENT: Readonly<Record<string, string>> = { "email.delivery_delayed": "deferred" };
 
-/** What the service never answers, by the kind of object: true where an example does. */
-const INCOHERENT: Readonly<Record<string, (one: Members) => boolean>> = {
-  email: (one) =>
-    ("reason" in one && HAS_REASON.includes(String(one.status)) === isNull(one.reason)) ||
-    (!isNull(one.reason) && !(EMAIL_REASONS as readonly unknown[]).includes(one.reason)) ||
-    (one.status !== "deferred" && "timeline" in one && !isNull(one.next_attempt_at)) ||
-    (["sent", "bounced", "failed"].includes(String(one.status)) && !isNull(one.waiting)),
-  attachment: (one) => (one.status === "rejected") === isNull(one.rejection_reason),
-  template_version: (one) => (one.status === "draft") !== isNull(one.published_at),
-  template: (one) => one.status === "draft" && !isNull(one.current_version_id),
-  sender: (one) =>
-    isNull(one.address) !== (one.kind === "domain") ||
-    isNull(one.domain) !== (one.kind === "address") ||
-    isNull(one.verified_by) !== (one.status === "unverified"),
-  suppression: (one) => one.reason !== "manual" && !isNull(one.note),
-  webhook_endpoint: (one) => one.status === "active" && !isNull(one.disabled_reason),
-  webhook_delivery: (one) =>
-    (one.status !== "skipped" && !isNull(one.skipped_reason)) ||
-    (one.status === "pending") === isNull(one.next_attempt_at) ||
-    ("payload" in one && (one.payload as Members).type !== one.event_type),
-  workspace: (one) => one.sending === "active" && !isNull(one.paused_at),
-  erasure: (one) => one.status === "requested" && !(isNull(one.completed_at) && isNull(one.report)),
+/** What holds of every object of a kind that the service answers, in words. */
+const COHERENT: Readonly<Record<string, Readonly<Record<string, (one: Members) => boolean>>>> = {
+  email: {
+    "a reason goes with the statuses in HAS_REASON": (one) =>
+      !("reason" in one) || HAS_REASON.includes(String(one.status)) === !isNull(one.reason),
+    "its reason is one of EMAIL_REASONS": (one) =>
+      isNull(one.reason) || (EMAIL_REASONS as readonly unknown[]).includes(one.reason),
+    "only a deferred one has a next attempt": (one) =>
+      one.status === "deferred" || !("timeline" in one) || isNull(one.next_attempt_at),
+    "one that has ended waits for nothing": (one) =>
+      !["sent", "bounced", "failed"].includes(String(one.status)) || isNull(one.waiting),
+  },
+  attachment: {
+    "only a rejected one has a rejection_reason": (one) =>
+      (one.status === "rejected") !== isNull(one.rejection_reason),
+  },
+  template_version: {
+    "all but drafts have a published_at": (one) => (one.status === "draft") === isNull(one.published_at),
+  },
+  template: {
+    "a draft has no current version": (one) => one.status !== "draft" || isNull(one.current_version_id),
+  },
+  sender: {
+    "only a domain has no address": (one) => isNull(one.address) === (one.kind === "domain"),
+    "only an address has no domain": (one) => isNull(one.domain) === (one.kind === "address"),
+    "only an unverified one has no verified_by": (one) =>
+      isNull(one.verified_by) === (one.status === "unverified"),
+  },
+  suppression: {
+    "only a manual one has a note": (one) => one.reason === "manual" || isNull(one.note),
+  },
+  webhook_endpoint: {
+    "an active one has no disabled_reason": (one) => one.status !== "active" || isNull(one.disabled_reason),
+  },
+  webhook_delivery: {
+    "only a skipped one has a skipped_reason": (one) =>
+      one.status === "skipped" || isNull(one.skipped_reason),
+    "only a pending one has a next attempt": (one) =>
+      (one.status === "pending") !== isNull(one.next_attempt_at),
+    "its payload has its event type": (one) =>
+      !("payload" in one) || (one.payload as Members).type === one.event_type,
+  },
+  workspace: {
+    "an active one has no paused_at": (one) => one.sending !== "active" || isNull(one.paused_at),
+  },
+  erasure: {
+    "one that is only requested has neither completed_at nor report": (one) =>
+      one.status !== "requested" || (isNull(one.completed_at) && isNull(one.report)),
+  },
 };
 
-function isIncoherent(one: Members): boolean {
-  if (Object.entries(one).some(([name, value]) => name === value)) return true;
-  if (typeof one.outcome === "string" && "attempt" in one)
-    return one.outcome === "delivered" ? one.status_code !== 204 || !isNull(one.reason) : true;
-  const { type, data } = one as { readonly type?: unknown; readonly data?: Members };
-  if (typeof type === "string" && type.startsWith("email.")) {
-    if ((STATUS_OF_EVENT[type] ?? type.slice("email.".length)) !== data?.status) return true;
-  }
-  return INCOHERENT[String(one.object)]?.(one) ?? false;
+/** What an object of an example breaks, in words. */
+function incoherencesOf(one: Members): readonly string[] {
+  const named = Object.entries(one).flatMap(([name, value]) =>
+    name === value ? [`a value is not its name: ${name}`] : [],
+  );
+  const rules = Object.entries(COHERENT[String(one.object)] ?? {});
+  const broken = rules.flatMap(([rule, holds]) => (holds(one) ? [] : [`${one.object}: ${rule}`]));
+  return [...named, ...attemptFault(one), ...eventFault(one), ...broken];
+}
+
+function attemptFault(one: Members): readonly string[] {
+  if (typeof one.outcome !== "string" || !("attempt" in one)) return [];
+  const isDelivered = one.outcome === "delivered" && one.status_code === 204 && isNull(one.reason);
+  return isDelivered ? [] : ["an attempt is delivered, by a 204, without a reason"];
+}
+
+function eventFault({ type, data }: Members): readonly string[] {
+  if (typeof type !== "string" || !type.startsWith("email.")) return [];
+  const expected = STATUS_OF_EVENT[type] ?? type.slice("email.".length);
+  const { status } = (data ?? {}) as Members;
+  return status === expected
+    ? []
+    : [`${type} has the status ${status}, not ${expected}: name its status in STATUS_OF_EVENT`];
 }
 
 describe("every example shows what the service can answer:", () => {
@@ -162,7 +204,7 @@ describe("every example shows what the service can answer:", () => {
   });
 
   test.each([...answers, ...events].filter(({ example }) => example !== undefined))("$name", ({ example }) =>
-    expect(objectsIn(example).filter(isIncoherent)).toEqual([]),
+    expect(objectsIn(example).flatMap(incoherencesOf)).toEqual([]),
   );
 
   test("a conflict names the message", () => {
