@@ -20,7 +20,7 @@ import { isEmbedded, openStore } from "./adapters/openStore.ts";
 import { baseUrlWithPort } from "./baseUrlWithPort.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
-import { requireDkimKeys } from "./config/requireDkimKeys.ts";
+import { requireDkimKeys } from "./config/mail/requireDkimKeys.ts";
 import { dataDirectoryInUse, isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";

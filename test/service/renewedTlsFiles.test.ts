@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { renewedTlsFiles } from "../../src/service/adapters/renewedTlsFiles.ts";
-import { loadTlsFiles } from "../../src/service/config/tlsFiles.ts";
+import { loadTlsFiles } from "../../src/service/config/mail/tlsFiles.ts";
 import { type Certificate, certificateAuthority } from "../support/stores/certificates.ts";
 
 const authority = certificateAuthority("test");

@@ -12,7 +12,7 @@ import { systemClock } from "../../adapters/system/systemClock.ts";
 import { never } from "../../kernel/assert.ts";
 import type { MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { Config } from "../config/config.ts";
-import type { MailRoute } from "../config/relayConfig.ts";
+import type { MailRoute } from "../config/mail/relayConfig.ts";
 
 /** Whether mail goes to files instead of a relay. */
 export function isOutbox({ mailRoute }: Pick<Config, "mailRoute">): boolean {

@@ -5,7 +5,7 @@ import { systemClock } from "../../adapters/system/systemClock.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type ConfiguredTls, loadTlsFiles } from "../config/tlsFiles.ts";
+import { type ConfiguredTls, loadTlsFiles } from "../config/mail/tlsFiles.ts";
 
 /** How often the files are looked at, at most: a look is two calls of `stat`. */
 const LOOK_INTERVAL_MS_MIN = SECOND_MS;

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { reasonOf } from "../../../kernel/text/errorReason.ts";
 import { DAY_MS } from "../../../kernel/time.ts";
 import type { Config } from "../../config/config.ts";
-import { type ConfiguredTls, loadTlsFiles } from "../../config/tlsFiles.ts";
+import { type ConfiguredTls, loadTlsFiles } from "../../config/mail/tlsFiles.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
 /** An automatically renewed certificate is renewed earlier than this. */

@@ -1,6 +1,6 @@
-import { dkimKeyFault } from "../../adapters/mailauth/dkimSigner.ts";
-import type { Config } from "./config.ts";
-import { ConfigError } from "./configError.ts";
+import { dkimKeyFault } from "../../../adapters/mailauth/dkimSigner.ts";
+import type { Config } from "../config.ts";
+import { ConfigError } from "../configError.ts";
 
 /** Tries to sign with every DKIM key. Throws {@link ConfigError} if one does not sign. */
 export async function requireDkimKeys({ dkimKeys }: Pick<Config, "dkimKeys">): Promise<void> {

@@ -1,6 +1,6 @@
-import { webhookSecretBytes } from "../../kernel/crypto/webhookSignature.ts";
-import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import type { EnvironmentReader } from "./environmentReader.ts";
+import { webhookSecretBytes } from "../../../kernel/crypto/webhookSignature.ts";
+import { parseAddress, parseDomain } from "../../../kernel/text/emailAddress.ts";
+import type { EnvironmentReader } from "../environmentReader.ts";
 import { type ConfiguredTls, readTlsFiles } from "./tlsFiles.ts";
 
 /** Which sender envelopes carry, and how bounces and complaints come back. */

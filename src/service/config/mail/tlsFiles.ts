@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import type { TlsFiles } from "../../adapters/smtpServer/tlsOptions.ts";
-import type { EnvironmentReader } from "./environmentReader.ts";
+import type { TlsFiles } from "../../../adapters/smtpServer/tlsOptions.ts";
+import type { EnvironmentReader } from "../environmentReader.ts";
 
 /** A port's certificate and key as they were at the start, and where a renewed pair will be. */
 export interface ConfiguredTls extends TlsFiles {

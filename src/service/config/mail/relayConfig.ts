@@ -1,10 +1,10 @@
-import { parseSmtpUrl } from "../../adapters/nodemailer/parseSmtpUrl.ts";
-import { RELAY_LIMIT_RANGES } from "../../adapters/nodemailer/relayLimitsAndTimeouts.ts";
-import type { SmtpRelay } from "../../adapters/nodemailer/smtpRelay.ts";
-import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.ts";
-import { parseDomain } from "../../kernel/text/emailAddress.ts";
-import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
-import type { EnvironmentReader } from "./environmentReader.ts";
+import { parseSmtpUrl } from "../../../adapters/nodemailer/parseSmtpUrl.ts";
+import { RELAY_LIMIT_RANGES } from "../../../adapters/nodemailer/relayLimitsAndTimeouts.ts";
+import type { SmtpRelay } from "../../../adapters/nodemailer/smtpRelay.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../domain/email/delivery/deliveryPolicy.ts";
+import { parseDomain } from "../../../kernel/text/emailAddress.ts";
+import { DAY_MS, MINUTE_MS } from "../../../kernel/time.ts";
+import type { EnvironmentReader } from "../environmentReader.ts";
 
 const RELAYS_MAX = 10;
 const OUTBOX = "outbox:";

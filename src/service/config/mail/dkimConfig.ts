@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { type DkimKey, dkimAlgorithm } from "../../kernel/crypto/dkimKeys.ts";
-import { parseDomain } from "../../kernel/text/emailAddress.ts";
-import type { EnvironmentReader } from "./environmentReader.ts";
+import { type DkimKey, dkimAlgorithm } from "../../../kernel/crypto/dkimKeys.ts";
+import { parseDomain } from "../../../kernel/text/emailAddress.ts";
+import type { EnvironmentReader } from "../environmentReader.ts";
 
 /** Labels below `_domainkey` (RFC 6376 §3.1). */
 const SELECTOR = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;

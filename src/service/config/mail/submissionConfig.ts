@@ -1,6 +1,6 @@
-import type { SubmissionTls } from "../../adapters/smtpServer/submissionServer.ts";
-import { isLoopback } from "../../kernel/network/isLoopback.ts";
-import type { EnvironmentReader } from "./environmentReader.ts";
+import type { SubmissionTls } from "../../../adapters/smtpServer/submissionServer.ts";
+import { isLoopback } from "../../../kernel/network/isLoopback.ts";
+import type { EnvironmentReader } from "../environmentReader.ts";
 import { type ConfiguredTls, readTlsFiles } from "./tlsFiles.ts";
 
 /** Where mail is taken over SMTP. */

@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
-import { DAY_MS } from "../../kernel/time.ts";
-import { type EnvironmentReader, PORTS } from "./environmentReader.ts";
+import { parseAddress } from "../../../kernel/text/emailAddress.ts";
+import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
+import { DAY_MS } from "../../../kernel/time.ts";
+import { type EnvironmentReader, PORTS } from "../environmentReader.ts";
 
 /** How sending addresses and domains are verified. */
 export type SenderConfig = Readonly<ReturnType<typeof readSenderConfig>>;
