@@ -26,12 +26,6 @@ const NOT_RUN: Readonly<Record<string, number>> = {
 };
 
 test("the blocks of all pages are run, but for what is marked with a reason", () => {
-  const notRun = PAGES.flatMap(({ path, blocks }) =>
-    blocks.flatMap(({ notRun: reason, text }) =>
-      reason === null ? [] : [`${path}: ${reason}: ${text.split("\n")[0]}`],
-    ),
-  );
-  console.log(`${notRun.length} blocks of the documentation are not run:\n  ${notRun.join("\n  ")}`);
   const counted = PAGES.map(({ path, blocks }) => [
     path,
     blocks.filter(({ notRun: reason }) => reason !== null).length,

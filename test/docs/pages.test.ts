@@ -11,6 +11,13 @@ beforeAll(async () => {
 });
 afterAll(() => clone.remove());
 
+const notRun = PAGES.flatMap(({ path, blocks }) =>
+  blocks.flatMap(({ notRun: reason, text }) =>
+    reason === null ? [] : [`${path}: ${reason}: ${text.split("\n")[0]}`],
+  ),
+);
+console.log(`${notRun.length} blocks of the documentation are not run:\n  ${notRun.join("\n  ")}`);
+
 describe("what a reader types in, page by page", () => {
   test.each(PAGES.map((page) => [page.path, page] as const))(
     "works as %s says",
