@@ -6,11 +6,20 @@ import {
   type SMTPServerSession,
 } from "smtp-server";
 import { ByteBuffer } from "../../kernel/byteBuffer.ts";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
 import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
-import { listen, NEVER_COMMANDS, replyError, sharedServerOptions } from "./sharedServerOptions.ts";
+import {
+  endSession,
+  LAST_REPLY_MS_MAX,
+  listen,
+  NEVER_COMMANDS,
+  replyError,
+  STOPPING,
+  sharedServerOptions,
+} from "./sharedServerOptions.ts";
 import { applyRenewed, type RenewedTlsFiles, type TlsFiles } from "./tlsOptions.ts";
 
 interface InboundOptions {
@@ -57,8 +66,9 @@ export async function openInboundMailServer(
   handler: InboundMailHandler,
 ): Promise<InboundMailServer> {
   const sockets = new Set<Socket>();
+  const taking: Taking = new Map();
   const server: SMTPServer = new SMTPServer(
-    serverOptions(options, handler, (session) => handshakes.begun(session)),
+    serverOptions(options, handler, { taking, onBegun: (session) => handshakes.begun(session) }),
   );
   const handshakes = new HandshakeConnectionLimit(
     server,
@@ -80,19 +90,31 @@ export async function openInboundMailServer(
     async close(graceMs) {
       const closed = Promise.withResolvers<void>();
       server.close(() => closed.resolve());
-      const timer = setTimeout(() => {
+      const last = [...server.connections].map(async ({ id }) => {
+        await taking.get(id);
+        endSession(server, id, STOPPING);
+      });
+      await settleWithin<unknown>(graceMs, Promise.all(last), () => {});
+      await settleWithin(Math.min(graceMs, LAST_REPLY_MS_MAX), closed.promise, () => {
         for (const socket of sockets) socket.destroy();
-      }, graceMs);
+      });
       await closed.promise;
-      clearTimeout(timer);
     },
   };
+}
+
+/** The mail that each session is sending, by its id: settles once it has its reply. */
+type Taking = Map<string, Promise<void>>;
+
+interface SessionHooks {
+  readonly taking: Taking;
+  readonly onBegun: (session: SMTPServerSession) => void;
 }
 
 function serverOptions(
   { name, tls, connectionsMax, connectionsPerClientMax }: InboundOptions,
   handler: InboundMailHandler,
-  onBegun: (session: SMTPServerSession) => void,
+  { taking, onBegun }: SessionHooks,
 ): SMTPServerOptions {
   /** The group that each open session's client is counted in, by session id. */
   const groups = new Map<string, string>();
@@ -122,12 +144,16 @@ function serverOptions(
         handler.refusalOf(address) ?? (envelope.rcptTo.length >= RECIPIENTS_MAX ? TOO_MANY_RECIPIENTS : null);
       done(refused === null ? null : replyError(refused));
     },
-    onData(stream, { envelope }, done) {
+    onData(stream, { id, envelope }, done) {
       const recipients = envelope.rcptTo.map(({ address }) => address);
-      take(stream, recipients, handler).then(
+      const taken = take(stream, recipients, handler).then(
         (reply) => (reply.code < 300 ? done(null, reply.text) : done(replyError(reply))),
         // The client has left, so nobody gets this reply.
         () => done(replyError(BROKEN)),
+      );
+      taking.set(
+        id,
+        taken.finally(() => taking.delete(id)),
       );
     },
   };

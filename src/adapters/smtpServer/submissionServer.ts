@@ -10,7 +10,15 @@ import type {
 } from "../../ports/submission/submissionServer.ts";
 import { HandshakeConnectionLimit } from "./handshakeConnectionLimit.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
-import { listen, NEVER_COMMANDS, replyError, sharedServerOptions } from "./sharedServerOptions.ts";
+import {
+  endSession,
+  LAST_REPLY_MS_MAX,
+  listen,
+  NEVER_COMMANDS,
+  replyError,
+  STOPPING,
+  sharedServerOptions,
+} from "./sharedServerOptions.ts";
 import { applyRenewed, type RenewedTlsFiles, type TlsFiles } from "./tlsOptions.ts";
 
 /** The TLS files, and whether TLS starts with the connection. */
@@ -47,8 +55,6 @@ const LOG_INS_FAILED_MAX = 3;
 /** How long a client may be silent, in ms (RFC 5321 §4.5.3.2 asks for five minutes). */
 const SILENCE_MS_MAX = 5 * MINUTE_MS;
 const COMMAND_BYTES_MAX = 4_096;
-/** How long clients get for their last reply when the service stops, in ms. */
-const LAST_REPLY_MS_MAX = 500;
 /** Longer than any stop: we decide when connections end, but the library insists on a time-out. */
 const CLOSE_MS_MAX = 600 * MINUTE_MS;
 
@@ -59,20 +65,12 @@ const BEFORE_TLS: readonly string[] = [...NEVER_COMMANDS, "AUTH"];
 const TLS_FIRST: SmtpReply = { code: 530, text: "5.7.0 Must issue a STARTTLS command first" };
 const LOG_IN_FIRST: SmtpReply = { code: 530, text: "5.7.0 Authentication required" };
 const TOO_SLOW: SmtpReply = { code: 421, text: "4.4.2 too slow: closing the connection" };
-const STOPPING: SmtpReply = { code: 421, text: "4.3.2 the service is shutting down: try again" };
 const TOO_MANY: SmtpReply = { code: 421, text: "4.7.0 too many connections of yours without a log-in" };
 const TOO_MANY_OF_OWNER: SmtpReply = {
   code: 421,
   text: "4.7.0 too many connections of this workspace: close some, or use one for several mails",
 };
 const FAILED: SmtpReply = { code: 451, text: "4.3.0 the service could not do that: try again" };
-
-/** The private parts of the library's connection that we need: it has no other way to end one with a reply. */
-interface ServedConnection {
-  readonly id: string;
-  send(code: number, text: string): void;
-  close(): void;
-}
 
 /** What we know about a session and the library does not. */
 interface OwnSession {
@@ -307,12 +305,8 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
     }
   }
 
-  private end(id: string, { code, text }: SmtpReply): void {
-    for (const connection of this.server.connections as ReadonlySet<ServedConnection>) {
-      if (connection.id !== id) continue;
-      connection.send(code, text);
-      connection.close();
-    }
+  private end(id: string, reply: SmtpReply): void {
+    endSession(this.server, id, reply);
     this.leave(id);
   }
 

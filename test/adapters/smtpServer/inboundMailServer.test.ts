@@ -198,6 +198,27 @@ describe("the server for returned mail", () => {
   });
 });
 
+test("a stop ends idle connections at once, and the others once their mail has its reply", async () => {
+  const answer = Promise.withResolvers<InboundReply>();
+  const server = await openInboundMailServer(
+    { ...OPTIONS, tls: null },
+    { refusalOf: () => null, receive: () => answer.promise },
+  );
+  const [idle, busy] = [await RawClient.open(server.port), await RawClient.open(server.port)];
+  await busy.command("EHLO mx.example");
+  await busy.command("MAIL FROM:<>");
+  await busy.command(`RCPT TO:<${ADDRESS}>`);
+  expect(await busy.command("DATA")).toStartWith("354");
+  busy.send("Subject: returned\r\n\r\n");
+  const closed = server.close(600_000);
+  expect(await idle.reply()).toStartWith("421 4.3.2");
+  busy.send("Hello\r\n.\r\n");
+  answer.resolve({ code: 250, text: "2.0.0 taken" });
+  expect(await busy.reply()).toStartWith("250 2.0.0");
+  expect(await busy.reply()).toStartWith("421 4.3.2");
+  await closed;
+});
+
 test("with a certificate the server offers STARTTLS, and discards commands sent with it in clear text", async () => {
   const authority = certificateAuthority("test");
   const { certificate, key } = authority.issue("mail.example", ["mail.example"]);
