@@ -1,3 +1,4 @@
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
 import { Problem } from "./problem.ts";
@@ -11,6 +12,9 @@ interface PortOptions {
 
 /** How long a connection may be idle, in seconds. For the head of its first request Bun gives it 10 s in any case. */
 const IDLE_TIMEOUT_SECONDS = 30;
+
+/** How long a stop waits for the rest of a request's head, in ms. */
+const HEAD_MS_MAX = 500;
 
 /**
  * Turns Bun's own guard off: it would answer a bare 413, before the key is checked. Our own limit applies while a
@@ -58,7 +62,16 @@ export function openPort({ host, port, log }: Pick<ServerOptions, "log"> & PortO
       made.resolve(fetch);
     },
     pending: () => server.pendingRequests,
-    stop: () => server.stop(false),
+    async stop() {
+      let isStopped = false;
+      const stopped = server.stop(false).then(() => {
+        isStopped = true;
+      });
+      // Bun also waits, for 10 s, for clients that have sent a part of a request's head.
+      do await settleWithin(HEAD_MS_MAX, stopped, () => {});
+      while (!isStopped && server.pendingRequests > 0);
+      await server.stop(true);
+    },
     kill: () => server.stop(true),
   };
 }
