@@ -701,6 +701,13 @@ describe("close", () => {
     expect(sink.record).toMatchObject({ connections: 2, quits: 2 });
   });
 
+  test("does not wait long for a relay that does not answer QUIT", async () => {
+    const relay = await scriptedRelay((line) => (line.startsWith("QUIT") ? undefined : "250 ok"));
+    const transport = transportTo(relay);
+    (await sessionOf(transport)).release();
+    await transport.close();
+  }, 4_000);
+
   test("rejects waiting sessions", async () => {
     const sink = await sinkWith();
     const transport = transportTo(sink, { connectionsMax: 1 });

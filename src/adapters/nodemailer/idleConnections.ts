@@ -1,6 +1,9 @@
 import { quitRelayConnection, type RelayConnection, setSilenceMax } from "./relayConnection.ts";
 import type { Semaphore } from "./semaphore.ts";
 
+/** How long to wait for the answer to QUIT when the transport closes: nothing depends on it any more. */
+const LAST_QUIT_MS_MAX = 500;
+
 /** The open connections that nobody uses. */
 export interface IdleConnections {
   /** Takes the one used last, so that the others expire. */
@@ -49,7 +52,7 @@ export function createIdleConnections(idleMs: number, permits: Semaphore): IdleC
     async close() {
       const leaving = [...timers.keys()];
       for (const connection of leaving) remove(connection);
-      await Promise.all(leaving.map(quitRelayConnection));
+      await Promise.all(leaving.map((connection) => quitRelayConnection(connection, LAST_QUIT_MS_MAX)));
     },
   };
 }

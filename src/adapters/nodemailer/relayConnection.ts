@@ -253,11 +253,14 @@ export function resetRelayConnection(connection: RelayConnection): Promise<boole
   });
 }
 
-/** QUIT, then waits until the connection has ended. Never throws. */
-export function quitRelayConnection(connection: RelayConnection): Promise<void> {
+/** QUIT, then waits until the connection has ended, and ends it after `timeoutMs`. Never throws. */
+export function quitRelayConnection(
+  connection: RelayConnection,
+  timeoutMs = PARTING_TIMEOUT_MS,
+): Promise<void> {
   if (connection.ended) return Promise.resolve();
   return new Promise((resolve) => {
-    const timer = setTimeout(() => connection.smtp.close(), PARTING_TIMEOUT_MS);
+    const timer = setTimeout(() => connection.smtp.close(), timeoutMs);
     connection.smtp.once("end", () => {
       clearTimeout(timer);
       resolve();
