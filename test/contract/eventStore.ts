@@ -825,6 +825,27 @@ function bounds({ subject, open, it }: Suite): void {
     subject.stall !== undefined,
   );
 
+  it(
+    "a subscription ends as soon as its reader leaves, while the store does not answer",
+    async () => {
+      const store = await open();
+      const reader = new AbortController();
+      const { seen, ended } = follow(store, await store.head(), {}, reader.signal);
+      await until(() => seen.isCaughtUp, "the subscription to catch up");
+      const release = (await subject.stall?.()) ?? (async () => {});
+      const unanswered = (timeoutMs: number) => store.head({ timeoutMs }).catch(() => "unanswered");
+      try {
+        // Meanwhile the quiet subscription has asked for the head.
+        await unanswered(500);
+        reader.abort();
+        expect(await Promise.race([ended.then(() => "ended"), unanswered(2_000)])).toBe("ended");
+      } finally {
+        await release();
+      }
+    },
+    subject.stall !== undefined,
+  );
+
   it("a closed store refuses every call as unavailable, and can be closed again", async () => {
     const store = await open();
     const stream = fresh("closed");

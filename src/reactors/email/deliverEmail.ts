@@ -105,7 +105,7 @@ export function emailDelivery(deps: DeliveryDependencies) {
     const isAsKnown = history.revision === due.revision;
     if (isAsKnown && history.state && !isDue(history.state, deps.policy, input.now))
       return { kind: "notYet" };
-    if (!(await deps.deliveryGate.ask()) || deps.stopping.aborted) return { kind: "notYet" };
+    if (!(await deps.deliveryGate.ask())) return { kind: "notYet" };
     // Without a session nothing can leave. Only the log knows whether the message is meant to leave.
     const mayLeave = session !== null || history.state?.isSimulated === true;
     const action = nextDeliveryAction(history.state, input, deps.policy);

@@ -96,7 +96,7 @@ export class MailDeliveryWorker {
       ...options,
       jumpProofTime: jumpProofTime(clock),
       returnPathDomain: options.returnPathDomain ?? null,
-      deliveryGate: new DeliveryGate({ ...deps, isCaughtUp: options.isCaughtUp }),
+      deliveryGate: new DeliveryGate({ ...deps, isCaughtUp: options.isCaughtUp, stopping }),
       stopping,
       abandoned,
       transport: transport.name,

@@ -1,5 +1,6 @@
 import type { InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { isFrozen } from "../../domain/instance/state.ts";
+import { unlessAborted } from "../../kernel/concurrency/unlessAborted.ts";
 import type { TimeSpan } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Position } from "../../ports/eventStore.ts";
@@ -9,6 +10,8 @@ export interface DeliveryGateOptions {
   readonly clock: Clock;
   /** Whether the read model that says what is due has reached this position. */
   readonly isCaughtUp: (position: Position) => boolean;
+  /** Aborts when nothing more may begin. */
+  readonly stopping: AbortSignal;
 }
 
 /** How long nothing begins after the log said no. */
@@ -36,10 +39,18 @@ export class DeliveryGate {
     return this.known;
   }
 
-  /** Asks the log. Call it before every claim, while the work can still be left alone. Throws `StoreError`. */
+  /**
+   * Asks the log. Call it before every claim, while the work can still be left alone. Throws `StoreError`. False once
+   * `stopping` aborts, even if the log does not answer.
+   */
   async ask(): Promise<boolean> {
-    const { instanceStatus, clock, isCaughtUp } = this.options;
-    const { instance, restoredPosition } = await instanceStatus.get();
+    const { instanceStatus, clock, isCaughtUp, stopping } = this.options;
+    const status = await unlessAborted(stopping, instanceStatus.get()).catch((error) => {
+      if (stopping.aborted) return null;
+      throw error;
+    });
+    if (status === null || stopping.aborted) return false;
+    const { instance, restoredPosition } = status;
     this.known = instance?.downtimes ?? [];
     const isHoldKnown = !instance?.isHeld || restoredPosition === null || isCaughtUp(restoredPosition);
     const mayLeave = !isFrozen(instance) && isHoldKnown;

@@ -100,7 +100,8 @@ export class VerificationMailWorker {
   constructor(private readonly options: VerificationMailWorkerOptions) {
     this.leases = new ExpiredLeases(options.deps.clock, options.endedWorker);
     this.rests = rowBackoff(options.deps.clock);
-    this.deliveryGate = new DeliveryGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
+    const stopping = this.stopping.signal;
+    this.deliveryGate = new DeliveryGate({ ...options.deps, isCaughtUp: options.isCaughtUp, stopping });
   }
 
   start(): void {

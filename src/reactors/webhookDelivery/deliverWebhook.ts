@@ -88,7 +88,7 @@ export async function deliverWebhook(
     return { revision: row.revision, gotThrough: null };
   }
   const event = withIncluded(await deps.mappedOf(origin), endpoint.include);
-  if (!(await deps.deliveryGate.ask()) || deps.stopping.aborted) return NOT_ACTED;
+  if (!(await deps.deliveryGate.ask())) return NOT_ACTED;
   const request = { origin, worker, leaseMs: policy.leaseMs };
   const claimed = await claimOrRelease(deps, {
     id: row.id,

@@ -55,7 +55,7 @@ export class WebhookDeliveryWorker {
     const { clock } = deps;
     const stopping = this.stopping.signal;
     const mappedOf = payloadCache((origin) => mapToWebhookEvent(deps, origin));
-    const deliveryGate = new DeliveryGate({ ...deps, isCaughtUp: options.isCaughtUp });
+    const deliveryGate = new DeliveryGate({ ...deps, isCaughtUp: options.isCaughtUp, stopping });
     const blockedDestinations = new BlockedDestinationReports(options.onBlockedDestination);
     const abandoned = this.abandoned.signal;
     const made = { deliveryGate, mappedOf, blockedDestinations, stopping, abandoned };

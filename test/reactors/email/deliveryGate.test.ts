@@ -23,6 +23,7 @@ function asking(store: EventStore, position: Position) {
       instanceStatus: instanceStatusCache(store),
       clock,
       isCaughtUp: (wanted) => position >= wanted,
+      stopping: new AbortController().signal,
     });
   return { clock, deliveryGate, ask: () => deliveryGate().ask() };
 }
@@ -38,6 +39,20 @@ async function newLog(): Promise<EventStore> {
 test("mail may leave on a log that was never restored, even before it has an instance", async () => {
   expect(await asking(await newLog(), LOG_START).ask()).toBe(true);
   expect(await asking(memoryEventStore(), LOG_START).ask()).toBe(true);
+});
+
+test("a stop does not wait for a log that does not answer, and nothing leaves any more", async () => {
+  const stopping = new AbortController();
+  const store = { ...(await newLog()), read: () => new Promise<never>(() => {}) };
+  const gate = new DeliveryGate({
+    instanceStatus: instanceStatusCache(store),
+    clock: testClock(),
+    isCaughtUp: () => true,
+    stopping: stopping.signal,
+  });
+  const asked = gate.ask();
+  stopping.abort();
+  expect(await asked).toBe(false);
 });
 
 test("nothing leaves while the log is frozen, nor for a second after that was seen", async () => {

@@ -1,5 +1,6 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { sleep } from "../../../kernel/concurrency/sleep.ts";
+import { unlessAborted } from "../../../kernel/concurrency/unlessAborted.ts";
 import type { LogBatch } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
 import { AttemptTimedOutError } from "../deadline.ts";
@@ -55,7 +56,7 @@ async function* catchUpThenFollow(
   idleMs: number,
 ): AsyncGenerator<LogBatch> {
   let { from } = reading;
-  const head = await readLogHeadOnce(client, idleMs);
+  const head = await unlessAborted(reading.signal, readLogHeadOnce(client, idleMs));
   for await (const batch of batchesOf(client, catchUpOptions(reading, head), () => idleMs)) {
     from = batch.position;
     yield batch;
@@ -79,7 +80,8 @@ async function* liveBatches(
     for (;;) {
       const batch = await nextOrQuiet(source);
       if (batch === null) {
-        if ((await readLogHeadOnce(client, idleMs)) > position) return;
+        const head = await unlessAborted(options.signal, readLogHeadOnce(client, idleMs));
+        if (head > position) return;
       } else {
         position = batch.position;
         yield batch;
