@@ -10,10 +10,12 @@ import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
 import { newId } from "../kernel/ids.ts";
 import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
+import { ContentStoreError } from "../ports/contentStore.ts";
 import type { Position } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mail/mailTransport.ts";
 import { apiKeyLastUseWriter } from "../reactors/apiKey/apiKeyLastUseWriter.ts";
 import { attachmentWorkers } from "../reactors/attachment/attachmentWorkers.ts";
+import { contentRemovalsUntil } from "../reactors/content/contentRemovalsUntil.ts";
 import type { ContentStoreHealth } from "../reactors/content/contentStoreHealth.ts";
 import { emailContentRetention } from "../reactors/content/emailContentRetention.ts";
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
@@ -103,6 +105,8 @@ export function createBackgroundJobs(
     deps.clock,
     relayLog(config, logger, readers.reader("emails")),
   );
+  const stop = new AbortController();
+  const repeatable = { ...deps, content: contentRemovalsUntil(stop.signal, deps.content) };
   const claiming = {
     worker: membership.serviceId,
     endedWorker: membership.predecessor,
@@ -121,7 +125,7 @@ export function createBackgroundJobs(
   const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
-    ...workOnAttachments(logger, { deps, readers }),
+    ...workOnAttachments(logger, { deps: repeatable, readers }),
     ...contentHealth.probes,
     diskWatch(logger, deps),
     clock,
@@ -138,7 +142,7 @@ export function createBackgroundJobs(
       onTrouble: workerErrorLog({ logger, text: "could not record when keys were used" }),
     }),
     staleReservationsOf(logger, { deps, readers }),
-    ...workOnErasures(config, logger, { deps, readers, logId }),
+    ...workOnErasures(config, logger, { deps: repeatable, readers, logId }),
   ];
   return {
     delivery,
@@ -153,6 +157,7 @@ export function createBackgroundJobs(
       for (const worker of workers) worker.wake?.();
     },
     async stop(graceMs) {
+      stop.abort(new ContentStoreError("given up: the service stops"));
       await Promise.all(workers.map((worker) => worker.stop(graceMs)));
     },
   };

@@ -1,6 +1,7 @@
 import { type CheckResult, settleCheck } from "../../domain/attachment/decisions.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
+import { unlessAborted } from "../../kernel/concurrency/unlessAborted.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -12,17 +13,19 @@ import { uploadFolder } from "./readAttachment.ts";
 
 /**
  * Inspects a pending upload and records the result. Several checks may run at once: the first one recorded counts.
- * Throws `StoreError`, also if the malware scanner is unavailable: the upload then stays pending.
+ * Throws `StoreError`, also if the malware scanner is unavailable, and the reason of `stopping` if that aborts during the
+ * inspection: the upload then stays pending.
  */
 export async function checkAttachment(
   deps: Dependencies,
   id: string,
   context: CommandContext,
+  stopping: AbortSignal,
 ): Promise<void> {
   const aggregate = attachmentAggregate.of(id);
   const { state } = await load(deps.store, aggregate);
   if (state?.status !== "pending") return;
-  const result = await look(deps, id, state);
+  const result = await unlessAborted(stopping, look(deps, id, state));
   await transact(deps.store, aggregate, (now) => settleCheck(now, result), context);
   if (result.kind === "rejected") await removeUploadFiles(deps, id, context);
 }

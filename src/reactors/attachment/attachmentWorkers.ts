@@ -33,7 +33,7 @@ export function attachmentWorkers(options: AttachmentWorkersOptions): readonly P
       clock: deps.clock,
       concurrencyMax: CHECKS_MAX,
       find: (_now, without, limit) => pendingUploads(attachments, without, limit),
-      act: (id, context) => checkAttachment(deps, id, context),
+      act: (id, context, stopping) => checkAttachment(deps, id, context, stopping),
     }),
     pollingWorker({
       ...removing,

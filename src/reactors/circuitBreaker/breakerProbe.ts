@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../kernel/concurrency/unlessAborted.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import type { BreakerFault, BreakerPermit, CircuitBreaker } from "./circuitBreaker.ts";
 
@@ -22,13 +23,13 @@ export function breakerProbe<Fault extends BreakerFault>(
     intervalMs: LOOK_MS,
     firstDelayMs: LOOK_MS,
     onTrouble: (error) => onTrouble(error, ""),
-    async round() {
+    async round({ stopping }) {
       const { trouble } = breaker;
       if (trouble === null || !canEnd(trouble)) return;
       const permit = breaker.acquireIdle();
       if (permit === null) return;
       try {
-        await probe(permit);
+        await unlessAborted(stopping, probe(permit));
       } finally {
         permit.release();
       }

@@ -1,4 +1,5 @@
 import { isContentReferenced } from "../../commands/attachment/isContentReferenced.ts";
+import { unlessAborted } from "../../kernel/concurrency/unlessAborted.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../../ports/contentStore.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
@@ -106,7 +107,8 @@ export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): 
     (await isHeld()) ? { checked: 0, removed: 0, isComplete: false } : sweep(stopping);
 
   const worker = periodicWorker({
-    round: async ({ stopping }) => onSwept(await sweepUnlessHeld(stopping)),
+    // It appends nothing, so a stop can leave it with a call of the content store that hangs.
+    round: async ({ stopping }) => onSwept(await unlessAborted(stopping, sweepUnlessHeld(stopping))),
     intervalMs,
     // Instances that start together should not sweep together.
     firstDelayMs: intervalMs * random(),

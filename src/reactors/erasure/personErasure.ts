@@ -117,8 +117,8 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
 }
 
 /**
- * Erases everything about the person. Throws {@link NotYetError} while read models lag or a message is in flight, and
- * the fault of a single message or file once everything else is erased.
+ * Erases everything about the person. Throws {@link NotYetError} while read models lag or a message is in flight, the
+ * fault of a single message or file once everything else is erased, and the reason of `stopping` once that aborts.
  */
 async function apply(erasing: Erasing): Promise<ErasureCounts> {
   if (!(await erasing.areCaughtUp(erasing.stopping)))
@@ -160,6 +160,7 @@ async function eraseMessages(
   do {
     const page = emailsToRecipient(emails, request.erasure, after, WALK_EMAILS);
     for (const message of page.found) {
+      erasing.stopping.throwIfAborted();
       await faults.pass(`message ${message.id}`, async () => {
         const email = await eraseMessage(erasing, message);
         if (email === "underWay") underWay += 1;
@@ -210,12 +211,14 @@ function counted(counts: MessageCounts, email: Email, erasureId: string): Messag
 }
 
 /** An upload that was also sent to others is theirs too: it stays, and the report names it. */
-async function eraseUploads({ deps, attachmentUse, request, context }: Erasing, faults: ErasureFaults) {
+async function eraseUploads(erasing: Erasing, faults: ErasureFaults) {
+  const { deps, attachmentUse, request, context, stopping } = erasing;
   let uploadsErased = 0;
   const uploadsKept: string[] = [];
   for (let after = ""; ; ) {
     const page = uploadsSentTo(attachmentUse, request.erasure.recipientHash, after, PAGE_UPLOADS);
     for (const { id, isShared } of page) {
+      stopping.throwIfAborted();
       if (isShared) uploadsKept.push(id);
       else
         await faults.pass(`upload ${id}`, async () => {

@@ -55,7 +55,8 @@ export function periodicWorker(work: PeriodicWork): PeriodicWorker {
       return true;
     } catch (error) {
       const isAway = error instanceof ReadDatabaseError && error.failure === "unavailable";
-      if (!isAway && error !== stopping.reason) onTrouble(error);
+      // What ends because of the stop is begun again after the next start.
+      if (!isAway && !stopping.aborted) onTrouble(error);
       return false;
     }
   };

@@ -80,7 +80,8 @@ export function pollingWorker(work: PollingWork): PollingWorker {
       rests.done(id);
     } catch (error) {
       rests.failed(id);
-      work.onTrouble(error, id);
+      // What ends because of the stop is begun again after the next start.
+      if (!stopping.signal.aborted) work.onTrouble(error, id);
       await sleep(FAULT_PAUSE_MS);
     }
   };

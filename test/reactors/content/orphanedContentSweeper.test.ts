@@ -214,6 +214,21 @@ describe("a running sweeper", () => {
     await sweeper.stop();
   });
 
+  test("stops at once, even if the content store does not answer", async () => {
+    const asked = Promise.withResolvers<void>();
+    const content = {
+      ...world.content,
+      now() {
+        asked.resolve();
+        return new Promise<never>(() => {});
+      },
+    };
+    const sweeper = world.sweeper({ content });
+    sweeper.start();
+    await asked.promise;
+    await sweeper.stop();
+  });
+
   test("stops at once, between rounds and within one", async () => {
     const waiting = world.sweeper({ intervalMs: 3_600_000, random: () => 0.9 });
     waiting.start();
@@ -236,7 +251,8 @@ describe("a running sweeper", () => {
     await busy.stop();
     const sweepsAtStop = seen;
     await Bun.sleep(0);
-    expect(seen).toBe(sweepsAtStop);
+    // The call that was under way may still end.
+    expect(seen).toBeLessThanOrEqual(sweepsAtStop + 1);
   });
 });
 

@@ -160,7 +160,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
         chunks: [Buffer.from(UPLOADED.slice(0, 8)), Buffer.from(UPLOADED.slice(8))],
         context: context(),
       }),
-    check: (id) => checkAttachment(deps, id, context()),
+    check: (id) => checkAttachment(deps, id, context(), new AbortController().signal),
     async erase(id) {
       const event = { type: "EmailContentErased" as const, data: { reason: "requested" } };
       const aggregate = emailAggregate.of(id);

@@ -101,7 +101,7 @@ async function startWorld() {
     },
     async readyUpload() {
       const id = await world.uploaded();
-      await checkAttachment(world.deps, id, world.context());
+      await checkAttachment(world.deps, id, world.context(), new AbortController().signal);
       return id;
     },
     async end() {
@@ -360,6 +360,33 @@ describe("a request to erase a person", () => {
     await asked.promise;
     await one.stop(60_000);
     expect((await readErasure(world.store, requestId))?.erasure.status).toBe("requested");
+    await world.end();
+  });
+
+  test("does not hold up the stop of an instance that has many messages to erase", async () => {
+    const world = await startWorld();
+    const { deps, store } = world;
+    for (let nth = 0; nth < 3; nth += 1) await world.send("ana@example.org");
+    const requestId = await requestPersonErasure(deps, addressOf("ana@example.org"), world.context());
+    const removal = Promise.withResolvers<void>();
+    const removed = new Set<string>();
+    const content: Dependencies["content"] = {
+      ...deps.content,
+      removeOwner(owner) {
+        removed.add(owner.ownerId);
+        return removal.promise;
+      },
+    };
+    const failures: unknown[] = [];
+    const one = worker(world, { ...deps, content }, failures);
+    one.start();
+    await until(() => removed.size === 1, "the first message");
+    const stopped = one.stop(60_000);
+    removal.resolve();
+    await stopped;
+    expect(removed.size).toBe(1);
+    expect(failures).toEqual([]);
+    expect((await readErasure(store, requestId))?.erasure.status).toBe("requested");
     await world.end();
   });
 
