@@ -23,6 +23,7 @@ import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/mail/requireDkimKeys.ts";
 import { dataDirectoryInUse, isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
+import { tellingWhileSlow } from "./logLines/slowStepLog.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { openInstanceOfService, requireUnboundBeforeCreation } from "./openInstanceFromConfig.ts";
@@ -53,8 +54,10 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   const writingThreads = writingThreadsFor(availableParallelism());
   const damage = logDamage(logger);
   const onDamage = ({ message }: Error) => damage.tell(message);
-  const log = await unlessAborted(
-    stop,
+  const step = <Result>(waitsFor: string, work: Promise<Result>) =>
+    unlessAborted(stop, tellingWhileSlow(logger, waitsFor, work));
+  const log = await step(
+    "the log",
     openStore(config, {
       cacheKib: config.storeCacheKib,
       writingThreads,
@@ -66,7 +69,10 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   undo.defer(() => (stop.aborted ? undefined : log.close()));
   const sound = refusingOnceDamaged(log, damage);
   const store = counts?.counted(sound) ?? sound;
-  const opened = await unlessAborted(stop, openInstanceOfService(config, store, content, logger));
+  const opened = await step(
+    "the log and the content store",
+    openInstanceOfService(config, store, content, logger),
+  );
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);
   // Report why the service cannot start, and ignore a failure to leave the register.
