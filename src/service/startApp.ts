@@ -11,6 +11,7 @@ import {
   registerService,
   type ServiceMembership,
 } from "../commands/instance/registerService.ts";
+import { tellIfSlow } from "../kernel/concurrency/tellIfSlow.ts";
 import { unlessAborted } from "../kernel/concurrency/unlessAborted.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
@@ -23,7 +24,6 @@ import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/mail/requireDkimKeys.ts";
 import { dataDirectoryInUse, isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
-import { tellingWhileSlow } from "./logLines/slowStepLog.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { openInstanceOfService, requireUnboundBeforeCreation } from "./openInstanceFromConfig.ts";
@@ -55,7 +55,10 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   const damage = logDamage(logger);
   const onDamage = ({ message }: Error) => damage.tell(message);
   const step = <Result>(waitsFor: string, work: Promise<Result>) =>
-    unlessAborted(stop, tellingWhileSlow(logger, waitsFor, work));
+    unlessAborted(
+      stop,
+      tellIfSlow(work, () => logger.info(`still starting: waiting for ${waitsFor}`)),
+    );
   const log = await step(
     "the log",
     openStore(config, {

@@ -19,6 +19,7 @@ import {
   openInstanceFromConfig,
   requireUnboundBeforeCreation,
 } from "../../service/openInstanceFromConfig.ts";
+import { waitingFor } from "../output/waitingFor.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
@@ -66,7 +67,7 @@ export async function withStore<Result>(
   work: (store: EventStore) => Promise<Result>,
   options: OpenStoreOptions = {},
 ): Promise<Result> {
-  const store = await openStore(config, options);
+  const store = await waitingFor("the log", openStore(config, options));
   try {
     if (await isUnused(config, store, options)) refuseEmptyStore();
     return await work(store);
@@ -83,14 +84,13 @@ export async function withLog<Result>(
 ): Promise<Result> {
   if (use.begins) mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
   const content = openContentStore(config);
-  const log = await openStore(config, { beforeCreation: requireUnboundBeforeCreation(config, content) });
+  const beforeCreation = requireUnboundBeforeCreation(config, content);
+  const log = await waitingFor("the log", openStore(config, { beforeCreation }));
   try {
     if (!use.begins && (await isUnused(config, log))) refuseEmptyStore();
-    const { keys, logId, incarnation, incarnations, frozenAt, format } = await openInstanceFromConfig(
-      config,
-      log,
-      content,
-      use,
+    const { keys, logId, incarnation, incarnations, frozenAt, format } = await waitingFor(
+      "the log and the content store",
+      openInstanceFromConfig(config, log, content, use),
     );
     const opened = use.writes ? log : readOnlyEventStore(log, "a command that only reads must not write");
     const store = frozenAt === null ? opened : readOnlyEventStore(log, FROZEN);

@@ -3,6 +3,7 @@ import { readAtMost } from "../../kernel/byteBuffer.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { isDataDirectoryLocked } from "../../service/dataDirectoryLock.ts";
 import { type ServiceAddress, serviceAddress } from "../../service/localControlServer.ts";
+import { waitingFor } from "../output/waitingFor.ts";
 
 /** Far more than a service has to say. The address comes from a file, so anybody may be answering. */
 const ANSWER_BYTES_MAX = 1_000_000;
@@ -23,7 +24,7 @@ export async function askRunningService(
   timeoutMs: number,
 ): Promise<ServiceAnswer> {
   const address = await serviceAddress(dataDir);
-  const body = address && (await answerOf(address, path, timeoutMs));
+  const body = address && (await waitingFor("the service", answerOf(address, path, timeoutMs)));
   if (body !== null) return { kind: "answered", body };
   // Checked last: a service that is just starting must find the lock free.
   if (!isDataDirectoryLocked(dataDir)) return { kind: "none" };
