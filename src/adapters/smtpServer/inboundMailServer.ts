@@ -95,9 +95,8 @@ export async function openInboundMailServer(
         endSession(server, id, STOPPING);
       });
       await settleWithin<unknown>(graceMs, Promise.all(last), () => {});
-      await settleWithin(Math.min(graceMs, LAST_REPLY_MS_MAX), closed.promise, () => {
-        for (const socket of sockets) socket.destroy();
-      });
+      await settleWithin(Math.min(graceMs, LAST_REPLY_MS_MAX), closed.promise, () => {});
+      for (const socket of sockets) socket.destroy();
       await closed.promise;
     },
   };

@@ -17,6 +17,6 @@ export interface InboundMailHandler {
 /** A port that receives mail. */
 export interface InboundMailServer {
   readonly port: number;
-  /** Accepts no more connections, and waits up to `graceMs` for the open ones. */
+  /** Accepts no more connections, ends the idle ones, and waits up to `graceMs` for mail that is coming in. */
   close(graceMs: number): Promise<void>;
 }
