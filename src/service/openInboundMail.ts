@@ -61,8 +61,9 @@ export async function openInboundMail(
         return returnAddress(answering.context, address) === null ? NO_SUCH_ADDRESS : null;
       },
       async receive(recipients, bytes) {
-        if (answering === null || (await answering.isClosed())) return LATER;
+        if (answering === null) return LATER;
         try {
+          if (await answering.isClosed()) return LATER;
           await receiveForAll(answering.context, recipients, bytes, counts);
           return TAKEN;
         } catch (error) {

@@ -234,7 +234,7 @@ function stopAtFreeze(deps: Dependencies, logger: Logger, { stopWork, leave }: S
       return leave();
     });
   });
-  return { freezeWatch, settled: async () => (await freezeWatch.isFrozen()) && isSettled };
+  return { freezeWatch, settled: async () => (await freezeWatch.isKnownFrozen()) && isSettled };
 }
 
 /** If a service cannot record that it has left, freezing the log waits its full time for it. */

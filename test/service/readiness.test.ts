@@ -16,7 +16,7 @@ function readinessWith(changed: object) {
     readers: { status: () => [] as unknown[] },
     delivery: { relayFault: null },
     contentHealth: { reads: { trouble: null }, writes: { trouble: null } },
-    freezeWatch: { isFrozen: async () => false },
+    freezeWatch: { isKnownFrozen: async () => false },
     readModelBuild: async () => null as ReadModelBuild | null,
     ...changed,
   };

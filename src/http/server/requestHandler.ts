@@ -33,7 +33,10 @@ export interface ServerOptions extends Omit<ServerContext, "reads"> {
   readonly requestTimeoutMs: number;
   readonly controllers: readonly AnyElysia[];
   readonly requests: RequestsInFlight;
-  /** Whether the log continues elsewhere: then only requests about the process itself are answered. */
+  /**
+   * Whether the log continues elsewhere: then only requests about the process itself are answered. Throws `StoreError` if
+   * the log cannot be read.
+   */
   readonly isClosed: () => boolean | Promise<boolean>;
   readonly log: RequestLog;
 }
@@ -133,8 +136,10 @@ export function requestHandler(
         return answerUnavailable(LOG_FROZEN, context);
       return await handle(routable(request, context));
     } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      return answerProblem(error, context);
+      const problem = problemOf(error);
+      if (problem === null) throw error;
+      if (!(error instanceof Problem)) log.failed(context.requestId, reasonOf(error));
+      return answerProblem(problem, context);
     } finally {
       // Only when the work is over, even long after a 503: until then the bytes are in memory.
       context.body?.release();

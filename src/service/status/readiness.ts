@@ -100,7 +100,7 @@ async function instanceChecks({
   const found = await deps.instanceStatus.get().catch(() => null);
   const held = heldDetail(found?.instance ?? null);
   return {
-    ...((await freezeWatch.isFrozen()) ? { seal: { ok: false, required: true, detail: FROZEN } } : {}),
+    ...((await freezeWatch.isKnownFrozen()) ? { seal: { ok: false, required: true, detail: FROZEN } } : {}),
     ...(held === null ? {} : { delivery: { ok: false, required: false, detail: held } }),
   };
 }
