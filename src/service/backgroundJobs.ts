@@ -7,6 +7,7 @@ import { contentCleanupCheckpointFile } from "../adapters/system/contentCleanupC
 import type { Dependencies } from "../commands/dependencies.ts";
 import type { ServiceMembership } from "../commands/instance/registerService.ts";
 import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
+import { unlessAborted } from "../kernel/concurrency/unlessAborted.ts";
 import { newId } from "../kernel/ids.ts";
 import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
@@ -176,10 +177,15 @@ function blockedText({ baseUrl }: Config, url: string): string {
   return `a webhook endpoint is not called, because its name leads to this machine or into a private network: ${remedy}`;
 }
 
-/** Waits until a read model holds what the log does now; false after the store's time-out, or once `signal` aborts. */
+/**
+ * Waits until a read model holds what the log does now; false after the store's time-out. Once `signal` aborts it is
+ * false, or throws the reason.
+ */
 function caughtUpWait({ storeTimeoutMs }: Config, { deps, readers }: JobParts) {
-  return async (name: ReadModelName, signal: AbortSignal) =>
-    readers.waitForPosition(name, await deps.store.head(), storeTimeoutMs, signal);
+  return async (name: ReadModelName, signal: AbortSignal) => {
+    const head = await unlessAborted(signal, deps.store.head());
+    return readers.waitForPosition(name, head, storeTimeoutMs, signal);
+  };
 }
 
 function caughtUpCheckOf(readers: Readers, name: ReadModelName): (position: Position) => boolean {
