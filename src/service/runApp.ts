@@ -86,7 +86,7 @@ export interface AcquiredResources {
 }
 
 /**
- * Runs a service on what it has acquired. Throws the reason of `stop` if that aborts before the service listens; the
+ * Runs a service on what it has acquired. Throws the reason of `stop` if that aborts before its workers start; the
  * process must then end.
  */
 export async function runApp(
@@ -187,10 +187,14 @@ interface Serving extends AcquiredResources, Work, ReturnType<typeof endOfWork> 
 
 /** Answers requests from now on, also those for metrics. */
 async function serve(config: Config, logger: Logger, serving: Serving) {
-  const { deps, readers, workers, listeners, counts, deliverySeconds, requests, freezeWatch } = serving;
+  const { deps, readers, damage, workers, listeners, counts, deliverySeconds, requests, freezeWatch } =
+    serving;
+  const { contentHealth, maintenance } = serving;
+  const { delivery, relays, clockWatch } = workers;
   const unmatched = unmatchedFeedback(logger);
-  const served = { ...serving, ...workers, unmatched };
-  const { controllers, dashboard, readiness } = await createControllers(config, served);
+  const shared = { deps, readers, damage, delivery, unmatched };
+  const parts = { ...shared, relays, contentHealth, freezeWatch, maintenance };
+  const { controllers, dashboard, readiness } = await createControllers(config, parts);
   listeners.answer({ deps, controllers, requests, isClosed: () => freezeWatch.isFrozen() });
   const inFlight = () => ({
     requests: listeners.inFlightCount(),
@@ -202,7 +206,8 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
       serviceMetrics({ config, deps, readers, counts, unmatched, deliverySeconds, readiness, inFlight }),
     );
   const { logId } = serving.opened;
-  const status = serviceStatus({ ...listeners, ...served, config, logId, inFlight });
+  const { url, submission, inbound } = listeners;
+  const status = serviceStatus({ ...shared, config, clockWatch, logId, url, submission, inbound, inFlight });
   return { dashboard, inFlight, status };
 }
 

@@ -760,6 +760,15 @@ describe("where there is no data directory", () => {
     );
   });
 
+  test("a command that does not say that it writes cannot write", async () => {
+    const cwd = join(folder, "reading");
+    await mkdir(cwd);
+    await call(["workspace", "create", "Acme"], { cwd });
+    const config = readConfig({ HOST: "127.0.0.1", DATA_DIR: join(cwd, "data") });
+    const create = ({ deps }: OpenForCommand) => newWorkspace(deps, "Globex", systemCommandContext("cli"));
+    await expect(withLog(config, create)).rejects.toThrow("a command that only reads must not write");
+  });
+
   test("one of many workspaces is known by its name", async () => {
     const cwd = join(folder, "many");
     await mkdir(cwd);

@@ -78,6 +78,14 @@ test("a push that fails half-way says which templates are pushed, and why the ot
   expect(printed).toEqual([[value, ["a: drafted (version 950, room for 50 more)"]]]);
 });
 
+test("a push of which nothing succeeds says that, and prints no result", () => {
+  const unpushed = [{ alias: "b", reason: "archived" } as const];
+  const print = () => expect.unreachable();
+  expect(() => reportPush({ pushed: [], unpushed }, { isDryRun: false, print })).toThrow(
+    "nothing was pushed:\n  b:",
+  );
+});
+
 describe("templates kept as files", () => {
   let folder: string;
   beforeAll(async () => {
@@ -257,6 +265,9 @@ describe("templates kept as files", () => {
     expect((await call("template", "pull", "pulled")).out).toBe(
       "order.shipped: unchanged, version 1\nwelcome: unchanged, version 1\ndrafted: version 1\n",
     );
+    await write({ "pulled/welcome/txt.liquid": "misspelt" });
+    expect((await call("template", "pull", "pulled")).err).toContain("pulled/welcome");
+    await rm(join(folder, "pulled/welcome/txt.liquid"));
     await mkdir(join(folder, "linked"));
     await symlink("nowhere", join(folder, "linked", "welcome"));
     expect((await call("template", "pull", "linked")).err).toContain("linked/welcome");

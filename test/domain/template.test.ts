@@ -364,6 +364,7 @@ describe("a push", () => {
     left(63, VERSION_BYTES_MAX, aliased);
     const publications = (count: number) => Array.from({ length: count }, (_, at) => published(1 + (at % 2)));
     left(9, 100, aliased, drafted(1), drafted(2), ...publications(CHANGES_MAX - 23));
+    left(10, 100, aliased, drafted(1), drafted(2), ...publications(CHANGES_MAX - 24));
     left(0, 100, aliased, drafted(1), drafted(2), ...publications(CHANGES_MAX - 5));
   });
 

@@ -3,6 +3,7 @@ import { pushTemplate } from "../../../src/commands/template/pushTemplate.ts";
 import { pushTemplates } from "../../../src/commands/template/pushTemplates.ts";
 import { templateStream } from "../../../src/domain/template/events.ts";
 import { templateIdOfAlias } from "../../../src/domain/template/templateAlias.ts";
+import { TEMPLATES_MAX } from "../../../src/domain/template/templateLimits.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { sharedService } from "../../support/sharedService.ts";
@@ -82,6 +83,17 @@ describe.each(await testStores())("a push beside the running service on $name", 
       ],
     });
     expect(await named("later")).toBeUndefined();
+  });
+
+  test("counts the templates that it creates itself against the workspace's limit", async () => {
+    const version = { subject: "Hi", html: null, text: "text", variables: [], bytes: 4 };
+    const toPush = ["last", "over"].map((alias) => ({ alias, name: "Welcome", version }));
+    const options = { isPublished: true, isDryRun: true, existing: async () => TEMPLATES_MAX - 1 };
+    const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
+    expect(await pushTemplates(service.log, toPush, options, context)).toMatchObject({
+      pushed: [{ alias: "last" }],
+      unpushed: [{ alias: "over", reason: "templatesUsedUp" }],
+    });
   });
 
   test("is made once if it is made several times at once, whoever creates the template", async () => {
