@@ -14,8 +14,8 @@ import { isOutbox } from "./adapters/openMailTransport.ts";
 import { BOOTSTRAP_KEY_FILE, readBootstrapKey } from "./bootstrapWorkspace.ts";
 import type { Config } from "./config/config.ts";
 import { bootstrapKeyCheck } from "./status/checks/bootstrapKeyChecks.ts";
-import { lastSealCheck } from "./status/checks/logChecks.ts";
-import { verificationChecks } from "./status/checks/readModelVerificationChecks.ts";
+import { lastSealCheck } from "./status/checks/log/logChecks.ts";
+import { verificationChecks } from "./status/checks/log/readModelVerificationChecks.ts";
 import { readModelStates } from "./status/readModelStates.ts";
 
 /** How long to reuse what the overview looks up, which reads files and the log. */

@@ -14,7 +14,7 @@ import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore
 import type { InstanceState } from "../../src/domain/instance/state.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/kernel/time.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
-import { followedCopyChecks } from "../../src/service/status/checks/followedCopyChecks.ts";
+import { followedCopyChecks } from "../../src/service/status/checks/log/followedCopyChecks.ts";
 import { mustAppend, newEvent } from "../contract/eventStore.ts";
 import { DiskSearch, Markers } from "../support/files/diskSearch.ts";
 import { runCommand } from "../support/process/runCommand.ts";

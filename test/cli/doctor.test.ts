@@ -11,7 +11,7 @@ import { readConfig } from "../../src/service/config/config.ts";
 import { openLocalControl, serviceAddress } from "../../src/service/localControlServer.ts";
 import { ageText } from "../../src/service/status/ageText.ts";
 import type { Check } from "../../src/service/status/checks/check.ts";
-import { readModelLag } from "../../src/service/status/checks/readModelChecks.ts";
+import { readModelLag } from "../../src/service/status/checks/log/readModelChecks.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { callerOf, startTestProcess } from "../support/service.ts";

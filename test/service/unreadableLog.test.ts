@@ -4,7 +4,7 @@ import { FrozenLogError } from "../../src/commands/instance/openInstance.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
 import { ConfigError } from "../../src/service/config/configError.ts";
 import { MAKE_ROOM } from "../../src/service/faults/isDiskFull.ts";
-import { unreadableLog } from "../../src/service/status/checks/logChecks.ts";
+import { unreadableLog } from "../../src/service/status/checks/log/logChecks.ts";
 
 const CONFIG = { storeUrl: "file:/nowhere" };
 const OTHERWISE = "check STORE_URL";

@@ -7,7 +7,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { HOUR_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { Config } from "../../service/config/config.ts";
-import { whichIsDamaged } from "../../service/status/checks/followedCopyChecks.ts";
+import { whichIsDamaged } from "../../service/status/checks/log/followedCopyChecks.ts";
 import { workBehindRequests } from "../../service/threads/threadPriority.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";

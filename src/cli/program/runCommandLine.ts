@@ -9,7 +9,7 @@ import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { readConfig } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { placeFault } from "../../service/faults/startupErrors.ts";
-import { DAMAGED_CATALOG_REMEDY } from "../../service/status/checks/readModelChecks.ts";
+import { DAMAGED_CATALOG_REMEDY } from "../../service/status/checks/log/readModelChecks.ts";
 import { DAMAGED_LOG_REMEDY } from "../../service/status/logDamage.ts";
 import { terminalText } from "../output/terminalText.ts";
 import { type Command, CommandFailure, UsageError } from "./command.ts";

@@ -10,12 +10,12 @@ import { isDiskFull, MAKE_ROOM } from "../../service/faults/isDiskFull.ts";
 import { allChecks, type LogFindings } from "../../service/status/checks/allChecks.ts";
 import { bootstrapKeyChecks } from "../../service/status/checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "../../service/status/checks/check.ts";
-import { logChecks, unreadableLog } from "../../service/status/checks/logChecks.ts";
+import { logChecks, unreadableLog } from "../../service/status/checks/log/logChecks.ts";
 import {
   DAMAGED_CATALOG_REMEDY,
   readModelLag,
   stoppedReadModel,
-} from "../../service/status/checks/readModelChecks.ts";
+} from "../../service/status/checks/log/readModelChecks.ts";
 import type { ColouredLine } from "../output/terminalText.ts";
 import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";

@@ -4,7 +4,7 @@ import type { Config } from "../../config/config.ts";
 import { certificateChecks } from "./certificateChecks.ts";
 import type { Check } from "./check.ts";
 import { contentCheck, diskCheck, relayChecks, scannerChecks, webhookChecks } from "./dependencyChecks.ts";
-import { verificationChecks } from "./readModelVerificationChecks.ts";
+import { verificationChecks } from "./log/readModelVerificationChecks.ts";
 
 /** Findings about the log, and others that need the log open. */
 export interface LogFindings {

@@ -1,16 +1,16 @@
-import { type FollowStatus, readFollowStatus } from "../../../adapters/directory/followStatusFile.ts";
-import { positionText } from "../../../adapters/sqlite/logPosition.ts";
-import type { InstanceState } from "../../../domain/instance/state.ts";
-import { settleWithin } from "../../../kernel/concurrency/sleep.ts";
-import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
-import { counted } from "../../../kernel/text/readableNumbers.ts";
-import { DAY_MS, epochMs, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
-import type { EventStore } from "../../../ports/eventStore.ts";
-import { behindSince } from "../../../readModels/behindSince.ts";
-import { eventsBetween, isEmbedded } from "../../adapters/openStore.ts";
-import type { Config } from "../../config/config.ts";
-import { ageText } from "../ageText.ts";
-import { type Check, ok, warning } from "./check.ts";
+import { type FollowStatus, readFollowStatus } from "../../../../adapters/directory/followStatusFile.ts";
+import { positionText } from "../../../../adapters/sqlite/logPosition.ts";
+import type { InstanceState } from "../../../../domain/instance/state.ts";
+import { settleWithin } from "../../../../kernel/concurrency/sleep.ts";
+import { POSTLEDGER } from "../../../../kernel/text/cliInvocation.ts";
+import { counted } from "../../../../kernel/text/readableNumbers.ts";
+import { DAY_MS, epochMs, MINUTE_MS, SECOND_MS } from "../../../../kernel/time.ts";
+import type { EventStore } from "../../../../ports/eventStore.ts";
+import { behindSince } from "../../../../readModels/behindSince.ts";
+import { eventsBetween, isEmbedded } from "../../../adapters/openStore.ts";
+import type { Config } from "../../../config/config.ts";
+import { ageText } from "../../ageText.ts";
+import { type Check, ok, warning } from "../check.ts";
 
 const NAME = "followed copy";
 /** How long a follower may say nothing while the log goes on: a round may take as long as the time between two. */

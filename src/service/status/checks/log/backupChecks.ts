@@ -1,10 +1,10 @@
-import type { InstanceState } from "../../../domain/instance/state.ts";
-import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
-import { DAY_MS } from "../../../kernel/time.ts";
-import { isEmbedded } from "../../adapters/openStore.ts";
-import type { Config } from "../../config/config.ts";
-import { ageText } from "../ageText.ts";
-import { type Check, ok, warning } from "./check.ts";
+import type { InstanceState } from "../../../../domain/instance/state.ts";
+import { POSTLEDGER } from "../../../../kernel/text/cliInvocation.ts";
+import { DAY_MS } from "../../../../kernel/time.ts";
+import { isEmbedded } from "../../../adapters/openStore.ts";
+import type { Config } from "../../../config/config.ts";
+import { ageText } from "../../ageText.ts";
+import { type Check, ok, warning } from "../check.ts";
 
 /** From this age of the last backup on, `doctor` warns. */
 const BACKUP_AGE_MS_MAX = 7 * DAY_MS;

@@ -1,12 +1,12 @@
-import { UnreadableEventError } from "../../../kernel/event/eventCodec.ts";
-import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
-import { rfc3339, SECOND_MS } from "../../../kernel/time.ts";
-import type { BehindSince } from "../../../readModels/behindSince.ts";
-import type { Config } from "../../config/config.ts";
-import { readModelDirectory } from "../../config/storeConfig.ts";
-import { isOutOfRoom, MAKE_ROOM } from "../../faults/isDiskFull.ts";
-import { beingBuilt } from "../readModelBuildProgress.ts";
-import { type Check, failed, ok, warning } from "./check.ts";
+import { UnreadableEventError } from "../../../../kernel/event/eventCodec.ts";
+import { POSTLEDGER } from "../../../../kernel/text/cliInvocation.ts";
+import { rfc3339, SECOND_MS } from "../../../../kernel/time.ts";
+import type { BehindSince } from "../../../../readModels/behindSince.ts";
+import type { Config } from "../../../config/config.ts";
+import { readModelDirectory } from "../../../config/storeConfig.ts";
+import { isOutOfRoom, MAKE_ROOM } from "../../../faults/isDiskFull.ts";
+import { beingBuilt } from "../../readModelBuildProgress.ts";
+import { type Check, failed, ok, warning } from "../check.ts";
 
 /** What to do about a damaged catalog of the read models; the log itself is fine. */
 export const DAMAGED_CATALOG_REMEDY = `start the service (again), or run \`${POSTLEDGER} projection rebuild\` while none runs: the read models are rebuilt from the log, which is not damaged`;

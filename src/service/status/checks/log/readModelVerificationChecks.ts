@@ -1,13 +1,13 @@
-import { projections } from "../../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../../adapters/sqlite/readModelDatabases.ts";
-import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
-import { grouped } from "../../../kernel/text/readableNumbers.ts";
-import { unlessUnavailable } from "../../../ports/readDatabase.ts";
-import type { Verification } from "../../../readModels/generations/generationCatalog.ts";
-import { lastVerifications } from "../../../readModels/listReadModels.ts";
-import type { Config } from "../../config/config.ts";
-import { readModelDirectory } from "../../config/storeConfig.ts";
-import { type Check, failed, ok, warning } from "./check.ts";
+import { projections } from "../../../../../projections/index.ts";
+import { sqliteReadDatabases } from "../../../../adapters/sqlite/readModelDatabases.ts";
+import { POSTLEDGER } from "../../../../kernel/text/cliInvocation.ts";
+import { grouped } from "../../../../kernel/text/readableNumbers.ts";
+import { unlessUnavailable } from "../../../../ports/readDatabase.ts";
+import type { Verification } from "../../../../readModels/generations/generationCatalog.ts";
+import { lastVerifications } from "../../../../readModels/listReadModels.ts";
+import type { Config } from "../../../config/config.ts";
+import { readModelDirectory } from "../../../config/storeConfig.ts";
+import { type Check, failed, ok, warning } from "../check.ts";
 
 const NAME = "verification of the read models";
 
