@@ -1,6 +1,7 @@
 import { AUDIT_STREAM } from "../../../domain/audit/events.ts";
 import { EVENT_ERASED } from "../../../domain/logImport/events.ts";
 import { typesInStream } from "../../../domain/streamNames.ts";
+import { unlessAborted } from "../../../kernel/concurrency/unlessAborted.ts";
 import type { PublicKey } from "../../../kernel/crypto/auditSigningKey.ts";
 import { UnreadableEventError } from "../../../kernel/event/eventCodec.ts";
 import { contentEventHash, eventHash } from "../../../kernel/event/eventHash.ts";
@@ -88,7 +89,8 @@ export async function verifyLog(options: VerifyLogOptions): Promise<LogVerificat
 
 async function walk(options: VerifyLogOptions, db: ReadDatabaseFile): Promise<LogVerification> {
   const check = new LogCheck(db, options);
-  const faults = await options.store.faults("whole", { timeoutMs: FAULTS_TIMEOUT_MS });
+  const looking = options.store.faults("whole", { timeoutMs: FAULTS_TIMEOUT_MS });
+  const faults = await unlessAborted(options.signal, looking);
   check.takeFaults(faults);
   const read = { events: 0, streams: 0, lastSeal: null as number | null };
   try {
