@@ -129,6 +129,8 @@ class EventStoreDb implements EventStore {
     this.requireOpen();
     // The server checks its own files, and has no quick query for the result.
     if (depth === "quick") return [];
+    // The look may take minutes, and a server that does not answer at all need not.
+    await this.head();
     const { signal } = this.closing;
     const { isOwnStream = () => true } = this.options;
     return unexpectedStreamMetadata(
