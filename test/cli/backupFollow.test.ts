@@ -256,12 +256,28 @@ test(
     await follow(place);
     const path = contentIn(place).find((file) => !before.has(file)) ?? "";
     const bytes = await readFile(join(service.dataDir, path));
-    const linked = await copyOf("linked");
-    const owner = dirname(dirname(path));
-    await rename(join(linked, owner), at("owner"));
-    await symlink(at("owner"), join(linked, owner));
     const missing = { faults: [{ path: path.slice("content/".length), what: "missing" }], fault_count: 1 };
-    expect(await verify(linked)).toMatchObject({ exitCode: 1, json: missing });
+    for (const depth of [1, 2, 3]) {
+      const linked = await copyOf(`linked-${depth}`);
+      const folder = path.split("/", 1 + depth).join("/");
+      const target = at(`target-${depth}`);
+      await rename(join(linked, folder), target);
+      await symlink(target, join(linked, folder));
+      const verified = await verify(linked);
+      expect(verified).toMatchObject({ exitCode: 1 });
+      expect(verified.json.faults).toContainEqual(missing.faults[0]);
+      // Whether or not its target has the files, and nothing is written there.
+      for (const isEmpty of [false, true]) {
+        if (isEmpty)
+          for (const name of await readdir(target)) await rm(join(target, name), { recursive: true });
+        const unusable = {
+          faults: [{ path: folder.slice("content/".length), what: "unusable" }],
+          fault_count: 1,
+        };
+        expect(await follow(linked)).toMatchObject({ exitCode: 1, json: unusable });
+      }
+      expect(await readdir(target)).toEqual([]);
+    }
     for (const root of [place, service.dataDir]) await rm(join(root, path));
     expect(await follow(place)).toMatchObject({ exitCode: 1, json: missing });
     await writeFile(join(service.dataDir, path), bytes);

@@ -103,7 +103,7 @@ export class ContentMirror {
 
   /** Copies the files of a folder, if there is one, that the copy lacks. Returns those that are damaged at the source. */
   async copyFolder(folder: string): Promise<readonly string[]> {
-    const files = this.listed(() => filesIn(this.root, folder).files, folder);
+    const files = this.listed(() => filesIn(this.root, folder).files, folder) ?? [];
     const { damaged } = await this.copy(this.lacking(files));
     return this.unusable.source.includes(folder) ? [...damaged, folder] : damaged;
   }
@@ -130,11 +130,6 @@ export class ContentMirror {
     if (this.unreadBytes > 0) this.readTo = "";
   }
 
-  /** Whether the source has something there, which may be damaged. */
-  isAtSource(path: string): boolean {
-    return existsSync(join(this.root, path));
-  }
-
   /** Removes a file from the copy, or what is in its place, and the folders above it that are empty. */
   async remove(path: string): Promise<void> {
     try {
@@ -158,18 +153,32 @@ export class ContentMirror {
     for (const { path } of this.foldersIn(".")) yield* this.foldersIn(path);
   }
 
-  /** The folders below a path that either side has, in order. */
+  /** The folders below a path that either side has, in order; none if the copy's cannot be used. */
   private foldersIn(below: string) {
-    const [source, copied] = [this.root, this.copyRoot].map(
-      (root) => new Set(this.listed(() => folderNames(root, below), below)),
-    ) as [Set<string>, Set<string>];
+    const inCopy = this.listed(() => {
+      this.requireNoLink(below);
+      return folderNames(this.copyRoot, below);
+    }, below);
+    if (inCopy === null) return [];
+    const copied = new Set(inCopy);
+    const source = new Set(this.listed(() => folderNames(this.root, below), below));
     return [...source.union(copied)].sort().map((name) => ({
       path: join(below, name),
       isOnBoth: source.has(name) && copied.has(name),
     }));
   }
 
+  /** Throws if a folder of the copy, or one above it, is a link: a restore follows none. */
+  private requireNoLink(folder: string): void {
+    for (let below = folder; below !== "."; below = dirname(below)) {
+      const path = join(this.copyRoot, below);
+      if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+      throw Object.assign(new Error(`${path} is a link in the place of a folder`), { code: "ELOOP", path });
+    }
+  }
+
   private async compareFolder(folder: string): Promise<ComparedFolder> {
+    this.requireNoLink(folder);
     // The copy comes first: what the source lacks by then was not merely added meanwhile.
     const { files, partial } = filesIn(this.copyRoot, folder);
     const [copied, source] = [new Set(files), new Set(filesIn(this.root, folder).files)];
@@ -187,12 +196,12 @@ export class ContentMirror {
 
   /** Whether a file that both have is another one in the copy: by its length, and by its bytes if it is to be read. */
   private async isDamaged(path: string): Promise<boolean> {
-    const [bytes, ofSource] = [this.copyRoot, this.root].map(
-      (root) => lstatSync(join(root, path), { throwIfNoEntry: false })?.size,
+    const [copied, source] = [this.copyRoot, this.root].map((root) =>
+      lstatSync(join(root, path), { throwIfNoEntry: false }),
     );
-    if (bytes === undefined || bytes !== ofSource) return true;
+    if (!copied?.isFile() || copied.size !== source?.size) return true;
     if (path <= this.readTo || this.unreadBytes <= 0) return false;
-    this.unreadBytes -= Math.max(bytes, READ_BYTES.min);
+    this.unreadBytes -= Math.max(copied.size, READ_BYTES.min);
     this.readTo = path;
     const digest = await digestFile(join(this.copyRoot, path)).catch(() => null);
     return digest === null || isDamagedCopy({ path, ...digest });
@@ -215,6 +224,7 @@ export class ContentMirror {
     if (paths.length === 0) return { done, damaged };
     this.requireInPlace();
     await forEachConcurrently(paths, COPIES_MAX, async (path) => {
+      this.requireNoLink(dirname(path));
       const isSound = (digest: Digest) => !isDamagedCopy({ path, ...digest });
       const copied = await copyBelow(this.root, this.copyRoot, path, isSound).catch((error) =>
         this.unreadable(path, error),
@@ -239,12 +249,12 @@ export class ContentMirror {
     return "unreadable";
   }
 
-  /** What `list` finds in a folder; nothing, and a note of it, if that cannot be read. */
-  private listed(list: () => readonly string[], folder: string): readonly string[] {
+  /** What `list` finds in a folder; null, and a note of it, if that cannot be read. */
+  private listed(list: () => readonly string[], folder: string): readonly string[] | null {
     try {
       return list();
     } catch (error) {
-      return this.noteUnusable(folder, error) ?? [];
+      return this.noteUnusable(folder, error);
     }
   }
 

@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ContentMirror } from "../../adapters/directory/contentMirror.ts";
 import { type FollowStatus, writeFollowStatus } from "../../adapters/directory/followStatusFile.ts";
 import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
@@ -211,7 +211,7 @@ export class LogFollower {
     if (content.isFull) throw this.full();
     faults.add("damaged", content.unusable.source);
     faults.add("unusable", content.unusable.copy);
-    if (isWhole) await this.addMissing(content, faults, stopping, pause);
+    if (isWhole) await this.addMissing(faults, stopping, pause);
     // What is wrong is looked at again, each time.
     if (faults.count > 0) this.wholeAt = 0;
     else if (isWhole) this.wholeAt = performance.now() + WHOLE_EVERY_MS;
@@ -317,20 +317,18 @@ export class LogFollower {
     }
   }
 
-  /** Adds what the log names and neither side has. */
-  private async addMissing(
-    content: ContentMirror,
-    faults: ContentFaults,
-    stopping: AbortSignal,
-    pause: () => Promise<void>,
-  ) {
+  /** Adds what the log names and the copy lacks, unless the faults tell that of it or of a folder above it. */
+  private async addMissing(faults: ContentFaults, stopping: AbortSignal, pause: () => Promise<void>) {
+    // Of those beyond the faults that are kept, a file may count twice.
+    const told = new Set(faults.kept.map(({ path }) => path));
+    const isToldOf = (path: string): boolean => told.has(path) || (path !== "." && isToldOf(dirname(path)));
     using log = CopyReader.open(this.log);
     // Rounds go on meanwhile.
     log.release();
     for await (const missing of missingContent(join(this.options.directory, BACKUP_CONTENT), log.view())) {
       faults.add(
         "missing",
-        missing.filter((path) => !content.isAtSource(path)),
+        missing.filter((path) => !isToldOf(path)),
       );
       if (stopping.aborted) return;
       await pause();

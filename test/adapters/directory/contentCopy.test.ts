@@ -1,6 +1,16 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ContentMirror } from "../../../src/adapters/directory/contentMirror.ts";
@@ -96,6 +106,11 @@ describe("a comparison", () => {
     await writeFile(join(target, other), "ABCDE");
     expect(await compare()).toEqual({ ...NOTHING, repaired: 2 });
     expect([await copied(short), await copied(other)]).toEqual(["to be cut", "other"]);
+    await rm(join(target, other));
+    // As long as the file, and its bytes are not to be read.
+    await symlink("12345", join(target, other));
+    copy.readTo = "~";
+    expect(await compare()).toEqual({ ...NOTHING, repaired: 1 });
   });
 
   test("never writes what is damaged at the source, and keeps what the copy has", async () => {
@@ -169,6 +184,16 @@ describe("a copy whose disk is unmounted", () => {
     await expect(copy.copyFolder(dirname(path))).rejects.toThrow("ENOENT");
     expect(existsSync(target)).toBe(false);
   });
+});
+
+test("nothing is written through a link in the place of a folder", async () => {
+  const path = await stored("new");
+  const [elsewhere, link] = [join(folder, newId()), dirname(dirname(path))];
+  await mkdir(elsewhere);
+  await mkdir(dirname(join(target, link)));
+  await symlink(elsewhere, join(target, link));
+  await expect(copy.copyFolder(dirname(path))).rejects.toThrow("is a link in the place of a folder");
+  expect(await readdir(elsewhere)).toEqual([]);
 });
 
 test("a failure leaves nothing running: it is thrown once the other files of the folder are there", async () => {
