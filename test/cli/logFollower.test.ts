@@ -41,14 +41,15 @@ let copy: string;
 const createdAt = async () => (await runCommand(["backup", "verify", copy, "--json"], data)).json.created_at;
 const begin = (out: string) => runCommand(["backup", "follow", "--out", out, "--once"], data);
 
-/** A follower of the copy, in this process. */
-async function follower(): Promise<LogFollower> {
+/** A follower of the copy, in this process, that goes on where another one has ended; null: from the beginning. */
+async function follower(left?: null): Promise<LogFollower> {
   const content = { kind: "directory", directory: join(data, "content") };
   const config = { storeUrl: `file:${data}`, content } as unknown as Config;
   const facts = await readBackupFacts(copy);
   const lock = new CopyLock(copy);
   locks.push(lock);
-  return new LogFollower({ config, directory: copy, facts, everyMs: MINUTE_MS, status: null, lock });
+  const status = left === undefined ? await readFollowStatus(copy) : left;
+  return new LogFollower({ config, directory: copy, facts, everyMs: MINUTE_MS, status, lock });
 }
 
 /** Adds an event of a stream of its own to the log. */
@@ -129,9 +130,13 @@ describe("a comparison of events", () => {
     change(`UPDATE events SET data = '{}' WHERE position = ${events - 1}`);
     expect(await compare(one)).toBe(2);
     await one.round(never);
+    releaseLocks();
+    // The first round after a restart comes before the comparison.
+    const other = await follower();
+    await other.round(never);
     expect(await readFollowStatus(copy)).toMatchObject({ comparedTo: 1, differsAt: 2 });
     change("UPDATE events SET metadata = rtrim(metadata, '!') WHERE position = 2");
-    expect(await compare(one)).toBe(events - 1);
+    expect(await compare(other)).toBe(events - 1);
   });
 
   test("finds a stream that has another name, and a page that SQLite calls damaged", async () => {
@@ -157,7 +162,7 @@ describe("a comparison of events", () => {
     expect(await begin(copy)).toMatchObject({ exitCode: 1, err: expect.stringContaining("malformed") });
     expect(await readFollowStatus(copy)).toMatchObject({ differsAt });
     change("UPDATE streams SET name = 'another' WHERE id = 2");
-    expect(await compare(await follower())).toBeLessThan(differsAt);
+    expect(await compare(await follower(null))).toBeLessThan(differsAt);
   });
 
   test("takes what is truncated in the log, and not yet in the copy, as the same", async () => {
@@ -181,7 +186,7 @@ describe("a comparison of events", () => {
     });
     const source = { page, requireInPlace: () => {} } as unknown as SourceLog;
     const copied = { head: () => head, firstDifference: () => null } as unknown as LogCopy;
-    const comparison = new EventComparison(0);
+    const comparison = new EventComparison(0, null);
     const ends = Array.from({ length: 3 }, () => {
       comparison.begin();
       while (comparison.compareNext(source, copied)) {}

@@ -9,12 +9,16 @@ const PAGES_MAX = 32;
  * has been damaged. Changes neither, because it cannot tell which of the two is right.
  */
 export class EventComparison {
-  /** The position of the first event that differs; null while none is known. */
-  differsAt: number | null = null;
   private pages = 0;
 
-  /** `comparedTo` is the position of the last event that was compared; 0: the first one comes next. */
-  constructor(public comparedTo: number) {}
+  /**
+   * `comparedTo` is the position of the last event that was compared; 0: the first one comes next. `differsAt` is the
+   * position of the first event that differs; null while none is known.
+   */
+  constructor(
+    public comparedTo: number,
+    public differsAt: number | null,
+  ) {}
 
   /** Begins another turn. */
   begin(): void {

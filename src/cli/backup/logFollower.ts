@@ -46,7 +46,7 @@ interface FollowerOptions {
   readonly facts: BackupFacts;
   /** How often a round is to begin, in milliseconds; null: once. */
   readonly everyMs: number | null;
-  /** What an earlier follower has left, if anything: how far it has compared the copy. */
+  /** What an earlier follower has left, if anything: how far it has compared the copy, and what differs. */
   readonly status: FollowStatus | null;
   readonly lock: CopyLock;
 }
@@ -113,7 +113,7 @@ export class LogFollower {
       content.kind === "directory"
         ? new ContentMirror(content.directory, target, requireInPlace, status?.readTo ?? "")
         : null;
-    this.events = new EventComparison(status?.comparedTo ?? 0);
+    this.events = new EventComparison(status?.comparedTo ?? 0, status?.differsAt ?? null);
   }
 
   /** How many events the log has that the copy lacks. Refuses a copy that holds what the log lacks. */
