@@ -196,8 +196,10 @@ export class LogFollower {
     await content.repairStoreFiles(this.options.facts);
     await content.requirePresent();
     const gone: string[] = [];
-    const isWhole = this.isDamageNew || performance.now() >= this.wholeAt;
+    // It stays due until one has come to its end.
+    if (this.isDamageNew) this.wholeAt = 0;
     this.isDamageNew = false;
+    const isWhole = performance.now() >= this.wholeAt;
     for await (const folder of content.compare(isWhole)) {
       faults.add("damaged", folder.damaged);
       repaired += folder.repaired;
