@@ -230,6 +230,9 @@ test(
     const bytes = await readFile(join(copy, "events.db"));
     bytes.write("anything", bytes.indexOf("something to alter"));
     await writeFile(join(copy, "events.db"), bytes);
+    const alone = await follow(copy);
+    expect(alone).toMatchObject({ exitCode: 1, json: { differs_at: expect.any(Number) } });
+    expect(alone.json).not.toHaveProperty("faults");
     const path = dirname(contentIn(copy)[0] ?? "");
     await rm(join(copy, path), { recursive: true });
     await writeFile(join(copy, path), "in place of a folder");
