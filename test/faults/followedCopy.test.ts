@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
@@ -197,6 +198,23 @@ test(
     expect(errors).toEqual([...new Set(errors)]);
     expect(await follower.kill("SIGTERM")).toBe(0);
     expect(await eventsIn(out)).toBe(await headOf(join(dataDir, "events.db")));
+  },
+  MS_MAX,
+);
+
+test(
+  "a follower that runs compares the events as well, and says which one differs",
+  async () => {
+    const out = join(folder, "differing");
+    await runCommand(["backup", "follow", "--out", out, "--once"], dataDir);
+    {
+      using db = new DatabaseSync(join(out, "events.db"));
+      db.exec("UPDATE events SET metadata = metadata || '!' WHERE position = 2");
+    }
+    const follower = startFollower(out);
+    const differing = { state: "events", differs_at: 2 };
+    await until(() => follower.lines().some((line) => Bun.deepEquals(line, differing)), "the event");
+    expect(await follower.kill("SIGTERM")).toBe(0);
   },
   MS_MAX,
 );
