@@ -20,8 +20,8 @@ const CACHE_KIB = 16 * 1_024;
  */
 const SAME = `SELECT 1 FROM streams s INDEXED BY sqlite_autoindex_streams_1
   CROSS JOIN events e INDEXED BY events_by_stream ON e.stream = s.id
-  WHERE s.name = ?1 AND s.id = ?2 AND e.revision = ?3 AND e.position = ?4
-    AND (?6 = '' OR (e.id = ?5 AND e.type = ?6 AND e.metadata = ?7 AND e.data = ?8))`;
+  WHERE s.name = ?1 AND e.revision = ?2 AND e.position = ?3
+    AND (?5 = '' OR (e.id = ?4 AND e.type = ?5 AND e.metadata = ?6 AND e.data = ?7))`;
 
 /**
  * A copy of a log that is kept up to date, open for writing. It needs no shared memory between processes (its rollback
@@ -85,7 +85,7 @@ export class LogCopy extends LogRows {
     const differs = ({ stream, revision, position, id, type, metadata, data }: EventRow) => {
       const name = names.get(stream) ?? "";
       try {
-        const found = this.prepare(SAME).get(name, stream, revision, position, id, type, metadata, data);
+        const found = this.prepare(SAME).get(name, revision, position, id, type, metadata, data);
         return found === undefined;
       } catch (error) {
         if (isDamage(error)) return true;
