@@ -8,17 +8,16 @@ import { readFollowStatus } from "../../src/adapters/directory/followStatusFile.
 import type { LogCopy } from "../../src/adapters/sqlite/follow/logCopy.ts";
 import type { SourceLog } from "../../src/adapters/sqlite/follow/sourceLog.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
-import { readBackupFacts } from "../../src/cli/backup/backupManifest.ts";
 import { ContentFaults } from "../../src/cli/backup/contentFaults.ts";
 import { CopyLock } from "../../src/cli/backup/copyLock.ts";
 import { EventComparison } from "../../src/cli/backup/eventComparison.ts";
-import { LogFollower } from "../../src/cli/backup/logFollower.ts";
+import type { LogFollower } from "../../src/cli/backup/logFollower.ts";
 import { withBackup } from "../../src/cli/backup/openBackup.ts";
 import { filePath } from "../../src/kernel/contentPath.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
-import type { Config } from "../../src/service/config/config.ts";
 import { mustAppend, newEvent } from "../contract/eventStore.ts";
+import { followerOf } from "../support/followedCopy.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 
 /** The size of a page of the log's file. */
@@ -41,15 +40,11 @@ let copy: string;
 const createdAt = async () => (await runCommand(["backup", "verify", copy, "--json"], data)).json.created_at;
 const begin = (out: string) => runCommand(["backup", "follow", "--out", out, "--once"], data);
 
-/** A follower of the copy, in this process, that goes on where another one has ended; null: from the beginning. */
+/** A follower of the copy. */
 async function follower(left?: null): Promise<LogFollower> {
-  const content = { kind: "directory", directory: join(data, "content") };
-  const config = { storeUrl: `file:${data}`, content } as unknown as Config;
-  const facts = await readBackupFacts(copy);
   const lock = new CopyLock(copy);
   locks.push(lock);
-  const status = left === undefined ? await readFollowStatus(copy) : left;
-  return new LogFollower({ config, directory: copy, facts, everyMs: MINUTE_MS, status, lock });
+  return followerOf({ dataDir: data, copy, lock, ...(left === null ? { left } : {}) });
 }
 
 /** Adds an event of a stream of its own to the log. */

@@ -3,8 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LOCK_FILE } from "../../src/adapters/sqlite/directoryLock.ts";
+import { CopyLock } from "../../src/cli/backup/copyLock.ts";
+import { type FollowTask, followLoop } from "../../src/cli/backup/followLoop.ts";
+import { followerOf } from "../support/followedCopy.ts";
 import { runCommand, runProgram } from "../support/process/runCommand.ts";
-import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
+import { startTestApp, startTestProcess, type TestApp, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -44,6 +47,17 @@ function linesOf(service: TestProcess, text: string): readonly string[] {
     .filter((line) => line.includes(text));
 }
 
+/** The files of content below a directory. */
+const contentIn = (directory: string) => [...new Bun.Glob("content/*/*/*/*").scanSync(directory)];
+
+/** Accepts a message with a file. */
+function accept(service: TestApp, to: string) {
+  const content = Buffer.alloc(FILE_BYTES, to).toString("base64");
+  const attachments = [{ filename: "note.txt", content_type: "text/plain", content }];
+  const mail = { from: "hello@example.com", to, subject: "Hello", text: "Hello." };
+  return service.send(`${to}-key`, { ...mail, attachments });
+}
+
 const LOW = "less free space than DISK_FREE_BYTES_MIN";
 const ENOUGH = "has enough free space again";
 
@@ -74,21 +88,14 @@ describe.skipIf(!isMounted)("on a disk that fills up", () => {
       const service = await startTestApp({ env: { DELIVERY: "off" } });
       const copy = join(disk, "erased");
       const follow = () => runCommand(["backup", "follow", "--out", copy, "--once"], service.dataDir);
-      const accept = async (to: string) => {
-        const content = Buffer.alloc(FILE_BYTES, to).toString("base64");
-        const attachments = [{ filename: "note.txt", content_type: "text/plain", content }];
-        const mail = { from: "hello@example.com", to, subject: "Hello", text: "Hello." };
-        return service.send(`${to}-key`, { ...mail, attachments });
-      };
-      const contentIn = (directory: string) => [...new Bun.Glob("content/*/*/*/*").scanSync(directory)];
       try {
-        const { json } = await accept("one@example.net");
+        const { json } = await accept(service, "one@example.net");
         expect(await follow()).toMatchObject({ exitCode: 0 });
         expect(contentIn(copy)).toHaveLength(1);
         expect(await service.call("DELETE", `/api/v1/emails/${json.id}/content`)).toMatchObject({
           status: 200,
         });
-        for (const to of ["two", "three", "four"]) await accept(`${to}@example.net`);
+        for (const to of ["two", "three", "four"]) await accept(service, `${to}@example.net`);
         leave(0);
         const { exitCode, err } = await follow();
         expect({ exitCode, err }).toMatchObject({
@@ -101,6 +108,56 @@ describe.skipIf(!isMounted)("on a disk that fills up", () => {
         expect(contentIn(copy)).toHaveLength(3);
       } finally {
         await service.remove();
+        rmSync(copy, { recursive: true });
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a follower that runs there says so, also after it has removed what was erased",
+    async () => {
+      const service = await startTestApp({ env: { DELIVERY: "off" } });
+      const copy = join(disk, "running");
+      const follow = () => runCommand(["backup", "follow", "--out", copy, "--once"], service.dataDir);
+      const full = `the disk of ${copy} is full: make room on the disk`;
+      const never = new AbortController();
+      try {
+        const { json } = await accept(service, "one@example.net");
+        expect(await follow()).toMatchObject({ exitCode: 0 });
+        await accept(service, "two@example.net");
+        leave(0);
+        using lock = new CopyLock(copy);
+        const follower = await followerOf({ dataDir: service.dataDir, copy, lock });
+        // There is no room for what is new.
+        await expect(follower.compare(never.signal, async () => {})).rejects.toThrow(full);
+
+        rmSync(join(disk, "filler"));
+        await follower.round(never.signal);
+        await service.call("DELETE", `/api/v1/emails/${json.id}/content`);
+        leave(0);
+        const failing: [FollowTask, string][] = [];
+        const reports = {
+          failing: (task: FollowTask, reason: string) => failing.push([task, reason]),
+          working() {},
+          round() {},
+          content() {},
+          events() {},
+        };
+        // A round is due in every pause.
+        const ended = followLoop(follower, { everyMs: 0, stopping: never.signal, reports });
+        await until(() => contentIn(copy).length === 1, "the removal");
+        await until(() => failing.length >= 2, "both lines");
+        never.abort();
+        await ended;
+        expect(failing).toEqual([
+          ["follow", full],
+          ["compare", full],
+        ]);
+      } finally {
+        never.abort();
+        await service.remove();
+        rmSync(join(disk, "filler"), { force: true });
         rmSync(copy, { recursive: true });
       }
     },
