@@ -17,13 +17,17 @@ import { LOG_START } from "../../src/ports/eventStore.ts";
 import { followedCopyChecks } from "../../src/service/status/checks/log/followedCopyChecks.ts";
 import { mustAppend, newEvent } from "../contract/eventStore.ts";
 import { DiskSearch, Markers } from "../support/files/diskSearch.ts";
-import { runCommand } from "../support/process/runCommand.ts";
+import { COMMAND_LINE } from "../support/process/program.ts";
+import { commandEnv, runCommand } from "../support/process/runCommand.ts";
+import { runProcess } from "../support/process/runProcess.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 90_000;
 /** More than fits into an event. */
 const LARGE_TEXT = "€".repeat(190_000);
+/** More than the copy's log takes. */
+const FILE_KIB_MAX = 1_024;
 
 let folder: string;
 let service: TestApp;
@@ -246,6 +250,22 @@ test(
     const { out } = await runCommand(["backup", "follow", "--out", copy, "--once"], service.dataDir);
     expect(out).toContain("not to be read or replaced in the copy: ");
     expect(out).toContain(differing);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a disk that does not take a file of the copy is told with the file's name, which the system's error lacks",
+  async () => {
+    await follow(place);
+    await accept("too-large", "Hello.", "x".repeat(2 * FILE_KIB_MAX * 1_024));
+    const words = [...COMMAND_LINE, "backup", "follow", "--out", place, "--once"];
+    const limited = ["bash", "-c", `trap "" XFSZ; ulimit -f ${FILE_KIB_MAX}; exec "$0" "$@"`, ...words];
+    const { exitCode, err } = await runProcess(limited, { env: commandEnv(service.dataDir) });
+    expect(exitCode).not.toBe(0);
+    expect(err).toContain(`${place}/content/`);
+    expect(err).toContain("cannot be used: no file may get so large there");
+    expect(await follow(place)).toMatchObject({ exitCode: 0 });
   },
   TEST_MS_MAX,
 );
