@@ -170,7 +170,7 @@ async function followOnce(
 ): Promise<number> {
   const never = new AbortController().signal;
   const noPause = async () => {};
-  // The first round records it: a damaged page of the copy may end the other comparison.
+  // Events first: the next round then records what differs, even if a damaged page ends the comparison of content.
   const differsAt = await follower.compareEvents(never, noPause);
   const first = await follower.round(never).catch(async (error) => {
     if (!follower.isFull) throw error;
