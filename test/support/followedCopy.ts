@@ -10,15 +10,13 @@ interface FollowedCopy {
   readonly dataDir: string;
   readonly copy: string;
   readonly lock: CopyLock;
-  /** Null: what another follower has left is not read. */
-  readonly left?: null;
 }
 
 /** A follower of a copy in this process, which goes on where another one has ended. */
-export async function followerOf({ dataDir, copy, lock, left }: FollowedCopy): Promise<LogFollower> {
+export async function followerOf({ dataDir, copy, lock }: FollowedCopy): Promise<LogFollower> {
   const content = { kind: "directory", directory: join(dataDir, "content") };
   const config = { storeUrl: `file:${dataDir}`, content } as unknown as Config;
   const facts = await readBackupFacts(copy);
-  const status = left === undefined ? await readFollowStatus(copy) : left;
+  const status = await readFollowStatus(copy);
   return new LogFollower({ config, directory: copy, facts, everyMs: MINUTE_MS, status, lock });
 }
