@@ -91,7 +91,7 @@ afterAll(async () => {
   for (const follower of followers) follower.kill();
   await service.kill("SIGKILL");
   await rm(folder, { recursive: true });
-});
+}, MS_MAX);
 
 test(
   "follower and service are killed again and again, and the copy has each message of the last round with its file",
