@@ -153,19 +153,27 @@ export class ContentMirror {
     for (const { path } of this.foldersIn(".")) yield* this.foldersIn(path);
   }
 
-  /** The folders below a path that either side has, in order; none if the copy's cannot be used. */
+  /** The folders below a path that either side has, in order, without those that cannot be used in the copy. */
   private foldersIn(below: string) {
-    const inCopy = this.listed(() => {
-      this.requireNoLink(below);
-      return folderNames(this.copyRoot, below);
-    }, below);
+    const inCopy = this.listed(() => folderNames(this.copyRoot, below), below);
     if (inCopy === null) return [];
     const copied = new Set(inCopy);
     const source = new Set(this.listed(() => folderNames(this.root, below), below));
-    return [...source.union(copied)].sort().map((name) => ({
-      path: join(below, name),
-      isOnBoth: source.has(name) && copied.has(name),
-    }));
+    return [...source.union(copied)]
+      .sort()
+      .filter((name) => copied.has(name) || this.isFree(join(below, name)))
+      .map((name) => ({ path: join(below, name), isOnBoth: source.has(name) && copied.has(name) }));
+  }
+
+  /** Whether the copy, which has no folder there, has no link there either. Notes one. */
+  private isFree(folder: string): boolean {
+    try {
+      this.requireNoLink(folder);
+      return true;
+    } catch (error) {
+      this.noteUnusable(folder, error);
+      return false;
+    }
   }
 
   /** Throws if a folder of the copy, or one above it, is a link: a restore follows none. */
@@ -178,7 +186,6 @@ export class ContentMirror {
   }
 
   private async compareFolder(folder: string): Promise<ComparedFolder> {
-    this.requireNoLink(folder);
     // The copy comes first: what the source lacks by then was not merely added meanwhile.
     const { files, partial } = filesIn(this.copyRoot, folder);
     const [copied, source] = [new Set(files), new Set(filesIn(this.root, folder).files)];
