@@ -47,7 +47,7 @@ async function checkOf(log: FollowedLog, logId: string, place: string): Promise<
 
 /** What to do if an event of a copy is not as it is in the log. */
 export function whichIsDamaged(place: string): string {
-  return `\`${POSTLEDGER} backup verify ${place}\` checks the copy, \`${POSTLEDGER} audit verify\` the log; if the copy is damaged, begin another in another directory; if the log is, keep the copy`;
+  return `\`${POSTLEDGER} backup verify ${place}\` checks the copy, \`${POSTLEDGER} audit verify\` the log; if the log is damaged, keep the copy; otherwise begin another copy in another directory`;
 }
 
 function silentMsMax({ everyMs = 0 }: FollowStatus): number {
