@@ -3,7 +3,7 @@ import { rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { CONTENT_STORE_FILES, IDENTITY_FILE, LOG_FILE } from "../../kernel/contentPath.ts";
-import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
+import { isNoRoomError, systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { copyBelow, type Digest, digestFile } from "../durableFiles/copyFile.ts";
 import { writeDurably } from "../durableFiles/durableFile.ts";
@@ -26,9 +26,6 @@ const OF_ONE_PATH: ReadonlySet<string> = new Set([
   "ENOTEMPTY",
   "EPERM",
 ]);
-
-/** Errors that say that the disk is full, or the quota used up. */
-const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** What a comparison found in a folder. Paths are below the root, with `/`. */
 export interface ComparedFolder {
@@ -219,7 +216,7 @@ export class ContentMirror {
     try {
       if (!this.isFull) return await this.copy(paths);
     } catch (error) {
-      if (!FULL.has(systemErrorCode(error) ?? "")) throw error;
+      if (!isNoRoomError(error)) throw error;
       this.isFull = true;
     }
     return { done: [], damaged: [] };

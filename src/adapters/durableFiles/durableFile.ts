@@ -50,7 +50,7 @@ export async function syncFolder(path: string): Promise<void> {
   await handle.sync();
 }
 
-/** Writes a temporary file durably, and removes what is left of it after `place` has given it its name beside it. */
+/** Writes a temporary file durably, which `place` gives its name beside it. Leaves none behind if that fails. */
 async function withTemporary(
   temporary: string,
   bytes: Uint8Array | string,
@@ -59,10 +59,11 @@ async function withTemporary(
   try {
     await writeFile(temporary, bytes, { mode: FILE_MODE, flush: true });
     await place();
-    await syncFolder(dirname(temporary));
-  } finally {
+  } catch (error) {
     await rm(temporary, { force: true });
+    throw error;
   }
+  await syncFolder(dirname(temporary));
 }
 
 /** The path of a temporary file in the folder of `path`. */
@@ -98,6 +99,7 @@ export async function readOrCreate(path: string, create: () => string): Promise<
     await link(temporary, path).catch((error: { code?: string }) => {
       if (error.code !== "EEXIST") throw error;
     });
+    await rm(temporary);
   });
   return read();
 }

@@ -32,6 +32,7 @@ export function lockDirectory(directory: string): DirectoryLock | null {
   // Of a file that it may only read, SQLite would let two processes hold the lock.
   if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK);
   const db = new DatabaseSync(path);
+  // Nothing is written to it, and a journal on the disk would need room.
   if (isRefused(db, `PRAGMA busy_timeout = ${WAIT_MS_MAX}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`)) {
     db.close();
     return null;

@@ -174,7 +174,7 @@ async function followOnce(
   const differsAt = await follower.compareEvents(never, noPause);
   const first = await follower.round(never).catch(async (error) => {
     if (!follower.isFull) throw error;
-    // It may make room.
+    // A comparison removes what was erased, which may make room.
     await follower.compare(never, noPause);
     return follower.round(never);
   });

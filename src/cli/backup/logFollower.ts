@@ -196,7 +196,7 @@ export class LogFollower {
     await content.repairStoreFiles(this.options.facts);
     await content.requirePresent();
     const gone: string[] = [];
-    // It stays due until one has come to its end.
+    // A comparison of all files stays due until one has come to its end.
     if (this.isDamageNew) this.wholeAt = 0;
     this.isDamageNew = false;
     const isWhole = performance.now() >= this.wholeAt;

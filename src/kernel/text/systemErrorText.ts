@@ -22,6 +22,12 @@ export function systemErrorCode(error: unknown): string | null {
   return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
 }
 
+/** Whether an operating system error says that the disk is full, or the quota used up. */
+export function isNoRoomError(error: unknown): boolean {
+  const code = systemErrorCode(error);
+  return code === "ENOSPC" || code === "EDQUOT";
+}
+
 /** What an operating system error means, with its code; null for codes without a text here, and for other errors. */
 export function systemErrorText(error: unknown): string | null {
   const code = systemErrorCode(error);

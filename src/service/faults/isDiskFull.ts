@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resultCodeOf } from "../../adapters/sqlite/resultCode.ts";
 import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
-import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
+import { isNoRoomError } from "../../kernel/text/systemErrorText.ts";
 
 /** What to do about a full disk. Nothing else helps: another directory would begin an empty log there. */
 export const MAKE_ROOM = "make room on the disk";
@@ -22,9 +22,8 @@ export function isOutOfRoom(directory: string): boolean {
 /** Whether an error, or what caused it, comes from the full disk of this directory. */
 export function isDiskFull(error: unknown, directory: string): boolean {
   if (!(error instanceof Error)) return false;
-  const code = systemErrorCode(error);
   const result = resultCodeOf(error);
-  if (code === "ENOSPC" || code === "EDQUOT" || result === SQLITE_FULL) return true;
+  if (isNoRoomError(error) || result === SQLITE_FULL) return true;
   if (error.message.includes(SQLITE_FULL_TEXT)) return true;
   if (result === SQLITE_IOERR || result === SQLITE_CANTOPEN) return isOutOfRoom(directory);
   return isDiskFull(error.cause, directory);
