@@ -34,7 +34,8 @@ const insertEmail = insertInto("emails", [
   ...["authority_id", "queue", "due_at", "revision", "scheduled_at", "lease_ms", "held", "simulated"],
   ...["needs_content_store", "deliver_before"],
 ] as const);
-const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
+const TAGGED = "INSERT INTO email_tags (tag, id, created_at) VALUES (?, ?, ?)";
+const WITH_METADATA = "INSERT INTO email_metadata (pair, id, created_at) VALUES (?, ?, ?)";
 const addContentBytes = addInto("content", ["workspace_id"], ["bytes"]);
 /** The first end stays; of later ones only that a relay took the message changes anything: see `SENT_LATE`. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
@@ -57,6 +58,7 @@ const APPLY_FEEDBACK: Readonly<Record<Feedback, string>> = {
 };
 const CONTENT_OF = "SELECT workspace_id, content_bytes FROM emails WHERE id = ?";
 const ERASED = "UPDATE emails SET is_retained = 0, content_bytes = 0 WHERE id = ?";
+const METADATA_ERASED = "DELETE FROM email_metadata WHERE id = ?";
 const START = `UPDATE emails SET status = 'sending', attempts = ?, updated_at = ?, ${LEASED} WHERE id = ?`;
 /** Only the attempt that holds the claim may put a message back into the queue. */
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?, ${READY_AGAIN}
@@ -66,7 +68,7 @@ const NEVER_QUEUED = { authority_id: null, queue: null, due_at: null, revision: 
 
 function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: ProjectedRows): void {
   const { workspaceId, senderId, recipientHash, acceptedAt, templateId = null } = data;
-  const { contentBytes, tagHashes = [], test: isTest = false, fingerprint } = data;
+  const { contentBytes, tagHashes = [], metadataHashes = [], test: isTest = false, fingerprint } = data;
   const { authorityId = senderId, simulated = false, attachmentBytes, deliverBefore } = data;
   const ownerId = mailOwnerId({ workspaceId, isTest });
   const id = idOf(event);
@@ -100,7 +102,8 @@ function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: Proj
     needs_content_store: Number(attachmentBytes !== undefined || contentBytes > IN_EVENT_CONTENT_BYTES_MAX),
     deliver_before: deliverBefore === undefined ? null : epochMs(deliverBefore),
   });
-  for (const tag of tagHashes) db.run(TAGGED, tag, id, ownerId, acceptedAt);
+  for (const tag of tagHashes) db.run(TAGGED, tag, id, acceptedAt);
+  for (const pair of metadataHashes) db.run(WITH_METADATA, pair, id, acceptedAt);
   addContentBytes(db, [ownerId], [contentBytes]);
   const message = { ownerId, senderId, templateId, tags: tagHashes };
   countAccepted(db, message, acceptedAt, isSuppressed);
@@ -163,12 +166,13 @@ function bounce(
   if (message) countBounced(db, message, atOf(event), recipientDomain);
 }
 
-/** Sets the content bytes to zero, so that a repeat subtracts nothing. */
+/** Sets the content bytes to zero, so that a repeat subtracts nothing. The message is no longer found by its metadata. */
 function eraseContent(id: string, db: ProjectedRows): void {
   const row = db.get(CONTENT_OF, id);
   if (row === undefined) return;
   addContentBytes(db, [String(row.workspace_id)], [-Number(row.content_bytes)]);
   db.run(ERASED, id);
+  db.run(METADATA_ERASED, id);
 }
 
 /** Updates the row of the event's message, and the sums over messages. */

@@ -3,6 +3,7 @@ import { mailOwnerIdsOf } from "../../src/kernel/liveOrTestOwner.ts";
 import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {
+  allOf,
   type Condition,
   type CreatedRange,
   CURSOR_COLUMNS,
@@ -15,6 +16,7 @@ import {
   newerThan,
   OLDEST_FIRST,
   type PageQuery,
+  ROWS_SCANNED_MAX,
   type RowPage,
 } from "../keysetPagination.ts";
 import {
@@ -78,6 +80,8 @@ export interface EmailQuery extends Readonly<Partial<Record<RowFilter, string>>>
   readonly reasons?: readonly string[];
   /** The keyed hash of a tag. */
   readonly tag?: string;
+  /** The keyed hashes of pairs of metadata, which a message has all. */
+  readonly metadata?: readonly string[];
 }
 
 export interface EmailRow {
@@ -93,9 +97,10 @@ export interface EmailRow {
 /** Messages of one mail owner, newest first. */
 export function listEmails(db: ReadDatabase, asked: EmailQuery): RowPage<EmailRow> {
   const query = asked.reasons === undefined ? asked : { ...asked, statuses: reasonedStatuses(asked) };
-  const { tag, statuses = [], recipientHash } = query;
+  const { statuses = [], recipientHash } = query;
   if (query.statuses?.length === 0) return { rows: [], next: null };
-  if (tag !== undefined) return listTagged(db, query, tag);
+  const [rarest, ...others] = rarestFirst(db, marksOf(query));
+  if (rarest !== undefined) return listMarked(db, query, rarest, others);
   const areRare = statuses.length > 1 && statuses.every((status) => RARE_STATUSES.includes(status));
   return areRare && recipientHash === undefined ? listRare(db, query, statuses) : listByOneIndex(db, query);
 }
@@ -147,23 +152,55 @@ const COLUMNS = `${CURSOR_COLUMNS}, status, updated_at AS updatedAt, attempts, $
 const NUMBER_BY_ID = "SELECT rowid AS number FROM emails WHERE id = ?";
 const EMAIL_BY_ID = `SELECT ${COLUMNS} FROM emails WHERE id = ?`;
 
-/** Messages with a tag, found by the tag's index; the other filters look at the messages' own rows. */
-function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<EmailRow> {
-  const { ownerId } = query;
-  const filters = filtersOf(query);
-  const condition = ["emails.id = email_tags.id", ...filters.map(({ sql }) => sql)].join(" AND ");
+/** Something that several messages may have: a row for each of them, whose column `of` holds the keyed hash `owner`. */
+interface Mark {
+  readonly table: string;
+  readonly of: string;
+  readonly owner: string;
+  readonly index: string;
+}
+
+const BY_TAG = { table: "email_tags", of: "tag", index: "email_tags_by_time" };
+const BY_METADATA = { table: "email_metadata", of: "pair", index: "email_metadata_by_time" };
+
+function marksOf({ tag, metadata = [] }: EmailQuery): readonly Mark[] {
+  const tags = tag === undefined ? [] : [{ ...BY_TAG, owner: tag }];
+  return [...metadata.map((owner) => ({ ...BY_METADATA, owner })), ...tags];
+}
+
+/** First the marks that few messages have, as far as one query looks. */
+function rarestFirst(db: ReadDatabase, marks: readonly Mark[]): readonly Mark[] {
+  if (marks.length < 2) return marks;
+  const counted = marks.map((mark) => ({ mark, count: countMarked(db, mark) }));
+  return counted.sort((one, other) => one.count - other.count).map(({ mark }) => mark);
+}
+
+/** How many messages have it; counts up to {@link ROWS_SCANNED_MAX}. */
+function countMarked(db: ReadDatabase, { table, of, owner, index }: Mark): number {
+  const rows = `SELECT 1 FROM ${table} INDEXED BY ${index} WHERE ${of} = ? LIMIT ${ROWS_SCANNED_MAX}`;
+  return Number(db.get(`SELECT count(*) AS count FROM (${rows})`, owner)?.count);
+}
+
+/** The condition that a row of `emails` has the mark. */
+function hasMark({ table, of, owner }: Mark): Condition {
+  const sql = `EXISTS (SELECT 1 FROM ${table} AS marked WHERE marked.${of} = ? AND marked.id = emails.id)`;
+  return { sql, values: [owner] };
+}
+
+/** Messages with all of these marks, found by the first one's index; the other filters look at the messages' own rows. */
+function listMarked(
+  db: ReadDatabase,
+  query: EmailQuery,
+  first: Mark,
+  others: readonly Mark[],
+): RowPage<EmailRow> {
+  const ofOwner = equals("workspace_id", query.ownerId);
+  const { sql, values } = allOf([...ofOwner, ...filtersOf(query), ...others.map(hasMark)]);
   const { rows, next } = findRows(db, query, {
-    ...{ table: "email_tags", of: "tag", owner: tag },
+    ...first,
     columns: CURSOR_COLUMNS,
-    index: "email_tags_by_time",
-    along: [...equals("tag", tag), ...createdIn(query)],
-    wanted: [
-      ...equals("workspace_id", ownerId),
-      {
-        sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
-        values: filters.flatMap(({ values }) => values),
-      },
-    ],
+    along: [...equals(first.of, first.owner), ...createdIn(query)],
+    wanted: [{ sql: `EXISTS (SELECT 1 FROM emails WHERE emails.id = ${first.table}.id AND ${sql})`, values }],
   });
   const found = rows.map(({ id }) => firstRow<EmailRow>(db, EMAIL_BY_ID, id));
   return { rows: found.filter((row) => row !== null), next };

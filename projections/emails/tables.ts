@@ -61,10 +61,16 @@ export const TABLES: readonly ProjectionTable[] = [
   {
     // One row for each tag of a message, by the tag's keyed hash.
     name: "email_tags",
-    columns: `tag TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL,
-      PRIMARY KEY (tag, id)`,
+    columns: "tag TEXT NOT NULL, id TEXT NOT NULL, created_at TEXT NOT NULL, PRIMARY KEY (tag, id)",
     key: ["tag", "id"],
     indexes: ["CREATE INDEX email_tags_by_time ON email_tags (tag, created_at)"],
+  },
+  {
+    // One row for each pair of a message's metadata, by the pair's keyed hash, until its content is erased.
+    name: "email_metadata",
+    columns: "id TEXT NOT NULL, pair TEXT NOT NULL, created_at TEXT NOT NULL, PRIMARY KEY (id, pair)",
+    key: ["id", "pair"],
+    indexes: ["CREATE INDEX email_metadata_by_time ON email_metadata (pair, created_at)"],
   },
   {
     // Requests to erase a person that are not applied yet.

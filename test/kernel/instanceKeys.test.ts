@@ -76,6 +76,22 @@ describe("an instance's keys", () => {
     expect(deriveKey(dataKey, "one")).not.toEqual(deriveKey(dataKey, "other"));
   });
 
+  test("of metadata are of the name and of the value as text", () => {
+    const hash = keys.hashMetadata("w", "order", "4711");
+    expect(hash).toMatch(/^[0-9a-f]{32}$/);
+    expect(keys.hashMetadata("w", "order", 4711)).toBe(hash);
+    expect(keys.hashMetadata("w", "paid", true)).toBe(keys.hashMetadata("w", "paid", "true"));
+    const others = [
+      keys.hashMetadata("x", "order", "4711"),
+      keys.hashMetadata("w", "orde", "r4711"),
+      keys.hashMetadata("w", "a\nb", "c"),
+      keys.hashMetadata("w", "a", "b\nc"),
+      keys.hashMetadata("w", 'a","b', "c"),
+      keys.hashMetadata("w", "a", 'b","c'),
+    ];
+    expect(new Set([hash, ...others]).size).toBe(others.length + 1);
+  });
+
   test("texts are compared by content", () => {
     expect(equalInConstantTime("abc", "abc")).toBe(true);
     for (const other of ["abd", "ab", "abcd", ""]) expect(equalInConstantTime("abc", other)).toBe(false);

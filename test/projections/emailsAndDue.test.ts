@@ -120,6 +120,7 @@ const acceptanceOptions: fc.Arbitrary<Required<AcceptanceOptions>> = fc.record({
   recipientHash: fc.constantFrom("r1", "r2", "r3"),
   templateId: fc.constantFrom(undefined, "t1"),
   tagHashes: fc.subarray(["g1", "g2"]),
+  metadataHashes: fc.subarray(["m1", "m2", "m3"]),
   deadlineInMs: fc.integer({ min: 1, max: 72 * HOUR_MS }),
   isErasedAtEnd: fc.boolean(),
 });
@@ -443,6 +444,7 @@ describe("the queries (properties):", () => {
       senderId: fc.constantFrom(undefined, undefined, "s1"),
       recipientHash: fc.constantFrom(undefined, undefined, "r1"),
       tag: fc.constantFrom(undefined, undefined, "g1"),
+      metadata: fc.constantFrom(undefined, undefined, ["m1"], ["m1", "m2"]),
       createdFrom: times,
       createdBefore: times,
       limit: fc.integer({ min: 1, max: 6 }),
@@ -475,7 +477,10 @@ describe("the queries (properties):", () => {
     const matches = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;
     return messages
       .filter(({ options }) => query.tag === undefined || options.tagHashes.includes(query.tag))
-      .map((message) => ({ id: message.id, ...expectedOf(message).state }))
+      .map((message) => ({ ...message, ...expectedOf(message).state }))
+      .filter(({ options, contentErased }) =>
+        (query.metadata ?? []).every((hash) => !contentErased && options.metadataHashes.includes(hash)),
+      )
       .filter((email) => email.workspaceId === query.ownerId)
       .filter((email) => query.statuses?.includes(email.status) ?? true)
       .filter((email) => query.reasons?.includes(email.reason ?? "") ?? true)

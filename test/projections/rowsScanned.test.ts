@@ -43,8 +43,7 @@ type Row = Readonly<Record<string, SqlValue>>;
 function insert(db: ReadDatabaseFile, table: string, row: Row): void {
   const needed = db.all(`SELECT name FROM pragma_table_info(?) WHERE "notnull" = 1`, table);
   const whole: Row = {
-    ...Object.fromEntries(needed.map(({ name }) => [String(name), 0])),
-    workspace_id: "w",
+    ...Object.fromEntries(needed.map(({ name }) => [String(name), name === "workspace_id" ? "w" : 0])),
     ...row,
   };
   insertInto(table, Object.keys(whole))(db, whole);
@@ -131,6 +130,15 @@ const cases: readonly Case[] = [
         recipient_hash: `r${n}`,
       })),
     list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["bounced"], senderId: "s0", ...page }),
+  },
+  {
+    name: "messages with a pair of metadata by a status",
+    projection: emails,
+    fill: (db) => {
+      fill(db, "emails", (n) => ({ status: n === 0 ? "queued" : "sent" }));
+      fill(db, "email_metadata", () => ({ pair: "p" }));
+    },
+    list: (db, page) => listEmails(db, { ownerId: "w", metadata: ["p"], statuses: ["queued"], ...page }),
   },
   {
     name: "uploads by a status",
@@ -325,6 +333,19 @@ test("messages of a recipient are found by an index, also oldest first", () => {
     });
     expect(plans.filter((plan) => plan.includes("emails_by_recipient (<expr>=?"))).toHaveLength(3);
     expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
+  });
+});
+
+test("messages with a common tag and a rare pair of metadata are found by the pair, in one query", () => {
+  withTables(emails, (db) => {
+    fill(db, "emails", () => ({ status: "sent" }));
+    fill(db, "email_tags", () => ({ tag: "g" }));
+    fill(db, "email_metadata", () => ({ pair: "common" }));
+    insert(db, "email_metadata", { id: "row0", pair: "rare", created_at: rfc3339(START) });
+    const query = { ownerId: "w", metadata: ["common", "rare"], tag: "g", limit: LIMIT };
+    expect(listEmails(db, query)).toEqual({ rows: [expect.objectContaining({ id: "row0" })], next: null });
+    const plans = queryPlans(db, (seen) => listEmails(seen, query));
+    expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN (email|marked)/);
   });
 });
 

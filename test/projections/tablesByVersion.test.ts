@@ -10,7 +10,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   "audit-log": { since: 1, digest: "2137c137e3b85813" },
   "api-keys": { since: 4, digest: "c3c4370ac5529ed6" },
   attachments: { since: 3, digest: "d075dbf5764087c4" },
-  emails: { since: 19, digest: "a45bc63a2c86f4b6" },
+  emails: { since: 20, digest: "d95948447bd0c826" },
   erasures: { since: 2, digest: "96db516626b38d23" },
   "attachment-use": { since: 2, digest: "474c91684753834e" },
   senders: { since: 5, digest: "73edb925995278bb" },

@@ -165,6 +165,7 @@ export interface AcceptanceOptions {
   readonly recipientHash?: string;
   readonly templateId?: string | undefined;
   readonly tagHashes?: readonly string[];
+  readonly metadataHashes?: readonly string[];
   /** How long after its acceptance its deadline is. */
   readonly deadlineInMs?: number;
   /** Whether its send asked for the erasure of its content at its end. */
@@ -186,6 +187,7 @@ export function acceptance(options: AcceptanceOptions = {}): readonly EmailEvent
     contentDigest: "digest",
     contentBytes: HISTORY_CONTENT_BYTES,
     ...(options.tagHashes === undefined ? {} : { tagHashes: [...options.tagHashes] }),
+    ...(options.metadataHashes === undefined ? {} : { metadataHashes: [...options.metadataHashes] }),
     ...(options.templateId === undefined ? {} : { templateId: options.templateId }),
     ...(options.deadlineInMs === undefined ? {} : { deliverBefore: rfc3339(at + options.deadlineInMs) }),
     ...(options.isErasedAtEnd ? { contentRetention: UNTIL_FINAL_STATUS } : {}),

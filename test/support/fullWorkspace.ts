@@ -60,7 +60,7 @@ async function sendMail(service: TestService, tenant: Tenant, templateId: string
   const claim = { attempt: 1, worker: "test", leaseMs: 120_000, transport: "smtp" };
   const [processing, sent, bounced, deferred] = [
     await send({ to: "leaving@example.com" }),
-    await send({ tags: ["receipt", "shop"] }),
+    await send({ tags: ["receipt", "shop"], metadata: { order: "4711" } }),
     await send(),
     await send(),
   ];

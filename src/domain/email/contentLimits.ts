@@ -10,6 +10,8 @@ export const METADATA_KEY_CHARACTERS_MAX = 80;
 export const METADATA_TEXT_CHARACTERS_MAX = 500;
 /** Of `metadata` as compact JSON. */
 export const METADATA_BYTES_MAX = 16_000;
+/** The pairs of `metadata` by which a message is found; it keeps and shows all. */
+export const METADATA_INDEXED_MAX = 20;
 export const TAGS_MAX = 10;
 export const TAG_CHARACTERS_MAX = 64;
 export const CONTENT_ID_CHARACTERS_MAX = 255;

@@ -68,6 +68,8 @@ const Accepted = Type.Object({
   templateVersionId: Type.Optional(Type.String()),
   /** The keyed hashes of its tags: they can be counted and found even after the content is erased. */
   tagHashes: Type.Optional(Type.Array(Type.String())),
+  /** The keyed hashes of its metadata's first pairs: they find it until the content is erased. Absent without metadata. */
+  metadataHashes: Type.Optional(Type.Array(Type.String())),
   /** The size of all files; absent without files. */
   attachmentBytes: Type.Optional(Type.Integer()),
   /** The size of the files that came with the request, which count against the storage quota. */

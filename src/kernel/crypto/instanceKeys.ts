@@ -26,6 +26,9 @@ function contextOf({ workspaceId, endpointId }: SecretOwner): string {
   return `webhook secret\n${workspaceId}\n${endpointId}`;
 }
 
+/** The first 128 bits are enough to find something by, and take half the room. */
+const SHORT_HASH_CHARACTERS = 32;
+
 /** The keyed functions of an instance. All hashes are HMAC-SHA-256 in lower-case hex. */
 export interface InstanceKeys {
   hashApiKey(key: string): string;
@@ -41,6 +44,11 @@ export interface InstanceKeys {
   verificationCode(senderId: string, requestId: string): string;
   /** Finds and counts the messages with a tag, without the tag's name. */
   hashTag(workspaceId: string, tag: string): string;
+  /**
+   * Finds the messages with a name and value in their metadata, without either: the first 128 bits. A number or boolean
+   * has the hash of its text in JSON, because whoever searches has only a text.
+   */
+  hashMetadata(workspaceId: string, name: string, value: string | number | boolean): string;
   /** Compares two requests with the same Idempotency-Key. */
   fingerprint(workspaceId: string, canonicalRequest: string): string;
   /**
@@ -92,6 +100,7 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
       new Bun.CryptoHasher("sha256", key).update(parts.join("\n")).digest("hex");
   };
   const verificationSecret = hashFor("sender verification");
+  const hashPair = hashFor("metadata");
   return {
     hashApiKey: hashFor("api-key"),
     hashAddress: hashFor("address"),
@@ -100,6 +109,9 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
     verificationSecret,
     verificationCode: (senderId, requestId) => codeOf(verificationSecret("code", senderId, requestId)),
     hashTag: hashFor("tag"),
+    // As JSON, because either text may hold whatever would separate the two.
+    hashMetadata: (workspaceId, name, value) =>
+      hashPair(workspaceId, JSON.stringify([name, String(value)])).slice(0, SHORT_HASH_CHARACTERS),
     // Hashed in two parts, because joining would copy a long request once more.
     fingerprint: (workspaceId, request) =>
       new Bun.CryptoHasher("sha256", fingerprintKey).update(`${workspaceId}\n`).update(request).digest("hex"),

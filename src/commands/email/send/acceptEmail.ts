@@ -17,6 +17,7 @@ import type { Dependencies } from "../../dependencies.ts";
 import { contentAppendDeadline } from "../../storage/contentAppendDeadline.ts";
 import { toNewEvents } from "../../transact.ts";
 import { keepAttachments, type PreparedContent, prepareContent } from "../content/storedContent.ts";
+import { metadataHashes } from "../metadataHashes.ts";
 import { type AcceptedAttachments, acceptedAttachments } from "./acceptedAttachments.ts";
 import { replayFromLog } from "./replayFromLog.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
@@ -71,7 +72,7 @@ async function append(
     ...contentVersion,
     ...send.files,
     ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
-    ...tagHashesOf(deps, send),
+    ...searchHashesOf(deps, send),
     ...(send.template && { templateId: send.template.id, templateVersionId: send.template.versionId }),
     ...(send.deliverBefore === undefined ? {} : { deliverBefore: rfc3339(send.deliverBefore) }),
     ...(send.contentRetention === undefined ? {} : { contentRetention: send.contentRetention }),
@@ -102,11 +103,15 @@ function simulation(send: SendWithFiles): Pick<Acceptance, "test" | "simulated">
   return { ...(send.context.isTest === true ? { test: true } : {}), simulated: true };
 }
 
-/** Tags of test mail have hashes of their own, so searches of live mail never find test mail. */
-function tagHashesOf({ keys }: Dependencies, send: SendWithFiles) {
-  const { tags } = send.content;
+/** What lists find the message by. Test mail has hashes of its own, so searches of live mail never find it. */
+function searchHashesOf({ keys }: Dependencies, send: SendWithFiles) {
+  const { tags, metadata } = send.content;
   const ownerId = mailOwnerId(ownerOf(send));
-  return tags === undefined ? {} : { tagHashes: tags.map((tag) => keys.hashTag(ownerId, tag)) };
+  const ofMetadata = metadata && metadataHashes(keys, ownerId, metadata);
+  return {
+    ...(tags === undefined ? {} : { tagHashes: tags.map((tag) => keys.hashTag(ownerId, tag)) }),
+    ...(ofMetadata?.length ? { metadataHashes: ofMetadata } : {}),
+  };
 }
 
 /** A scheduled time that has passed means at once. */
