@@ -146,6 +146,7 @@ function emailsQuery({ random, workspace }: HintContext): Readonly<Record<string
     ...(random.chance(0.4) ? { limit: String(random.integer(1, 100)) } : {}),
     ...(random.chance(0.2) ? { status: random.pick(["queued", "canceled", "suppressed,sent"]) } : {}),
     ...random.pick([{}, {}, {}, {}, {}, {}, {}, {}, {}, { reason: "recipient_suppressed,mailbox_full" }]),
+    ...random.pick([{}, {}, {}, {}, { "metadata[paid]": "true" }]),
     ...(random.chance(0.2) ? { from: workspace.sender } : {}),
     ...(random.chance(0.1) ? { to: `${workspace.canary()}@example.com` } : {}),
     ...(random.chance(0.1) && templates.length > 0 ? { template_id: random.pick(templates).id } : {}),

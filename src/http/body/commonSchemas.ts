@@ -98,9 +98,30 @@ export function listParametersOf({ properties }: TObject): readonly string[] {
   return Object.keys(properties).filter((name) => properties[name]?.[DESCRIBED_AS]?.type === "array");
 }
 
+/** Texts by name in a query, such as `metadata[order]=4711`. A name has at least one character. */
+export function NamedTexts<Value extends TSchema>(
+  value: Value,
+  { nameCharactersMax, ...options }: NamedTextsOptions,
+) {
+  const propertyNames = { minLength: 1, maxLength: nameCharactersMax };
+  return Type.Record(AnyName, value, { ...options, propertyNames });
+}
+
+/** The parameters of a query that {@link NamedTexts} describes, and the most characters that a name within each has. */
+export function namedParametersOf({ properties }: TObject): ReadonlyMap<string, number> {
+  const named = Object.entries(properties).filter(([, { type }]) => type === "object");
+  return new Map(named.map(([name, { propertyNames }]) => [name, Number(propertyNames.maxLength)]));
+}
+
 /** A time in a query. The code that reads it checks it, and can say more precisely what is wrong. */
 export function TimeText(description: string) {
   return Type.String({ description, [DESCRIBED_AS]: { type: "string", format: "date-time" } });
+}
+
+interface NamedTextsOptions {
+  readonly description: string;
+  readonly nameCharactersMax: number;
+  readonly maxProperties: number;
 }
 
 interface WholeNumber {

@@ -85,6 +85,7 @@ interface Rule {
   readonly maximum?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly maxProperties?: number;
 }
 
 type JsonType = "string" | "number" | "boolean" | "null" | "array" | "object";
@@ -215,6 +216,8 @@ function messageOf({ type, schema, value, path }: ValueError): string {
       return unknownMember(path, rule);
     case ValueErrorType.ObjectMinProperties:
       return "must have at least one member";
+    case ValueErrorType.ObjectMaxProperties:
+      return `must have at most ${rule.maxProperties} members`;
     case ValueErrorType.ArrayUniqueItems:
       return "must not contain duplicates";
     case ValueErrorType.StringFormat:

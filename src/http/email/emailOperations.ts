@@ -1,11 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
+import {
+  METADATA_INDEXED_MAX,
+  METADATA_KEY_CHARACTERS_MAX,
+  METADATA_TEXT_CHARACTERS_MAX,
+  TAG_CHARACTERS_MAX,
+} from "../../domain/email/contentLimits.ts";
 import { EMAIL_REASONS } from "../../domain/email/emailReasons.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, rfc3339, utcDay } from "../../kernel/time.ts";
-import { Closed, FreeText, Id, ListText, Text, Time, TimeText } from "../body/commonSchemas.ts";
+import { Closed, FreeText, Id, ListText, NamedTexts, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { withTextFault } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { nearestFilterValue } from "../lists/nearestFilterValue.ts";
@@ -61,6 +66,9 @@ function AnyOf(values: readonly string[], description: string) {
   return withTextFault(faultIn, ListText(values, description));
 }
 
+/** The pairs of metadata in one request. */
+const METADATA_PAIRS_MAX = 5;
+
 const filters = {
   idempotency_key: Type.Optional(
     Type.String({
@@ -82,6 +90,13 @@ const filters = {
   template_id: Type.Optional(Id("Messages made from this template.")),
   tag: Type.Optional(
     Text({ minLength: 1, maxLength: TAG_CHARACTERS_MAX, description: "Messages with this tag." }),
+  ),
+  metadata: Type.Optional(
+    NamedTexts(Text({ minLength: 1, maxLength: METADATA_TEXT_CHARACTERS_MAX }), {
+      nameCharactersMax: METADATA_KEY_CHARACTERS_MAX,
+      maxProperties: METADATA_PAIRS_MAX,
+      description: `Messages with all of these pairs in their metadata, \`metadata[order]=4711\`: ${METADATA_PAIRS_MAX} at most. Numbers and booleans are found by their text. Of a message, the first ${METADATA_INDEXED_MAX} pairs count, until its content is erased. Needs the scope \`email:read\`.`,
+    }),
   ),
   ...CREATED_RANGE,
 };

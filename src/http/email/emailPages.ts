@@ -6,6 +6,7 @@ import {
 } from "../../../projections/emails/queries.ts";
 import type { CreatedRange } from "../../../projections/keysetPagination.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { metadataHashes } from "../../commands/email/metadataHashes.ts";
 import { type EmailView, readEmail } from "../../commands/email/readEmail.ts";
 import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { type MailOwner, mailOwnerId, mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
@@ -17,13 +18,15 @@ type FilterName = Exclude<RowFilter, "senderId" | "recipientHash"> | "from" | "t
 
 /** What a caller filters messages by, checked. Addresses are canonical. The compiler asks callers for every filter. */
 type EmailFilters = Readonly<Record<FilterName, string | undefined>> &
-  CreatedRange & { readonly [Name in "statuses" | "reasons"]: EmailQuery[Name] | undefined };
+  CreatedRange & {
+    readonly [Name in "statuses" | "reasons"]: EmailQuery[Name] | undefined;
+  } & { readonly metadata: Readonly<Record<string, string>> | undefined };
 
-/** The query for these filters. The rows hold keyed hashes in place of addresses and tags. */
+/** The query for these filters. The rows hold keyed hashes in place of addresses, tags and metadata. */
 export function emailQuery(
   { keys }: Pick<Dependencies, "keys">,
   owner: MailOwner,
-  { from, to, tag, ...others }: EmailFilters,
+  { from, to, tag, metadata, ...others }: EmailFilters,
 ): Omit<EmailQuery, "limit"> {
   const ownerId = mailOwnerId(owner);
   const hashOf = (address?: string) => address && keys.hashAddress(owner.workspaceId, address);
@@ -31,6 +34,7 @@ export function emailQuery(
     senderId: hashOf(from),
     recipientHash: hashOf(to),
     tag: tag && keys.hashTag(ownerId, tag),
+    metadata: metadata && metadataHashes(keys, ownerId, metadata),
   };
   return { ownerId, ...omitUndefined({ ...others, ...hashes }) };
 }

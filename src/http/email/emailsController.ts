@@ -5,6 +5,7 @@ import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { bringForward } from "../../commands/email/bringForward.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
+import { metadataHashes } from "../../commands/email/metadataHashes.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
 import { rescheduleEmail } from "../../commands/email/rescheduleEmail.ts";
 import { sendEmail } from "../../commands/email/send/sendEmail.ts";
@@ -22,7 +23,7 @@ import { addressIn } from "../body/commonFaults.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { catchUpIfInTime } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { requireSender, requireSenderOf } from "../server/authorization.ts";
+import { requireSender, requireSenderOf, scopeText } from "../server/authorization.ts";
 import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { isAbandoned, requestContextOf } from "../server/requestContext.ts";
@@ -37,7 +38,7 @@ import {
   rowSummaryJson,
 } from "./emailResource.ts";
 import { idempotencyKeyOf, trimmedKey } from "./idempotencyKey.ts";
-import { redactEmail } from "./redactEmail.ts";
+import { mayReadContent, redactEmail } from "./redactEmail.ts";
 import { requireSameRecipient, sendAgain } from "./sendAgain.ts";
 import { hasTemplate } from "./sendEmailFaults.ts";
 import { sendRequest } from "./sendEmailRequest.ts";
@@ -217,26 +218,35 @@ async function lookUpByKey(deps: Dependencies, owner: Principal, key: string, wa
   return { data: isFound ? [emailSummaryJson(redactEmail(view, owner))] : [], next_cursor: null };
 }
 
+function hasAll(hashes: readonly string[], wanted: readonly string[]): boolean {
+  return wanted.every((hash) => hashes.includes(hash));
+}
+
 function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }: EmailView): boolean {
-  const { createdFrom, createdBefore, tag } = wanted;
+  const { createdFrom, createdBefore, tag, metadata = [] } = wanted;
   const acceptedAt = rfc3339(email.acceptedAt);
   if (createdFrom !== undefined && acceptedAt < createdFrom) return false;
   if (createdBefore !== undefined && acceptedAt >= createdBefore) return false;
   if (tag !== undefined && !content?.tags?.some((one) => keys.hashTag(wanted.ownerId, one) === tag))
+    return false;
+  if (metadata.length > 0 && !hasAll(metadataHashes(keys, wanted.ownerId, content?.metadata ?? {}), metadata))
     return false;
   if (wanted.statuses !== undefined && !wanted.statuses.includes(email.status)) return false;
   if (wanted.reasons !== undefined && !wanted.reasons.includes(email.reason ?? "")) return false;
   return ROW_FILTERS.every((name) => wanted[name] === undefined || wanted[name] === email[name]);
 }
 
-function queryOf(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): EmailQuery {
-  const { tag, template_id: template } = query;
+function queryOf(deps: Dependencies, principal: Principal, query: ListEmailsQuery): EmailQuery {
+  const { tag, metadata, template_id: template } = query;
+  // Whoever may not see metadata must not find out by guessing.
+  if (metadata !== undefined && !mayReadContent(principal))
+    throw new Problem("FORBIDDEN", { detail: `the filter metadata needs ${scopeText("email:read")}` });
   const templateId = template?.toLowerCase();
   const addressOf = (name: "from" | "to") =>
     query[name] === undefined ? undefined : addressIn(`/${name}`, query[name]).canonical;
   const valuesOf = (name: "status" | "reason") =>
     query[name] === undefined ? undefined : [...new Set(query[name].split(","))];
   const lists = { statuses: valuesOf("status"), reasons: valuesOf("reason") };
-  const filters = { ...lists, templateId, tag, from: addressOf("from"), to: addressOf("to") };
-  return { ...emailQuery(deps, owner, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
+  const filters = { ...lists, templateId, tag, metadata, from: addressOf("from"), to: addressOf("to") };
+  return { ...emailQuery(deps, principal, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
 }

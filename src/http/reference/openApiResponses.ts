@@ -43,6 +43,12 @@ function commonHeaders({ scope }: Route): Headers {
   return { "X-Request-Id": REQUEST_ID, ...(scope === null ? {} : RATE_LIMIT) };
 }
 
+/** How members are written that are not one text, by their type. */
+const STYLES: Readonly<Record<string, Pick<OpenApiHeader, "style" | "explode">>> = {
+  array: { explode: false },
+  object: { style: "deepObject", explode: true },
+};
+
 /** The members of an object as the document describes headers and parameters. */
 export function documentMembers(
   schema: TObject | undefined,
@@ -53,8 +59,7 @@ export function documentMembers(
     const required = schema?.required?.includes(name) ?? false;
     const told = typeof description === "string" ? { description } : {};
     const memberSchema = (described ?? own) as JsonSchema;
-    const joined = memberSchema.type === "array" ? { explode: false as const } : {};
-    return [name, { required, ...told, ...joined, schema: memberSchema }];
+    return [name, { required, ...told, ...STYLES[String(memberSchema.type)], schema: memberSchema }];
   });
 }
 

@@ -4,8 +4,10 @@ import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
 export interface OpenApiHeader {
   readonly required: boolean;
-  /** Of a list: its items stand in one value, with commas between. */
-  readonly explode?: false;
+  /** Of an object in a query: each member is a parameter of its own, `name[member]`. */
+  readonly style?: "deepObject";
+  /** False for a list: its items stand in one value, with commas between. True for an object. */
+  readonly explode?: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;
 }

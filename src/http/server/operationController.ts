@@ -3,12 +3,14 @@ import { type Context, Elysia } from "elysia";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { listParametersOf, NoQuery } from "../body/commonSchemas.ts";
+import { listParametersOf, NoQuery, namedParametersOf } from "../body/commonSchemas.ts";
+import { pointerTo } from "../body/jsonLimits.ts";
 import { checkBy } from "../body/validation.ts";
 import type { ListSource } from "../lists/caughtUpReads.ts";
 import { cursorsOfList } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead, authorizeUnread } from "./authorization.ts";
 import { type Operation, type Operations, paramsOf } from "./operation.ts";
+import { invalid } from "./problem.ts";
 import { commandContextOf, principalOf } from "./requestContext.ts";
 import { urlOf } from "./requestTarget.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
@@ -51,11 +53,13 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation): Hook {
   if (body === undefined) {
     const check = route.method === "GET" ? authorize(deps, route) : authorizeUnread(deps, route);
     const lists = listParametersOf(query);
+    const named = namedParametersOf(query);
     return async (incoming) => {
       await check(incoming.request);
       incoming.caller = callerOf(deps, incoming.request);
       checkParams(incoming.params ?? {});
       if (lists.length > 0) joinRepeated(incoming, lists);
+      for (const [name, charactersMax] of named) gatherNamed(incoming, name, charactersMax);
       incoming.set.status = status;
     };
   }
@@ -77,6 +81,21 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation): Hook {
 function joinRepeated({ request, query }: Incoming, lists: readonly string[]): void {
   const given = urlOf(request).searchParams;
   for (const name of lists) if (given.has(name)) query[name] = given.getAll(name).join(",");
+}
+
+/** Makes one object of the parameters `name[…]`. Throws INVALID_REQUEST if one that begins so has another form. */
+function gatherNamed({ query }: Incoming, name: string, nameCharactersMax: number): void {
+  const given = Object.keys(query).filter((key) => key.startsWith(name));
+  if (given.length === 0) return;
+  const form = new RegExp(`^${name}\\[(.{1,${nameCharactersMax}})\\]$`, "su");
+  const members = given.map((key): readonly [string, unknown] => {
+    const [, member] = form.exec(key) ?? [];
+    const fault = `must be ${name}[…], with a name of 1 to ${nameCharactersMax} characters in the brackets`;
+    if (member === undefined) throw invalid(pointerTo("", key), fault);
+    return [member, query[key]];
+  });
+  for (const key of given) delete query[key];
+  query[name] = Object.fromEntries(members);
 }
 
 /** What most controllers need. */

@@ -292,6 +292,8 @@ describe.each(await testStores())("messages on $name", (store) => {
     ["to:ana", "a whole address"],
     ["after:yesterday", "a day in UTC or a time"],
     ["template:welcome", "the id of a template"],
+    ["metadata:order", "a name and a value, such as metadata:order=4711"],
+    ["metadata:=4711", "a name and a value"],
     ["hello", "does not say what to look for: give a whole address"],
     ["bounced", "did you mean status:bounced?"],
     ["Supressed", "did you mean status:suppressed?"],
@@ -726,7 +728,9 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(ownHeaders).toMatch(
       /^Your headers<.*<dt>X-Status<\/dt><dd>delivered<.*aria-labelledby="metadata">$/s,
     );
-    expect(metadataFacts).toMatch(/^Metadata<.*<dt>From<\/dt><dd>somebody<.*<dt>Attempts<\/dt><dd>99</s);
+    expect(metadataFacts).toMatch(
+      /^Metadata<.*<dt>From<\/dt><dd><a [^>]*>somebody<.*<dt>Attempts<\/dt><dd><a [^>]*>99</s,
+    );
   });
 
   test("a question's way out cannot be taken for the cancellation", async () => {

@@ -117,6 +117,10 @@ describe("the document", () => {
         items: { enum: expect.arrayContaining(["bounced", "failed"]) },
       },
     );
+    expect(queries.find(({ style }) => style === "deepObject")).toMatchObject({
+      ...{ name: "metadata", explode: true },
+      schema: { type: "object", maxProperties: 5, propertyNames: { maxLength: 80 } },
+    });
     const patterns = queries.filter(({ schema }) => schema.type === "string" && "pattern" in schema);
     expect(patterns.map(({ name }) => name)).toEqual(["sender_id", "alias", "actor"]);
   });

@@ -91,6 +91,7 @@ const DAY_FIELDS = [
 const OTHER_FIELDS = [
   { name: "template", label: "Template id" },
   { name: "tag", label: "Tag", placeholder: "welcome" },
+  { name: "metadata", label: "Metadata", placeholder: "order=4711" },
   { name: "key", label: "Idempotency-Key", maxLength: 200 },
 ] as const;
 
@@ -171,9 +172,11 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
             // A picker of days would lose a time, which a search can name too.
             return <Field {...{ name, label, value }} type={DAY.test(value) ? "date" : "text"} />;
           })}
-          {OTHER_FIELDS.map((field) => (
-            <Field {...field} value={words[field.name] ?? ""} />
-          ))}
+          {OTHER_FIELDS.filter(({ name }) => name !== "metadata" || mayReadContent(context.principal)).map(
+            (field) => (
+              <Field {...field} value={words[field.name] ?? ""} />
+            ),
+          )}
           <p class="actions">
             <button type="submit">Search</button>
           </p>

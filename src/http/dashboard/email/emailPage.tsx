@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import { AT_END } from "../../../domain/email/contentErasure.ts";
+import { METADATA_INDEXED_MAX } from "../../../domain/email/contentLimits.ts";
 import { messageIdOf } from "../../../domain/email/messageId.ts";
 import { type EmailStatus, isWaiting } from "../../../domain/email/state.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
@@ -15,7 +16,7 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 import { CHANGED, LiveMark, reloadedFrom } from "../live/liveIndicator.tsx";
 import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./emailListPage.tsx";
-import { searchText } from "./emailSearch.ts";
+import { metadataSearch, searchText } from "./emailSearch.ts";
 import { COMPLAINED, reasonText } from "./reasonText.ts";
 import { whyNotAgain } from "./refusalText.ts";
 import { sourceText } from "./timelineEntries.ts";
@@ -68,7 +69,12 @@ export const EmailPage: FC<EmailPageProps> = (props) => {
       <div class="message-facts">
         <Facts facts={factsOf(props)} />
         <CallerFacts id="own-headers" title="Your headers" values={content?.headers ?? {}} />
-        <CallerFacts id="metadata" title="Metadata" values={content?.metadata ?? {}} />
+        <CallerFacts
+          id="metadata"
+          title="Metadata"
+          values={content?.metadata ?? {}}
+          shown={(name, value, index) => metadataValue(context, [name, value], index)}
+        />
       </div>
       {content === null || view.isContentShown ? null : (
         <p class="soft">
@@ -289,11 +295,15 @@ interface CallerFactsProps {
   readonly id: string;
   readonly title: string;
   readonly values: Readonly<Record<string, unknown>>;
+  /** How a value is shown; by default as its text. */
+  readonly shown?: (name: string, value: string, index: number) => Child;
 }
 
 /** What the caller has set, apart from what the service says: the caller's names may be the same. */
-const CallerFacts: FC<CallerFactsProps> = ({ id, title, values }) => {
-  const facts = Object.entries(values).map(([name, value]): Fact => [name, String(value)]);
+const CallerFacts: FC<CallerFactsProps> = ({ id, title, values, shown = (_, value) => value }) => {
+  const facts = Object.entries(values).map(([name, value], index): Fact => {
+    return [name, shown(name, String(value), index)];
+  });
   return facts.length === 0 ? null : (
     <section aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
@@ -301,6 +311,12 @@ const CallerFacts: FC<CallerFactsProps> = ({ id, title, values }) => {
     </section>
   );
 };
+
+/** A value of metadata. It leads to all messages with the same pair, if that can be searched for. */
+function metadataValue(context: PageContext, [name, value]: readonly [string, string], index: number): Child {
+  const search = index < METADATA_INDEXED_MAX ? metadataSearch(name, value) : null;
+  return search === null ? value : <a href={listAddress(context, search)}>{value}</a>;
+}
 
 /** What becomes of content that is kept until the end alone. A request may have erased it before. */
 function contentText({ contentErased, erasedFor }: ShownEmail["email"]): string {

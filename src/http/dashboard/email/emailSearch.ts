@@ -1,14 +1,15 @@
 import type { EmailQuery } from "../../../../projections/emails/queries.ts";
+import type { Principal } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import type { MailOwner } from "../../../kernel/liveOrTestOwner.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { emailQuery } from "../../email/emailPages.ts";
+import { mayReadContent } from "../../email/redactEmail.ts";
 import { nearestFilterValue } from "../../lists/nearestFilterValue.ts";
 
 /** What can be searched for, in the order in which a search is written. */
@@ -19,6 +20,7 @@ export const SEARCH_WORDS = [
   "reason",
   "template",
   "tag",
+  "metadata",
   "after",
   "before",
   "key",
@@ -121,10 +123,23 @@ export function searchText(words: SearchTerms): string {
   }).join(" ");
 }
 
+/** The name and the value in `order=4711`. Null if it lacks one. The first equals sign ends the name. */
+function pairIn(text: string): readonly [name: string, value: string] | null {
+  const [, name, value] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  return name === undefined || value === undefined ? null : [name, value];
+}
+
+/** The search for messages with this pair in their metadata; null if no search can name it. */
+export function metadataSearch(name: string, value: string): string | null {
+  const text = searchText({ metadata: `${name}=${value}` });
+  const [readName, readValue] = pairIn(parseSearch(text).words.metadata ?? "") ?? [];
+  return readName === name && readValue === value ? text : null;
+}
+
 /** The query for a search, or its faults, a sentence each. */
 export function emailQueryOf(
   deps: Pick<Dependencies, "keys">,
-  owner: MailOwner,
+  principal: Principal,
   search: Pick<Search, "words" | "faults">,
 ): { readonly query: Omit<EmailQuery, "limit"> } | { readonly faults: readonly string[] } {
   const { words } = search;
@@ -145,7 +160,14 @@ export function emailQueryOf(
     faults.push(`${name}: takes a day in UTC or a time, such as 2026-11-22 or 2026-11-22T08:30:00Z.`);
     return undefined;
   };
+  const pairOf = (text: string) => {
+    if (!mayReadContent(principal)) faults.push("metadata: needs a key with the scope email:read.");
+    const pair = pairIn(text);
+    if (pair === null) faults.push("metadata: takes a name and a value, such as metadata:order=4711.");
+    return pair === null ? undefined : Object.fromEntries([pair]);
+  };
   const { template, tag } = words;
+  const metadata = words.metadata === undefined ? undefined : pairOf(words.metadata);
   const statuses = valuesOf(words.status);
   const reasons = valuesOf(words.reason);
   faults.push(...listFaults("status", EMAIL_STATUSES, statuses));
@@ -156,5 +178,6 @@ export function emailQueryOf(
   const created = omitUndefined({ createdFrom: timeOf("after"), createdBefore: timeOf("before") });
   if (faults.length > 0) return { faults };
   const templateId = template?.toLowerCase();
-  return { query: emailQuery(deps, owner, { statuses, reasons, to, from, templateId, tag, ...created }) };
+  const filters = { statuses, reasons, to, from, templateId, tag, metadata, ...created };
+  return { query: emailQuery(deps, principal, filters) };
 }
