@@ -18,9 +18,9 @@ type FilterName = Exclude<RowFilter, "senderId" | "recipientHash"> | "from" | "t
 
 /** What a caller filters messages by, checked. Addresses are canonical. The compiler asks callers for every filter. */
 type EmailFilters = Readonly<Record<FilterName, string | undefined>> &
-  CreatedRange & {
-    readonly [Name in "statuses" | "reasons"]: EmailQuery[Name] | undefined;
-  } & { readonly metadata: Readonly<Record<string, string>> | undefined };
+  Readonly<Record<"statuses" | "reasons", readonly string[] | undefined>> & {
+    readonly metadata: Readonly<Record<string, string>> | undefined;
+  } & CreatedRange;
 
 /** The query for these filters. The rows hold keyed hashes in place of addresses, tags and metadata. */
 export function emailQuery(

@@ -90,7 +90,7 @@ function gatherNamed({ query }: Incoming, name: string, nameCharactersMax: numbe
   const form = new RegExp(`^${name}\\[(.{1,${nameCharactersMax}})\\]$`, "su");
   const members = given.map((key): readonly [string, unknown] => {
     const [, member] = form.exec(key) ?? [];
-    const fault = `must be ${name}[…], with a name of 1 to ${nameCharactersMax} characters in the brackets`;
+    const fault = `must have the form ${name}[name]=value, with a name of 1 to ${nameCharactersMax} characters`;
     if (member === undefined) throw invalid(pointerTo("", key), fault);
     return [member, query[key]];
   });

@@ -146,7 +146,7 @@ test.each(Object.keys(FILTERS))("an empty %s is refused, and not left out", asyn
   expect(json.errors[0].pointer).toStartWith(`/${name}`);
 });
 
-const FORM = /^must be metadata\[…\], with a name of 1 to 80 characters in the brackets$/;
+const FORM = /^must have the form metadata\[name\]=value, with a name of 1 to 80 characters$/;
 
 test.each([
   ["metadata=4711", "/metadata", FORM],
