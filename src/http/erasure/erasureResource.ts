@@ -30,7 +30,7 @@ const NOT_REACHED = [
   {
     what: "hashes",
     detail:
-      "A keyed hash of the address, in the log, with each message and with this request. Lists no longer find erased messages by the address.",
+      "In the log: a keyed hash of the address, with each message and with this request, and keyed hashes of a message's tags and metadata. Lists no longer find erased messages by the address or by metadata.",
   },
   { what: "senders", detail: "The address as a sending address of the workspace." },
   { what: "later_mail", detail: "Mail that was accepted for the address after the request." },
