@@ -8,12 +8,17 @@ import {
   type ReadDatabase,
   type SqlValue,
 } from "../src/ports/readDatabase.ts";
-import { CURSOR_COLUMNS, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
+import {
+  CURSOR_COLUMNS,
+  NEWEST_FIRST,
+  newestOfWorkspace,
+  type WorkspacePageQuery,
+} from "./keysetPagination.ts";
 import { atOf, idOf, type Projection } from "./projection.ts";
 import { listIn, listText } from "./sqlListsAndInserts.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
-  client_ranges, is_test, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+  client_ranges, is_test, person, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
 const RENAME = "UPDATE api_keys SET name = ? WHERE id = ?";
 const ROTATE = "UPDATE api_keys SET expires_at = ? WHERE id = ?";
 const USED = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
@@ -32,7 +37,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
       const { workspaceId, name, scopes, expiresAt = null, issuerId = null, rotatedFrom = null } = data;
       const bound = [listText(data.senders), listText(data.clientRanges)] as const;
       const made = [JSON.stringify(scopes), expiresAt, issuerId, rotatedFrom, ...bound] as const;
-      db.run(INSERT, id, workspaceId, name, ...made, data.test ? 1 : 0, atOf(event));
+      db.run(INSERT, id, workspaceId, name, ...made, data.test ? 1 : 0, data.person ?? null, atOf(event));
       break;
     }
     case "ApiKeyRenamed":
@@ -50,14 +55,14 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The API keys of every workspace, without secrets. Not used to authenticate: that reads keys from the log. */
 export const apiKeys: Projection<"api-keys"> = {
   name: "api-keys",
-  version: 4,
+  version: 5,
   events: [...apiKeyCodec.types, ...apiKeyUseCodec.types],
   tables: [
     {
       name: "api_keys",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, name TEXT NOT NULL, scopes TEXT NOT NULL,
         expires_at TEXT, issuer_id TEXT, rotated_from TEXT, senders TEXT, client_ranges TEXT, last_used_at TEXT,
-        is_test INTEGER NOT NULL, revoked INTEGER NOT NULL, created_at TEXT NOT NULL`,
+        is_test INTEGER NOT NULL, person TEXT, revoked INTEGER NOT NULL, created_at TEXT NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX api_keys_by_time ON api_keys (workspace_id, created_at)",
@@ -65,6 +70,7 @@ export const apiKeys: Projection<"api-keys"> = {
         "CREATE INDEX api_keys_by_origin ON api_keys (rotated_from) WHERE rotated_from IS NOT NULL",
         "CREATE INDEX api_keys_not_revoked ON api_keys (workspace_id, expires_at) WHERE revoked = 0",
         "CREATE INDEX api_keys_by_expiry ON api_keys (expires_at) WHERE revoked = 0 AND expires_at IS NOT NULL",
+        "CREATE INDEX api_keys_by_person ON api_keys (person) WHERE person IS NOT NULL",
       ],
     },
   ],
@@ -89,10 +95,12 @@ export interface ApiKeyRow {
   readonly lastUsedAt: string | null;
   /** Whether it is a test key, whose mail never leaves the service. */
   readonly isTest: boolean;
+  /** Who logs in with it, in lower case; null: whoever has its secret. */
+  readonly person: string | null;
 }
 
 const COLUMNS = `${CURSOR_COLUMNS}, name, scopes, expires_at AS expiresAt, revoked, issuer_id AS issuerId,
-  rotated_from AS rotatedFrom, senders, client_ranges AS clientRanges, last_used_at AS lastUsedAt, is_test AS isTest`;
+  rotated_from AS rotatedFrom, senders, client_ranges AS clientRanges, last_used_at AS lastUsedAt, is_test AS isTest, person`;
 
 type ReadByUs = "scopes" | "senders" | "clientRanges" | "revoked" | "isTest";
 /** A row as stored, with lists as JSON, and 1 for true. */
@@ -124,6 +132,26 @@ export function countActiveApiKeys(db: ReadDatabase, workspaceId: string, now: s
   const sql = `SELECT count(*) AS keys FROM api_keys
     WHERE workspace_id = ? AND revoked = 0 AND (expires_at IS NULL OR expires_at > ?)`;
   return Number(db.get(sql, workspaceId, now)?.keys ?? 0);
+}
+
+interface PersonQuery {
+  /** In lower case. */
+  readonly person: string;
+  /** RFC 3339. */
+  readonly now: string;
+  /** The most keys of one workspace, so that none can crowd out the others'. */
+  readonly ofWorkspaceMax: number;
+  readonly max: number;
+}
+
+/** The ids of a person's keys, in all workspaces, that are neither revoked nor expired; newest first. */
+export function keyIdsOfPerson(db: ReadDatabase, query: PersonQuery): readonly string[] {
+  const { person, now, ofWorkspaceMax, max } = query;
+  const sql = `SELECT id FROM (
+      SELECT id, created_at, rowid AS number, row_number() OVER (PARTITION BY workspace_id ${NEWEST_FIRST}) AS nth
+      FROM api_keys WHERE person = ? AND revoked = 0 AND (expires_at IS NULL OR expires_at > ?)
+    ) WHERE nth <= ? ORDER BY created_at DESC, number DESC LIMIT ? + 0`;
+  return db.all(sql, person, now, ofWorkspaceMax, max).map((row) => String(row.id));
 }
 
 /** A key that is in use, and expires soon or did lately. */

@@ -5,6 +5,7 @@ import { idOf } from "../projection.ts";
 import { insertInto } from "../sqlListsAndInserts.ts";
 import { AUDIT_ACTIONS, type AuditAction, type AuditDetails, type AuditTarget } from "./auditActions.ts";
 import { actorOf, isKey, NO_WORKSPACE } from "./auditActors.ts";
+import { textOf } from "./queries.ts";
 
 /** Events after which the start of their stream is truncated. Its entries go too: a rebuild would not have them. */
 const CUTS: ReadonlySet<string> = new Set([
@@ -14,11 +15,11 @@ const CUTS: ReadonlySet<string> = new Set([
 ]);
 
 const insertRow = insertInto("audit_log", [
-  ...["id", "workspace_id", "created_at", "action", "actor", "actor_name", "target_type", "target_id"],
-  ...["target_label", "request_id", "details", "stream", "revision"],
+  ...["id", "workspace_id", "created_at", "action", "actor", "actor_name", "actor_person", "target_type"],
+  ...["target_id", "target_label", "request_id", "details", "stream", "revision"],
 ] as const);
-const KNOWN = "SELECT workspace_id, label FROM audited WHERE type = ? AND id = ?";
-const KNOW = `INSERT INTO audited (type, id, workspace_id, label) VALUES (?, ?, ?, ?)
+const KNOWN = "SELECT workspace_id, label, person FROM audited WHERE type = ? AND id = ?";
+const KNOW = `INSERT INTO audited (type, id, workspace_id, label, person) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT DO UPDATE SET label = ifnull(excluded.label, label)`;
 const FORGET = "DELETE FROM audit_log WHERE stream = ? AND revision <= ?";
 const FORGET_TARGET = "DELETE FROM audited WHERE type = ? AND id = ?";
@@ -27,12 +28,18 @@ const FORGET_TARGET = "DELETE FROM audited WHERE type = ? AND id = ?";
 interface Known {
   readonly workspaceId: string;
   readonly label: string | null;
+  /** Who logs in with it, if it is such an API key. */
+  readonly person: string | null;
 }
 
 function known(db: ReadDatabase, type: string, id: string): Known | null {
   const row = db.get(KNOWN, type, id);
   if (row === undefined) return null;
-  return { workspaceId: String(row.workspace_id), label: row.label === null ? null : String(row.label) };
+  return {
+    workspaceId: String(row.workspace_id),
+    label: textOf(row, "label"),
+    person: textOf(row, "person"),
+  };
 }
 
 function insertEntry(action: AuditAction, event: ProjectedEvent, db: ReadDatabase): void {
@@ -42,9 +49,10 @@ function insertEntry(action: AuditAction, event: ProjectedEvent, db: ReadDatabas
   const label = action.label ?? before?.label ?? null;
   const who = actorOf(String(actor));
   // Before the new label is stored: a key that renames itself did so under its former name.
-  const whoName = isKey(who) ? (known(db, "api_key", who)?.label ?? null) : null;
+  const key = isKey(who) ? known(db, "api_key", who) : null;
   if (before === null ? KNOWN_BY_FIRST_EVENT.has(action.target) : action.label !== undefined) {
-    db.run(KNOW, action.target, action.targetId, String(workspaceId), action.label ?? null);
+    const { label: newLabel = null, person = null } = action;
+    db.run(KNOW, action.target, action.targetId, String(workspaceId), newLabel, person);
   }
   insertRow(db, {
     id: event.id,
@@ -52,7 +60,8 @@ function insertEntry(action: AuditAction, event: ProjectedEvent, db: ReadDatabas
     created_at: String(at),
     action: action.action,
     actor: who,
-    actor_name: whoName,
+    actor_name: key?.label ?? null,
+    actor_person: key?.person ?? null,
     target_type: action.target,
     target_id: action.targetId,
     target_label: label,
@@ -96,7 +105,8 @@ function idOfSuppression(action: AuditAction, event: ProjectedEvent, db: ReadDat
 export function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = decoded(event);
   if (CUTS.has(type)) forgetCut(event, data, db);
-  if (type === "RecipientSuppressed") db.run(KNOW, "suppression", idOf(event), data.workspaceId, event.id);
+  if (type === "RecipientSuppressed")
+    db.run(KNOW, "suppression", idOf(event), data.workspaceId, event.id, null);
   const entryOf = AUDIT_ACTIONS[type] as ((data: object, event: ProjectedEvent) => AuditAction | null) | null;
   const action = entryOf?.(data, event) ?? null;
   if (action === null) return;

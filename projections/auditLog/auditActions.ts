@@ -87,6 +87,8 @@ export interface AuditAction {
   readonly workspaceId?: string;
   /** The display name of the target from this event on. */
   readonly label?: string;
+  /** Who logs in with the API key that is issued. */
+  readonly person?: string;
   readonly details?: AuditDetails;
 }
 
@@ -152,7 +154,8 @@ export const AUDIT_ACTIONS: AuditActions = {
 
   ApiKeyIssued: ({ workspaceId, name, hash: _, issuerId: __, scopes, expiresAt = null, ...rest }, event) => {
     const details = { scopes, expires_at: expiresAt, ...snakeCase(rest) };
-    return ofKey(event)("api_key.issued", { workspaceId, label: name, details });
+    const { person } = rest;
+    return ofKey(event)("api_key.issued", { workspaceId, label: name, details, ...(person && { person }) });
   },
   ApiKeyRenamed: ({ name }, event) => ofKey(event)("api_key.renamed", { label: name }),
   ApiKeyRotated: (data, event) => ofKey(event)("api_key.rotated", { details: snakeCase(data) }),

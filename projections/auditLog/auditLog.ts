@@ -4,17 +4,17 @@ import { PAUSES_INDEX } from "./pausedWorkspaces.ts";
 
 /**
  * The audit log: who changed keys, senders, templates, endpoints, limits, suppressions and erasures of a workspace, and
- * when. It has no addresses; those of senders and suppressions are in their own streams.
+ * when. Addresses of senders and suppressions are not in it, but in their own streams.
  */
 export const auditLog: Projection<"audit-log"> = {
   name: "audit-log",
-  version: 3,
+  version: 4,
   events: EVENTS,
   tables: [
     {
       name: "audit_log",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL, action TEXT NOT NULL,
-        actor TEXT NOT NULL, actor_name TEXT, target_type TEXT NOT NULL, target_id TEXT NOT NULL, target_label TEXT,
+        actor TEXT NOT NULL, actor_name TEXT, actor_person TEXT, target_type TEXT NOT NULL, target_id TEXT NOT NULL, target_label TEXT,
         request_id TEXT NOT NULL, details TEXT NOT NULL, stream TEXT NOT NULL, revision INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
@@ -24,10 +24,10 @@ export const auditLog: Projection<"audit-log"> = {
       ],
     },
     {
-      // The workspace and display name of each target, because later events don't repeat them.
+      // The workspace, the display name and the person of each target, because later events don't repeat them.
       name: "audited",
       columns:
-        "type TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, label TEXT, PRIMARY KEY (type, id)",
+        "type TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, label TEXT, person TEXT, PRIMARY KEY (type, id)",
       key: ["type", "id"],
     },
   ],

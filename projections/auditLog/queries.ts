@@ -24,12 +24,20 @@ export interface AuditQuery extends CreatedRange, PageQuery {
   readonly targetId?: string;
 }
 
+interface AuditedActor {
+  readonly type: string;
+  readonly id: string | null;
+  readonly name: string | null;
+  /** Who logs in with it, if it is such an API key. */
+  readonly person: string | null;
+}
+
 /** Who did what to what, and when. */
 export interface AuditRow {
   readonly id: string;
   readonly createdAt: string;
   readonly action: string;
-  readonly actor: { readonly type: string; readonly id: string | null; readonly name: string | null };
+  readonly actor: AuditedActor;
   readonly target: { readonly type: AuditTarget; readonly id: string | null; readonly label: string | null };
   readonly requestId: string;
   readonly details: AuditDetails;
@@ -81,7 +89,8 @@ export function countWorkspaceEntries(
   return found ?? { entries: 0, workspaces: 0, workspaceId: null };
 }
 
-function textOf(row: SqlRow, column: string): string | null {
+/** A column's text; null if it is empty. */
+export function textOf(row: SqlRow, column: string): string | null {
   const value = row[column] ?? null;
   return value === null || value === "" ? null : String(value);
 }
@@ -93,8 +102,8 @@ function auditRow(row: SqlRow): AuditRow {
     createdAt: String(row.created_at),
     action: String(row.action),
     actor: isKey(actor)
-      ? { type: "api_key", id: actor, name: textOf(row, "actor_name") }
-      : { type: actor, id: null, name: null },
+      ? { type: "api_key", id: actor, name: textOf(row, "actor_name"), person: textOf(row, "actor_person") }
+      : { type: actor, id: null, name: null, person: null },
     target: {
       type: row.target_type as AuditTarget,
       id: textOf(row, "target_id"),

@@ -57,20 +57,34 @@ function at(type: string) {
 }
 
 describe("who did it", () => {
-  test("is an API key by its name, the command line, a verification link or the service", () => {
+  test("is an API key by its name and person, the command line, a verification link or the service", () => {
     const paused = (actor: string): AuditedEvent => ({
       type: "SendingPaused",
       stream: "workspace-w",
       data: { at: rfc3339(START) },
       actor,
     });
-    const actors = ["api-key:k1", "api-key:k2", "cli", "verification-link", "worker:x", "system"];
-    withRows([{ type: "ApiKeyIssued", stream: "apikey-k1", data: issued }, ...actors.map(paused)], (db) => {
-      const none = { id: null, name: null };
+    const actors = [
+      "api-key:k1",
+      "api-key:k2",
+      "api-key:k3",
+      "cli",
+      "verification-link",
+      "worker:x",
+      "system",
+    ];
+    const keys: AuditedEvent[] = [
+      { type: "ApiKeyIssued", stream: "apikey-k1", data: issued },
+      { type: "ApiKeyIssued", stream: "apikey-k3", data: { ...issued, name: "mine", person: "ana" } },
+      { type: "ApiKeyRenamed", stream: "apikey-k3", data: { name: "support" } },
+    ];
+    withRows([...keys, ...actors.map(paused)], (db) => {
+      const none = { id: null, name: null, person: null };
       expect(entries(db).map(({ actor }) => actor)).toEqual([
-        { type: "command_line", ...none },
-        { type: "api_key", id: "k1", name: "shop" },
-        { type: "api_key", id: "k2", name: null },
+        ...keys.map(() => ({ type: "command_line", ...none })),
+        { type: "api_key", id: "k1", name: "shop", person: null },
+        { type: "api_key", id: "k2", name: null, person: null },
+        { type: "api_key", id: "k3", name: "support", person: "ana" },
         { type: "command_line", ...none },
         { type: "verification_link", ...none },
         { type: "system", ...none },

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type ApiKeyRow, apiKeys, countActiveApiKeys, listApiKeys } from "../../projections/apiKeys.ts";
+import {
+  type ApiKeyRow,
+  apiKeys,
+  countActiveApiKeys,
+  keyIdsOfPerson,
+  listApiKeys,
+} from "../../projections/apiKeys.ts";
 import { emails } from "../../projections/emails/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
@@ -164,6 +170,7 @@ interface KeyStep {
   readonly id: string;
   readonly expiresInMs: number | null;
   readonly scopes: readonly string[];
+  readonly person: string | undefined;
   readonly change: "issue" | "rename" | "revoke";
   readonly wait: number;
 }
@@ -181,11 +188,12 @@ function modelKeys(steps: readonly KeyStep[]) {
   const log = new Log();
   const keys = new Map<string, KeyModel>();
   let at = START;
-  for (const { workspaceId, id, expiresInMs, scopes, change, wait } of steps) {
+  for (const { workspaceId, id, expiresInMs, scopes, person, change, wait } of steps) {
     at += wait;
     const known = keys.get(id);
     const expiry = expiresInMs === null ? {} : { expiresAt: rfc3339(at + expiresInMs) };
-    const issued = { workspaceId, name: `key ${at}`, hash: HASH, scopes: [...scopes], ...expiry };
+    const whose = person === undefined ? {} : { person };
+    const issued = { workspaceId, name: `key ${at}`, hash: HASH, scopes: [...scopes], ...expiry, ...whose };
     const state = known?.key ?? null;
     const decisions = {
       issue: () => issueApiKey(state, issued),
@@ -211,6 +219,7 @@ function rowOf({ id, key, createdAt }: KeyModel): ApiKeyRow {
     clientRanges: null,
     lastUsedAt: null,
     isTest: key.isTest,
+    person: key.person,
   };
   return { id, name, scopes: [...scopes], expiresAt, revoked, createdAt, ...noLimits };
 }
@@ -221,6 +230,7 @@ describe("API keys", () => {
     id: fc.constantFrom("k1", "k2", "k3", "k4", "k5", "k6"),
     expiresInMs: fc.option(fc.integer({ min: 1, max: 20 }), { nil: null }),
     scopes: fc.subarray(["email:send", "email:read"]),
+    person: fc.constantFrom(undefined, "ana", "ben"),
     change: fc.constantFrom("issue", "issue", "rename", "revoke"),
     wait: fc.nat(1),
   });
@@ -230,7 +240,7 @@ describe("API keys", () => {
     limit: fc.integer({ min: 1, max: 4 }),
   });
 
-  test("are listed and counted as their streams have them (property)", () => {
+  test("are listed, counted and offered to persons as their streams have them (property)", () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 30 }),
@@ -244,6 +254,17 @@ describe("API keys", () => {
               expect(found).toEqual(newestFirst(own.map(rowOf)));
               const active = own.filter(({ key }) => isUsable(key, now)).length;
               expect(countActiveApiKeys(db, workspaceId, rfc3339(now))).toBe(active);
+              const bounds = { ofWorkspaceMax: 2, max: limit };
+              const anas = newestFirst(keys).filter(({ key }) => key.person === "ana" && isUsable(key, now));
+              const ofWorkspace = (id: string) =>
+                anas.filter(({ key }) => key.workspaceId === id).slice(0, 2);
+              const offered = ["w1", "w2"].flatMap(ofWorkspace);
+              expect(keyIdsOfPerson(db, { person: "ana", now: rfc3339(now), ...bounds })).toEqual(
+                anas
+                  .filter((key) => offered.includes(key))
+                  .slice(0, limit)
+                  .map(({ id }) => id),
+              );
             }
             expect(JSON.stringify(db.all("SELECT * FROM api_keys"))).not.toContain(HASH);
           });

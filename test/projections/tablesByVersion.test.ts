@@ -7,8 +7,8 @@ import { projections } from "../../projections/index.ts";
  * of it: every file gets the declared ones when it is opened for writing.
  */
 const TABLES: Readonly<Record<string, { readonly since: number; readonly digest: string }>> = {
-  "audit-log": { since: 1, digest: "2137c137e3b85813" },
-  "api-keys": { since: 4, digest: "c3c4370ac5529ed6" },
+  "audit-log": { since: 4, digest: "9e59726291e867f2" },
+  "api-keys": { since: 5, digest: "df2c5b08bd2c109e" },
   attachments: { since: 3, digest: "d075dbf5764087c4" },
   emails: { since: 20, digest: "d95948447bd0c826" },
   erasures: { since: 2, digest: "96db516626b38d23" },

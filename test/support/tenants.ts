@@ -106,13 +106,14 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
       { workspaceId, name: "test", scopes, expiresAt, isTest },
       systemCommandContext("test"),
     );
-    if (issued === null) throw new Error(`no such workspace: ${workspaceId}`);
+    if (!issued?.key) throw new Error(`no such workspace: ${workspaceId}`);
+    const { id: keyId, key: apiKey } = issued;
     // The service may have restarted with another address since.
-    const caller = () => callerOf(app.url, issued.key);
+    const caller = () => callerOf(app.url, apiKey);
     return {
       workspaceId,
-      keyId: issued.id,
-      apiKey: issued.key,
+      keyId,
+      apiKey,
       call: (...request) => caller().call(...request),
       send: (...request) => caller().send(...request),
       withKey: (other) => tenantWith(workspaceId, other),

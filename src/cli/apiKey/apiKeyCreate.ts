@@ -1,9 +1,11 @@
 import { issueKey } from "../../commands/apiKey/issueApiKey.ts";
 import { missingSendersOfKey } from "../../commands/apiKey/missingSendersOfKey.ts";
+import { PERSON_RULE, parsePerson } from "../../domain/apiKey/person.ts";
 import { isScope, isTestScope, SCOPES, type Scope, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/displayNameFault.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
@@ -12,6 +14,7 @@ import { type Command, type Invocation, LIST_VALUE, UsageError } from "../progra
 import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
+import { personsKeyText } from "./personsKeyText.ts";
 
 function scopesOf({ option }: Invocation, isTest: boolean): readonly Scope[] {
   const [text, isEvery] = [option("scopes"), option("all-scopes") !== undefined];
@@ -66,6 +69,12 @@ function clientRangeOf(text: string): string {
   throw new UsageError(`--client-range: ${text} is neither an IP address nor a range such as 10.0.0.0/8`);
 }
 
+function personOf(text: string | undefined): string | null {
+  const person = text === undefined ? null : parsePerson(text);
+  if (text !== undefined && person === null) throw new UsageError(`--person must ${PERSON_RULE}`);
+  return person;
+}
+
 function expiryOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const at = epochMs(text);
@@ -79,7 +88,7 @@ export const apiKeyCreate: Command = {
   summary: "Issue an API key and print it, once",
   options: [
     WORKSPACE_OPTION,
-    { name: "name", value: "<text>", help: "what it is for (default: unnamed)" },
+    { name: "name", value: "<text>", help: "what it is for (default: the person, else unnamed)" },
     {
       name: "scopes",
       value: LIST_VALUE,
@@ -106,18 +115,28 @@ export const apiKeyCreate: Command = {
       value: "<time>",
       help: "when it ends, RFC 3339 such as 2027-01-01T00:00:00Z (default: never)",
     },
+    {
+      name: "person",
+      value: "<name>",
+      help: "who logs in to the dashboard with it: an email address or user name, as the proxy of LOGIN_PROXY_HEADER sends it (default: whoever has the key)",
+    },
   ],
-  description: "It is shown only once: the log keeps a keyed hash of it.",
+  description:
+    "It is shown only once: the log keeps a keyed hash of it. A person's key is not shown at all, and works nowhere but in the dashboard.",
   examples: [
     "postledger api-key create --scopes email:send,email:read",
     "postledger api-key create --all-scopes --sender acme.example",
     "postledger api-key create --workspace <id> --test",
+    "postledger api-key create --person ana@example.com --scopes email:read",
   ],
   async run(invocation) {
     const isTest = invocation.option("test") !== undefined;
+    const person = personOf(invocation.option("person"));
+    const name = invocation.option("name") ?? person?.slice(0, SHOWN_NAME_CHARACTERS_MAX) ?? "unnamed";
     const issue = {
       isTest,
-      name: displayNameArgument("--name", invocation.option("name") ?? "unnamed"),
+      person,
+      name: displayNameArgument("--name", name),
       scopes: scopesOf(invocation, isTest),
       senders: listOf(invocation.option("sender"), senderOf),
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
@@ -136,9 +155,8 @@ export const apiKeyCreate: Command = {
       { writes: true },
     );
     invariant(issued, "a workspace is never removed");
-    invocation.print({ ...issued, scopes: issue.scopes, test: isTest, missing_senders: missing }, [
-      issued.key,
-    ]);
+    const shown = { ...issued, person, scopes: issue.scopes, test: isTest, missing_senders: missing };
+    invocation.print(shown, [issued.key ?? personsKeyText(issued.id)]);
     if (invocation.json) return;
     // On standard error, because scripts take the key from standard output.
     for (const sender of missing) process.stderr.write(`${missingSenderText(sender, workspaceId)}\n`);

@@ -1,6 +1,7 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { readApiKeyLastUse } from "../../commands/apiKey/apiKeyLastUse.ts";
+import { keyNameWithPerson } from "../../domain/apiKey/person.ts";
 import { type ApiKey, keyStatus } from "../../domain/apiKey/state.ts";
 import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
@@ -38,7 +39,7 @@ async function keysAndUses(store: EventStore, invocation: Invocation): Promise<K
 }
 
 function listed(id: string, key: ApiKey, { keys, lastUses }: KeysAndUses) {
-  const { name, scopes, expiresAt, senders, clientRanges, isTest } = key;
+  const { name, scopes, expiresAt, senders, clientRanges, isTest, person } = key;
   const lastUse = lastUses.get(id);
   return {
     id,
@@ -49,6 +50,7 @@ function listed(id: string, key: ApiKey, { keys, lastUses }: KeysAndUses) {
     last_used_at: lastUse === undefined ? null : rfc3339(lastUse),
     senders: senders && [...senders],
     client_ranges: clientRanges,
+    person,
     test: isTest,
     handed_out: !isNeverHandedOut(id, key, keys),
   };
@@ -60,6 +62,7 @@ function keyLine({
   expires_at,
   last_used_at,
   name,
+  person,
   scopes,
   test,
   handed_out,
@@ -68,7 +71,7 @@ function keyLine({
   const remark = isLeft ? "  its rotation was not recorded, so nobody has its secret: revoke it" : "";
   const expiry = expires_at === null ? "does not expire" : `until ${expires_at}`;
   const lastUse = last_used_at === null ? "never used" : `last used in the hour from ${last_used_at}`;
-  return `${id}  ${status.padEnd(7)}  ${expiry}  ${lastUse}  ${name}  ${scopes.join(",")}${test ? "  test" : ""}${remark}`;
+  return `${id}  ${status.padEnd(7)}  ${expiry}  ${lastUse}  ${keyNameWithPerson({ name, person })}  ${scopes.join(",")}${test ? "  test" : ""}${remark}`;
 }
 
 export const apiKeyList: Command = {

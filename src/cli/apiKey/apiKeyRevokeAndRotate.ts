@@ -10,6 +10,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { personsKeyText } from "./personsKeyText.ts";
 import { unknownKey } from "./unknownKey.ts";
 
 /** Returns the ids it revoked. Children may issue further keys meanwhile, so it repeats until it finds none. */
@@ -99,6 +100,6 @@ export const apiKeyRotate: Command = {
     if (outcome.kind === "notFound") unknownKey(rotation.id);
     if (outcome.kind === "notActive") refuse(`the key ${rotation.id} is revoked or has expired`);
     const { id, key } = outcome;
-    invocation.print({ id, key, rotated_from: rotation.id }, [key]);
+    invocation.print({ id, key, rotated_from: rotation.id }, [key ?? personsKeyText(id)]);
   },
 };

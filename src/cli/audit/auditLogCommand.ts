@@ -9,6 +9,7 @@ import {
 } from "../../../projections/auditLog/queries.ts";
 import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
+import { keyNameWithPerson } from "../../domain/apiKey/person.ts";
 import { auditEntryJson } from "../../http/audit/auditEntryResource.ts";
 import { withSenderName } from "../../http/audit/auditLogController.ts";
 import { omitUndefined } from "../../kernel/omitUndefined.ts";
@@ -135,7 +136,9 @@ async function entries(config: Config, asked: AuditLogArguments): Promise<Found>
 }
 
 function lineOf({ createdAt, action, actor, target, details }: AuditRow): string {
-  const who = actor.type === "api_key" ? `${actor.name ?? "api_key"} (${actor.id})` : actor.type;
+  const { person } = actor;
+  const name = actor.name === null ? "api_key" : keyNameWithPerson({ name: actor.name, person });
+  const who = actor.type === "api_key" ? `${name} (${actor.id})` : actor.type;
   const what = [target.label, target.id].filter((text) => text !== null).join(" ");
   const more = Object.entries(details).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   return [createdAt, action, who, what, ...more].filter((part) => part !== "").join("  ");

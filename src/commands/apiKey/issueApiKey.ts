@@ -29,6 +29,14 @@ interface IssueApiKey extends WantedKey {
   readonly rotatedFrom?: string;
   /** A test key: its mail never leaves, and its scopes are of {@link TEST_SCOPES}. */
   readonly isTest?: boolean;
+  /** Who logs in with it, as `parsePerson` returns it; null or absent: whoever has its secret. */
+  readonly person?: string | null;
+}
+
+export interface IssuedKey {
+  readonly id: string;
+  /** Null for a person's key: nobody gets its secret, so it is of no use to whoever leaves the company. */
+  readonly key: string | null;
 }
 
 /**
@@ -39,7 +47,7 @@ export async function issueKey(
   deps: Dependencies,
   issue: IssueApiKey,
   context: CommandContext,
-): Promise<{ readonly id: string; readonly key: string } | null> {
+): Promise<IssuedKey | null> {
   const {
     workspaceId,
     name,
@@ -49,6 +57,7 @@ export async function issueKey(
     senders,
     clientRanges,
     isTest = false,
+    person = null,
   } = issue;
   if ((await deps.workspaces.get(workspaceId)) === null) return null;
   const { id, key } = newApiKey(isTest, issue.id);
@@ -64,16 +73,17 @@ export async function issueKey(
       senders: senders ? [...senders] : undefined,
       clientRanges: clientRanges ? [...clientRanges] : undefined,
       test: isTest ? (true as const) : undefined,
+      person: person ?? undefined,
     }),
   };
   const decide = (state: ApiKeyState) => issueApiKey(state, data);
   const outcome = await transact(deps.store, apiKeyAggregate.of(id), decide, { ...context, workspaceId });
   deps.apiKeys.forget(id);
-  return outcome === "issued" ? { id, key } : null;
+  return outcome === "issued" ? { id, key: person === null ? key : null } : null;
 }
 
 export type IssueOutcome =
-  | { readonly kind: "issued"; readonly id: string; readonly key: string }
+  | ({ readonly kind: "issued" } & IssuedKey)
   /** The issuing key was revoked or has expired since it was authenticated. */
   | { readonly kind: "issuerGone" }
   /** The same request has issued the key with the wanted id already, and its answer had the secret. */

@@ -10,14 +10,14 @@ import type { Dependencies } from "../dependencies.ts";
 import { resourceChangeRateLimit } from "../resourceChangeRateLimit.ts";
 import { load } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
-import { type IssueOutcome, issueFurtherKey, issueKey, keepKeyIf } from "./issueApiKey.ts";
+import { type IssuedKey, type IssueOutcome, issueFurtherKey, issueKey, keepKeyIf } from "./issueApiKey.ts";
 import { readApiKey } from "./readApiKey.ts";
 
 /** How often callers may rotate one key in a day: each rotation stays in its stream, which its requests read. */
 const ROTATIONS_PER_DAY_MAX = 100;
 
 export type RotateOutcome =
-  | { readonly kind: "rotated"; readonly id: string; readonly key: string }
+  | ({ readonly kind: "rotated" } & IssuedKey)
   /** Revoked or expired. */
   | { readonly kind: "notActive" }
   | { readonly kind: "notFound" }
@@ -75,9 +75,9 @@ export async function rotateKeyForOperator(
 }
 
 /** The facts of a key with the same rights. */
-function sameAs(id: string, { name, expiresAt, senders, clientRanges, scopes, isTest }: ApiKey) {
+function sameAs(id: string, { name, expiresAt, senders, clientRanges, scopes, isTest, person }: ApiKey) {
   const bound = { clientRanges, senders: senders && [...senders] };
-  return { name, expiresAt, isTest, ...bound, scopes: [...scopes].filter(isScope), rotatedFrom: id };
+  return { name, expiresAt, isTest, person, ...bound, scopes: [...scopes].filter(isScope), rotatedFrom: id };
 }
 
 interface Rotation {

@@ -19,6 +19,8 @@ const schemas = {
     clientRanges: Type.Optional(Type.Array(Type.String())),
     /** A test key: its mail never leaves. */
     test: Type.Optional(Type.Literal(true)),
+    /** Who logs in with it, in lower case; nobody knows its secret. Absent: whoever has the secret. */
+    person: Type.Optional(Type.String()),
   }),
   ApiKeyRenamed: Type.Object({ name: Type.String() }),
   /** Another key replaces it; it expires at `expiresAt`. */

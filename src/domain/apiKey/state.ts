@@ -26,6 +26,8 @@ export interface ApiKey {
   readonly clients: readonly AddressRange[] | null;
   /** Whether it is a test key: its mail never leaves, and is kept apart from live mail. */
   readonly isTest: boolean;
+  /** Who logs in with it, in the form of {@link parsePerson}; null: whoever has its secret. */
+  readonly person: string | null;
 }
 
 /** `null` if no such key was ever issued. */
@@ -36,6 +38,7 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
     case "ApiKeyIssued": {
       const { workspaceId, name, hash, scopes, expiresAt } = event.data;
       const { issuerId = null, rotatedFrom = null, senders, clientRanges = null, test = false } = event.data;
+      const { person = null } = event.data;
       const expiry = expiresAt === undefined ? null : epochMs(expiresAt);
       return {
         workspaceId,
@@ -51,6 +54,7 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
         clientRanges,
         clients: clientRanges?.map(parseAddressRange).filter((range) => range !== null) ?? null,
         isTest: test,
+        person,
       };
     }
     case "ApiKeyRenamed":

@@ -6,7 +6,7 @@ import {
 } from "../../../projections/apiKeys.ts";
 import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
-import { type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueApiKey.ts";
+import { type IssuedKey, type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueApiKey.ts";
 import { missingSendersOfKey } from "../../commands/apiKey/missingSendersOfKey.ts";
 import { readApiKey } from "../../commands/apiKey/readApiKey.ts";
 import { renameKey } from "../../commands/apiKey/renameApiKey.ts";
@@ -24,12 +24,6 @@ import { type IssueApiKeyBody, wantedKey } from "./issueApiKeyRequest.ts";
 /** Active keys per workspace. Concurrent requests may exceed it slightly. */
 const ACTIVE_KEYS_MAX = 1_000;
 
-/** A new key, shown this one time. */
-export interface NewKey {
-  readonly id: string;
-  readonly key: string;
-}
-
 interface KeyRequest {
   /** Checked. */
   readonly body: IssueApiKeyBody;
@@ -46,7 +40,7 @@ export async function issueOnRequest(
   issuer: Principal,
   { body, id }: KeyRequest,
   context: WorkspaceCommandContext,
-): Promise<NewKey | null> {
+): Promise<IssuedKey | null> {
   const wanted = { ...wantedKey(body, context.at), ...omitUndefined({ id }) };
   requireActiveKeysBelowMax(source, issuer);
   const outcome = await issueFurtherKey(source.deps, issuer, wanted, context);
@@ -77,7 +71,7 @@ export async function rotateOnRequest(
   issuer: Principal,
   { id, overlapSeconds, newKeyId }: RotationRequest,
   context: WorkspaceCommandContext,
-): Promise<NewKey | null> {
+): Promise<IssuedKey | null> {
   if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
   requireActiveKeysBelowMax(source, issuer);
   const rotation = { id, overlapMs: overlapSeconds * SECOND_MS, ...omitUndefined({ newKeyId }) };
@@ -142,7 +136,7 @@ export async function existingKey(source: ListSource, workspaceId: string, id: s
 }
 
 /** A new key as the one answer that shows it has it, with those of its senders that the workspace lacks. */
-export async function issuedKey(source: ListSource, workspaceId: string, { id, key }: NewKey) {
+export async function issuedKey(source: ListSource, workspaceId: string, { id, key }: IssuedKey) {
   const made = await existingKey(source, workspaceId, id);
   const missing = await missingSendersOfKey(source.deps, workspaceId, made.senders ?? []);
   return { ...made, key, missing_senders: [...missing] };

@@ -35,6 +35,9 @@ const fields = {
   client_ranges: Nullable(
     Type.Array(Type.String(), { description: "Where it is accepted from; null: everywhere." }),
   ),
+  person: Nullable(
+    FreeText("Who logs in to the dashboard with it, in lower case; null: whoever has the key itself."),
+  ),
 };
 
 export const ApiKey = Closed(fields, { $id: "ApiKey" });
@@ -42,11 +45,13 @@ export const ApiKey = Closed(fields, { $id: "ApiKey" });
 export const IssuedApiKey = Closed(
   {
     ...fields,
-    key: Type.String({
-      pattern: "^pl_(test_)?[0-9A-Za-z]{50}$",
-      examples: [`pl_${"0".repeat(50)}`],
-      description: "The key itself. Nothing but this answer ever shows it.",
-    }),
+    key: Nullable(
+      Type.String({
+        pattern: "^pl_(test_)?[0-9A-Za-z]{50}$",
+        examples: [`pl_${"0".repeat(50)}`],
+        description: "The key itself. Nothing but this answer ever shows it. Null with a `person`.",
+      }),
+    ),
     missing_senders: Type.Array(Type.String(), {
       description:
         "Those of `senders` that the workspace lacks: the key cannot send from them, or from a domain only where its address is a sender.",

@@ -1,4 +1,5 @@
 import type { Context } from "elysia";
+import type { IssuedKey } from "../../commands/apiKey/issueApiKey.ts";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
@@ -7,7 +8,6 @@ import {
   existingKey,
   issuedKey,
   issueOnRequest,
-  type NewKey,
   pageOfApiKeys,
   renameOnRequest,
   revokeOnRequest,
@@ -19,7 +19,7 @@ import { apiKeyJson } from "./apiKeyResource.ts";
 /** Issuing, listing, renaming, rotating and revoking the keys of a workspace. */
 export function apiKeysController(options: ControllerOptions) {
   const { deps, basePath } = options;
-  const issued = ({ workspaceId }: Caller, set: Context["set"], made: NewKey | null) => {
+  const issued = ({ workspaceId }: Caller, set: Context["set"], made: IssuedKey | null) => {
     invariant(made, "a request that gives no id is no repeat");
     set.headers.location = `${basePath}/api/v1/api-keys/${made.id}`;
     return issuedKey(options, workspaceId, made);

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { PERSON_CHARACTERS_MAX, PERSON_RULE, parsePerson } from "../../domain/apiKey/person.ts";
 import { isTestScope, SCOPES, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
@@ -60,6 +61,17 @@ export const IssueApiKeyBody = withRules(
             }),
           ),
         ),
+        person: Type.Optional(
+          Nullable(
+            Text({
+              minLength: 1,
+              maxLength: PERSON_CHARACTERS_MAX,
+              description:
+                "Who logs in to the dashboard with it: an email address or a user name, as the proxy of the company's log-in sends " +
+                "it (LOGIN_PROXY_HEADER), in any case. The key itself is then given to nobody. Absent or null: it is for whoever has it.",
+            }),
+          ),
+        ),
         test: Type.Optional(
           Type.Boolean({
             default: false,
@@ -73,6 +85,7 @@ export const IssueApiKeyBody = withRules(
   memberRules((members) => [
     ...displayNameFaults("/name", members.name),
     ...testScopeFaults(members),
+    ...personFaults(members.person),
     ...textFaults("/senders", members.senders, senderFaults),
     ...textFaults("/client_ranges", members.client_ranges, rangeFaults),
   ]),
@@ -84,6 +97,11 @@ function testScopeFaults({ test, scopes }: UncheckedMembers): readonly ProblemDe
   return scopes.every(isTestScope)
     ? NO_FAULTS
     : fault("/scopes", `must be of ${TEST_SCOPES.join(", ")} for a test key`);
+}
+
+function personFaults(person: unknown): readonly ProblemDetail[] {
+  if (typeof person !== "string" || parsePerson(person) !== null) return NO_FAULTS;
+  return fault("/person", `must ${PERSON_RULE}`);
 }
 
 type TextRule = (pointer: string, text: string) => readonly ProblemDetail[];
@@ -118,9 +136,11 @@ export function wantedKey(body: IssueApiKeyBody, now: EpochMs) {
     senders = null,
     client_ranges: clientRanges = null,
     test: isTest = false,
+    person: named = null,
   } = body;
-  const expiresAt = expiryOf(expires, now);
-  return { name, scopes, expiresAt, senders: senders?.map(canonicalSender) ?? null, clientRanges, isTest };
+  const person = named === null ? null : parsePerson(named);
+  const bound = { senders: senders?.map(canonicalSender) ?? null, clientRanges };
+  return { name, scopes, expiresAt: expiryOf(expires, now), ...bound, isTest, person };
 }
 
 /** A sender in the form that keys are compared with; the rules have already accepted it. */

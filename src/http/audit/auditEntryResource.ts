@@ -20,6 +20,7 @@ export const AuditEntry = Closed(
       }),
       id: Nullable(FreeText("Of the API key.")),
       name: Nullable(FreeText("Of the API key.")),
+      person: Nullable(FreeText("Who logs in with the API key; null: whoever has its secret.")),
     }),
     target: Closed({
       type: AuditTarget,

@@ -119,6 +119,12 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       ["with an expiry that is over", { expires_at: "2020-01-01T00:00:00Z" }, "/expires_at"],
       ["with an expiry that is a number", { expires_at: 4_000_000_000 }, "/expires_at"],
       ["with a field that there is not", { workspace_id: crypto.randomUUID() }, "/workspace_id"],
+      ["with a person without a name", { person: "" }, "/person"],
+      ["with two persons", { person: "ana@example.com,ben@example.com" }, "/person"],
+      ["with a person in two lines", { person: "ana\nben" }, "/person"],
+      ["with a person with a space too many", { person: "ana " }, "/person"],
+      ["with a person that no header names", { person: "añа" }, "/person"],
+      ["with a person of 321 characters", { person: "a".repeat(321) }, "/person"],
       ["with a key of its own choice", { key: "pl_mine" }, "/key"],
     ];
     for (const [how, parts, pointer] of refused) {
@@ -297,6 +303,42 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       const invisible = await command(json.id, " ");
       expect(invisible.exitCode).toBe(2);
       expect(invisible.err).toContain("the name must have visible characters");
+    });
+  });
+
+  describe("of a person", () => {
+    const PERSON = { person: "Ana Ortiz <Ana@Example.com>" };
+    const person = "ana ortiz <ana@example.com>";
+
+    test("is issued to nobody's hands, and is rotated to one that is the same person's", async () => {
+      const { json } = await issue(tenant, PERSON);
+      expect(json).toMatchObject({ key: null, person });
+      const rotated = (await tenant.call("POST", `${PATH}/${json.id}/rotate`)).json;
+      expect(rotated).toMatchObject({ key: null, person, rotated_from: json.id });
+      const listed = (await list(tenant)).json.data;
+      expect(listed[0]).toEqual((await get(tenant, rotated.id)).json);
+      expect(listed[0].person).toBe(person);
+      expect((await issue(tenant)).json.person).toBeNull();
+    });
+
+    test("is made, listed and rotated on the command line, where it has the person's name", async () => {
+      const own = await service.tenant({ sender: null });
+      const command = (...words: readonly string[]) =>
+        runCommand(["api-key", ...words], service.app.dataDir, store.env);
+      const whose = ["--workspace", own.workspaceId];
+      const made = await command("create", ...whose, "--scopes", "email:read", "--person", PERSON.person);
+      const id = made.out.split(" ")[0] ?? "";
+      expect(made.out).toBe(`${id} issued: its person logs in with it through the company's log-in\n`);
+      expect((await get(own, id)).json).toMatchObject({ person, name: person, scopes: ["email:read"] });
+      const rotated = JSON.parse((await command("rotate", id, "--json")).out);
+      expect(rotated).toMatchObject({ key: null, rotated_from: id });
+      await command("rename", id, "support");
+      expect((await command("list", ...whose)).out).toContain(`  support (${person})  email:read`);
+      const refused = await command("create", ...whose, "--all-scopes", "--person", "ana,ben");
+      expect(refused).toMatchObject({ exitCode: 2 });
+      expect(refused.err).toContain(
+        "--person must name one person, such as ana@example.com, in 1 to 320 printable",
+      );
     });
   });
 

@@ -40,7 +40,7 @@ describe.each(await testStores())("the audit log on $name", (store) => {
       id: expect.any(String),
       object: "audit_entry",
       action: "api_key.issued",
-      actor: { type: "api_key", id: tenant.keyId, name: expect.any(String) },
+      actor: { type: "api_key", id: tenant.keyId, name: expect.any(String), person: null },
       target: { type: "api_key", id: key.id, label: "shop" },
       request_id: headers.get("x-request-id"),
       details: { scopes: ["email:send"], expires_at: null },

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { ExpiringKey } from "../../../../projections/apiKeys.ts";
+import { keyNameWithPerson } from "../../../domain/apiKey/person.ts";
 import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { CREATE_KEY, POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
@@ -63,7 +64,10 @@ export function apiKeyListPage(context: PageContext, { page, ending, now }: ApiK
           columns={[
             {
               title: "Name",
-              cell: ({ name, test }) => <span class="clip">{test ? `${name} (test)` : name}</span>,
+              cell: ({ test, ...key }) => {
+                const name = keyNameWithPerson(key);
+                return <span class="clip">{test ? `${name} (test)` : name}</span>;
+              },
             },
             { title: "Status", cell: ({ status }) => <Status status={status} /> },
             {
@@ -169,7 +173,9 @@ export function apiKeyPage(
           <LinkButton href={context.to(`/api-keys/${id}/rename`)} label="Rename" />
           {status === "active" ? (
             <>
-              <LinkButton href={context.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />
+              {apiKey.person === null ? (
+                <LinkButton href={context.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />
+              ) : null}
               <LinkButton href={context.to(`/api-keys/${id}/revoke`)} label="Revoke…" kind="danger" asks />
             </>
           ) : null}
@@ -179,6 +185,7 @@ export function apiKeyPage(
         <Facts
           facts={[
             ["Id", <Copyable text={id} label="the id" />],
+            ["Person", apiKey.person],
             ["Mail", apiKey.test ? "test mail: only simulated" : "live"],
             [
               "May",
@@ -206,20 +213,34 @@ export function apiKeyPage(
 
 /** The only page that ever shows a key itself. The key is in no address and no cookie, so it cannot be shown again. */
 export function newKeyPage(context: PageContext, issued: IssuedKeyJson): Page {
-  const { id, key, expires_at: expiresAt, missing_senders: missing } = issued;
+  const { id, key, person, expires_at: expiresAt, missing_senders: missing } = issued;
   return {
     title: "The new key",
     above: API_KEYS,
     body: (
       <>
-        <Heading title="Copy the new key" />
-        <p>Only this page shows it. Nobody can read it again later, not even the operator of the service.</p>
-        <div class="card">
-          <Copyable text={key} label="the key" />
-        </div>
-        <p>
-          Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
-        </p>
+        {key === null ? (
+          <>
+            <Heading title="The key is ready" />
+            <p>
+              There is nothing to copy: <strong>{person}</strong> logs in with it through the company's
+              log-in.
+            </p>
+          </>
+        ) : (
+          <>
+            <Heading title="Copy the new key" />
+            <p>
+              Only this page shows it. Nobody can read it again later, not even the operator of the service.
+            </p>
+            <div class="card">
+              <Copyable text={key} label="the key" />
+            </div>
+            <p>
+              Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
+            </p>
+          </>
+        )}
         {expiresAt === null ? null : (
           <p>
             It stops working at <Time at={expiresAt} />.
@@ -229,7 +250,11 @@ export function newKeyPage(context: PageContext, issued: IssuedKeyJson): Page {
           <MissingSender sender={sender} />
         ))}
         <p class="actions">
-          <LinkButton href={context.to(`/api-keys/${id}`)} label="I have copied it" kind="primary" />
+          <LinkButton
+            href={context.to(`/api-keys/${id}`)}
+            label={key === null ? "To the key" : "I have copied it"}
+            kind="primary"
+          />
         </p>
       </>
     ),

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { apiKeyDescendants } from "../../../../projections/apiKeys.ts";
+import type { IssuedKey } from "../../../commands/apiKey/issueApiKey.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../../domain/apiKey/decisions.ts";
 import { apiKeyIdOf } from "../../../kernel/crypto/apiKeyFormat.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
@@ -7,7 +8,6 @@ import {
   existingKey,
   issuedKey,
   issueOnRequest,
-  type NewKey,
   pageOfApiKeys,
   renameOnRequest,
   revokeOnRequest,
@@ -103,10 +103,12 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
 async function shownNewKey(
   options: DashboardOptions,
   context: PageContext,
-  made: NewKey | null,
-): Promise<Page> {
+  made: IssuedKey | null,
+): Promise<Page | Response> {
   if (made === null) {
     const path = `${PATH}/${apiKeyIdOf(context.formId)}`;
+    // A person's key has no secret that was shown.
+    if (fieldOf(context.form, "person") !== "") return context.seeOther(path);
     return secretAlreadyShownPage(context, { above: API_KEYS, path, label: "To the key" });
   }
   await catchUpIfInTime(options.readModel("api-keys"));
@@ -122,7 +124,7 @@ function linesOf(form: URLSearchParams, name: string): readonly string[] {
 
 /** The form's input as an unchecked body of the API. */
 function requestedKey(form: URLSearchParams): unknown {
-  const expiresAt = fieldOf(form, "expires_at");
+  const [expiresAt, person] = [fieldOf(form, "expires_at"), fieldOf(form, "person")];
   const [senders, ranges] = [linesOf(form, "senders"), linesOf(form, "client_ranges")];
   return {
     name: fieldOf(form, "name"),
@@ -131,6 +133,7 @@ function requestedKey(form: URLSearchParams): unknown {
     ...(expiresAt === ""
       ? {}
       : { expires_at: /(Z|[+-]\d\d:\d\d)$/.test(expiresAt) ? expiresAt : timeOfField(expiresAt) }),
+    ...(person === "" ? {} : { person }),
     ...(senders.length === 0 ? {} : { senders }),
     ...(ranges.length === 0 ? {} : { client_ranges: ranges }),
   };
@@ -198,7 +201,7 @@ function rotation({ id, name }: ApiKeyJson): Confirmation {
   };
 }
 
-async function rotate(options: DashboardOptions, context: PageContext): Promise<Page> {
+async function rotate(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
   const apiKey = await keyOf(options, context);
   try {
     const overlapSeconds = overlapOf(fieldOf(context.form, "overlap_seconds"));

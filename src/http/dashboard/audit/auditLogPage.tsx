@@ -1,7 +1,9 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import { AUDIT_TARGETS, WORKSPACE_ACTIONS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
+import { keyNameWithPerson } from "../../../domain/apiKey/person.ts";
 import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
@@ -106,9 +108,9 @@ function columns(context: PageContext): readonly Column<AuditRow>[] {
     { title: "Target", cell: ({ target }) => <Target context={context} target={target} /> },
     {
       title: "Actor",
-      cell: ({ actor: { type, id, name } }) => (
+      cell: ({ actor: { type, id, name, person } }) => (
         <a class="quiet" href={context.to(withFilter("/audit", { actor: id ?? type }))}>
-          {name ?? id ?? ACTORS[type] ?? type}
+          {name === null ? (id ?? ACTORS[type] ?? type) : keyNameWithPerson({ name, person })}
         </a>
       ),
     },

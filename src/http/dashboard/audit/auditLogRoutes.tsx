@@ -105,6 +105,7 @@ const COLUMNS: CsvColumns<AuditRow> = {
   actor_type: ({ actor }) => actor.type,
   actor_id: ({ actor }) => actor.id,
   actor_name: ({ actor }) => actor.name,
+  actor_person: ({ actor }) => actor.person,
   target_type: ({ target }) => target.type,
   target_id: ({ target }) => target.id,
   target_label: ({ target }) => target.label,
