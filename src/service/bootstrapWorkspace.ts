@@ -12,7 +12,7 @@ import { workspaceStream } from "../domain/workspace/events.ts";
 import { apiKeyId, newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
 import { FILE_MODE } from "../kernel/fileModes.ts";
 import { derivedId } from "../kernel/ids.ts";
-import { CREATE_KEY, POSTLEDGER } from "../kernel/text/cliInvocation.ts";
+import { CREATE_KEY, POSTLEDGER, shellQuoted } from "../kernel/text/cliInvocation.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 
@@ -94,11 +94,6 @@ export async function hasWorkspace(store: EventStore): Promise<boolean> {
     if (events.length > 0) return true;
   }
   return false;
-}
-
-/** Quotes any text as one word of a shell command. */
-export function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** A command that sends a first email as it stands, from any folder; it reads the key from its file. */

@@ -44,6 +44,7 @@ export function openDashboard(
     version,
     isFrozen: () => freezeWatch.isFrozen(),
     isOutbox: isOutbox(config),
+    loginProxy: config.loginProxy,
     readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled),
     buildMime: (message) => new Uint8Array(buildMime(message)),
     upkeep: upkeepOf(config, served.deps),

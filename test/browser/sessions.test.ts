@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
 import { revokeKey } from "../../src/commands/apiKey/revokeApiKey.ts";
 import { renameExistingWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SESSION_IDLE_MS_MAX } from "../../src/http/dashboard/frame/sessions.ts";
@@ -25,7 +27,10 @@ describeInBrowser("sessions", (browser) => {
   let tenant: Tenant;
   let samples: Samples;
   beforeAll(async () => {
-    service = await startService(sqliteStore);
+    service = await startService(sqliteStore, {
+      LOGIN_PROXY_HEADER: "X-Forwarded-Email",
+      LOGIN_PROXIES: "127.0.0.1",
+    });
     tenant = await service.tenant();
     samples = await sendSamples(service, tenant, 6);
   }, TEST_MS_MAX);
@@ -50,6 +55,27 @@ describeInBrowser("sessions", (browser) => {
     await page.getByRole("button", { name: "Log in" }).click();
     await page.waitForURL(at(`/messages/${samples.bounced}`));
     await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
+  });
+
+  test("whom the login proxy names logs in with a click, and out again until the next one", async () => {
+    const { page, errors } = await browser.open();
+    const named = (one: Page) => one.setExtraHTTPHeaders({ "x-forwarded-email": "Ana@example.com" });
+    await named(page);
+    await page.goto(at("/messages"));
+    await page.getByText("No key belongs to ana@example.com").waitFor();
+    const key = { workspaceId: tenant.workspaceId, scopes: ["email:read"], expiresAt: null } as const;
+    for (const name of ["support", "reading"])
+      await issueKey(service.log, { ...key, name, person: "ana@example.com" }, systemCommandContext("test"));
+    await expectGoodPage(browser, "log-in-as-a-person", at("/log-in"), named);
+    await page.reload();
+    await page.getByRole("button", { name: "support" }).click();
+    await page.waitForURL(at("/messages"));
+    await page.getByText("ana@example.com", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByText("You are logged out.").waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "support" }).waitFor();
+    expect(errors).toEqual([]);
   });
 
   // The service is in this process: its clock is moved, and the browser's goes on.

@@ -125,7 +125,7 @@ async function openTab(browser: Browser, kind: TabKind): Promise<Tab> {
   return { ...kind, context, page: await context.newPage() };
 }
 
-/** Ends what its page does, and takes away cookies, rights, and what pages have stored. */
+/** Ends what its page does, and takes away cookies, headers, rights, and what pages have stored. */
 async function emptyTab({ context, page }: Tab): Promise<void> {
   page.removeAllListeners();
   const others = context.pages().filter((other) => other !== page);
@@ -136,6 +136,7 @@ async function emptyTab({ context, page }: Tab): Promise<void> {
     await page.evaluate("localStorage.clear(); sessionStorage.clear(); location.replace('about:blank')");
     await page.waitForURL("about:blank");
   }
+  await page.setExtraHTTPHeaders({});
   await context.clearCookies();
   await context.clearPermissions();
 }

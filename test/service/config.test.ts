@@ -481,6 +481,69 @@ describe("settings", () => {
     ]);
   });
 
+  describe("LOGIN_PROXY_HEADER", () => {
+    const LOGIN_PROXIES = "10.0.0.0/8, ::1";
+
+    test("says who somebody is, from LOGIN_PROXIES, and with a secret if one is set", () => {
+      expect(readConfig({}).loginProxy).toBeNull();
+      const header = { LOGIN_PROXY_HEADER: "X-Forwarded-Email", LOGIN_PROXIES };
+      const { loginProxy } = readConfig(header);
+      expect(loginProxy).toMatchObject({ header: "X-Forwarded-Email", secret: null });
+      expect(loginProxy?.ranges.map(([address, bits]) => `${address}/${bits}`)).toEqual([
+        "10.0.0.0/8",
+        "::1/128",
+      ]);
+      const LOGIN_PROXY_SECRET = "0123456789abcdef";
+      expect(readConfig({ ...header, LOGIN_PROXY_SECRET }).loginProxy?.secret).toBe(LOGIN_PROXY_SECRET);
+      expect(errorsOf({ ...header, LOGIN_PROXY_SECRET: "short" })).toEqual([
+        "LOGIN_PROXY_SECRET must be 16 to 200 printable ASCII characters without spaces",
+      ]);
+      expect(errorsOf({ LOGIN_PROXY_SECRET })).toEqual([
+        "LOGIN_PROXY_SECRET must not be set without LOGIN_PROXY_HEADER",
+      ]);
+    });
+
+    test("and LOGIN_PROXIES are set together, and not for all addresses", () => {
+      const together = expect.stringMatching(/^LOGIN_PROXY_HEADER and LOGIN_PROXIES must be set together/);
+      expect(errorsOf({ LOGIN_PROXIES })).toEqual([together]);
+      expect(errorsOf({ LOGIN_PROXY_HEADER: "Remote-User", LOGIN_PROXIES: " , " })).toEqual([together]);
+      expect(errorsOf({ LOGIN_PROXY_HEADER: "Remote-User" })).toEqual([together]);
+      for (const all of ["0.0.0.0/0", "10.0.0.1,::/0"])
+        expect(errorsOf({ LOGIN_PROXY_HEADER: "Remote-User", LOGIN_PROXIES: all })).toEqual([
+          expect.stringMatching(/^LOGIN_PROXIES must not hold a range of all addresses/),
+        ]);
+      expect(errorsOf({ LOGIN_PROXY_HEADER: "Remote-User", LOGIN_PROXIES: "proxy.example" })).toEqual([
+        expect.stringMatching(/^LOGIN_PROXIES must be addresses or CIDR ranges/),
+      ]);
+    });
+
+    test.each([
+      "two words",
+      "X-Email:",
+      "X-Émail",
+      "Authorization",
+      "cookie",
+      "Host",
+      "Content-Type",
+      "Forwarded",
+      "X-Forwarded-For",
+      "Sec-Fetch-Site",
+      "HX-Request",
+      "Login-Proxy-Secret",
+    ])("%s is refused", (LOGIN_PROXY_HEADER) => {
+      expect(errorsOf({ LOGIN_PROXY_HEADER, LOGIN_PROXIES })).toEqual([
+        expect.stringMatching(/^LOGIN_PROXY_HEADER must be the name of a header that means nothing else/),
+      ]);
+    });
+
+    test.each([
+      ...["X-Forwarded-User", "X-Auth-Request-Email", "Remote-User", "Remote-Email", "Tailscale-User-Login"],
+      ...["Cf-Access-Authenticated-User-Email", "X-Pomerium-Claim-Email", "X-authentik-email"],
+    ])("%s is taken", (LOGIN_PROXY_HEADER) => {
+      expect(errorsOf({ LOGIN_PROXY_HEADER, LOGIN_PROXIES })).toEqual([]);
+    });
+  });
+
   test("MASTER_KEY must be given with EventStoreDB", () => {
     expect(errorsOf({ STORE_URL: ESDB })).toEqual([expect.stringMatching(/^MASTER_KEY .*must be set/)]);
     expect(errorsOf({ STORE_URL: ESDB, MASTER_KEY: KEY })).toEqual([]);

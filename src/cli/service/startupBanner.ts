@@ -1,16 +1,11 @@
 import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
 import { never } from "../../kernel/assert.ts";
-import { CREATE_KEY, POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { CREATE_KEY, POSTLEDGER, shellQuoted } from "../../kernel/text/cliInvocation.ts";
 import { mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded, logDirectory } from "../../service/adapters/openStore.ts";
 import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";
-import {
-  bootstrapKeyPath,
-  firstCurl,
-  ownKeyCommands,
-  shellQuoted,
-} from "../../service/bootstrapWorkspace.ts";
+import { bootstrapKeyPath, firstCurl, ownKeyCommands } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
 import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";

@@ -1,3 +1,4 @@
+import { shellQuoted } from "../../kernel/text/cliInvocation.ts";
 import type { Json } from "../../kernel/text/json.ts";
 import type { AddressedOperation, OpenApiParameter } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
@@ -62,17 +63,12 @@ function shownRequest({ method, path, operation }: AddressedOperation, schemas: 
   } satisfies ShownRequest;
 }
 
-/** Text quoted as one word for a POSIX shell. */
-function shellWord(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
 function curl({ method, url, needsKey, headers, body }: ShownRequest): string {
   return lines(
-    `curl ${method === "GET" ? "" : `-X ${method} `}${shellWord(url)}`,
+    `curl ${method === "GET" ? "" : `-X ${method} `}${shellQuoted(url)}`,
     needsKey && '-H "Authorization: Bearer $POSTLEDGER_API_KEY"',
-    ...headers.map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`),
-    body !== undefined && `-d ${shellWord(JSON.stringify(body, null, 2))}`,
+    ...headers.map(([name, value]) => `-H ${shellQuoted(`${name}: ${value}`)}`),
+    body !== undefined && `-d ${shellQuoted(JSON.stringify(body, null, 2))}`,
   ).join(" \\\n  ");
 }
 

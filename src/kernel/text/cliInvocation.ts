@@ -19,3 +19,8 @@ export const POSTLEDGER = cliInvocation(process.env, Bun.version);
 
 /** The command that makes a key for a program, after {@link POSTLEDGER}. */
 export const CREATE_KEY = "api-key create --scopes email:send,email:read";
+
+/** Quotes any text as one word for a POSIX shell. */
+export function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

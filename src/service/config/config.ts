@@ -1,4 +1,5 @@
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
+import type { LoginProxy } from "../../http/dashboard/login/loginProxy.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { isLoopback, isLoopbackUrl } from "../../kernel/network/isLoopback.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
@@ -6,6 +7,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import { ConfigError } from "./configError.ts";
 import { type ContentStoreConfig, readContentStoreConfig } from "./contentStoreConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
+import { readLoginProxyConfig } from "./loginProxyConfig.ts";
 import { type DkimConfig, readDkimConfig } from "./mail/dkimConfig.ts";
 import { type InboundConfig, readInboundConfig } from "./mail/inboundConfig.ts";
 import { type RelayConfig, readRelayConfig } from "./mail/relayConfig.ts";
@@ -34,6 +36,8 @@ export interface Config
   readonly isTrial: boolean;
   /** Whether a new log gets a workspace, a sender and a key to begin with. */
   readonly bootstrap: boolean;
+  /** Null: people log in with keys and links only. */
+  readonly loginProxy: LoginProxy | null;
   /** Null: no mail is taken over SMTP. */
   readonly submission: SubmissionConfig | null;
   /** Null: metrics are off. */
@@ -70,6 +74,7 @@ export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needs
     ...readIntegrityConfig(reader),
     ...readLoggingConfig(reader),
     ...inbound,
+    ...readLoginProxyConfig(reader),
     submission,
     isTrial,
     bootstrap: reader.flag("BOOTSTRAP", isTrial),

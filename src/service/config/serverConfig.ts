@@ -1,7 +1,7 @@
 import { BODY_BYTES_IN_FLIGHT_MIN } from "../../http/body/bodyLimits.ts";
-import { type AddressRange, parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { hostInUrl } from "../../kernel/network/isLoopback.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
+import { addressRanges } from "./addressRanges.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
 const BODY_BYTES_IN_FLIGHT_DEFAULT = 64 * 1_024 * 1_024;
@@ -25,16 +25,8 @@ export function readServerConfig(reader: EnvironmentReader) {
     /** Failed authentications allowed per client address and minute; 0: no limit. */
     authFailuresPerMinute: reader.integer("AUTH_FAILURES_PER_MINUTE", 60, { min: 0, max: 1_000_000 }),
     /** Proxies whose X-Forwarded-For we trust. */
-    trustedProxies: trustedProxies(reader),
+    trustedProxies: addressRanges(reader, "TRUSTED_PROXIES"),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
   };
-}
-
-function trustedProxies(reader: EnvironmentReader): readonly AddressRange[] {
-  const texts = reader.list("TRUSTED_PROXIES");
-  const isRange = (text: string) => parseAddressRange(text) !== null;
-  const must = "addresses or CIDR ranges, separated by commas: 10.0.0.0/8,fd00::/8";
-  reader.requireEach("TRUSTED_PROXIES", texts, isRange, must);
-  return texts.map(parseAddressRange).filter((range) => range !== null);
 }

@@ -4,13 +4,17 @@ import type { SeenAnswer } from "../../gate/documentedAnswers.ts";
 
 /**
  * Sends exactly these lines as a request, which `fetch` would normalise. Returns the raw answer. A server that refuses a
- * body before its end may reset the connection after its answer, which still counts.
+ * body before its end may reset the connection after its answer, which still counts. `from` is the client's own address.
  */
-export function rawRequest(url: string, lines: readonly (string | Uint8Array)[]): Promise<string> {
+export function rawRequest(
+  url: string,
+  lines: readonly (string | Uint8Array)[],
+  from = "127.0.0.1",
+): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const parts: Uint8Array[] = [];
-    const socket = connect(Number(port), hostname, () => {
+    const socket = connect({ port: Number(port), host: hostname, localAddress: from }, () => {
       lines.forEach((line, index) => {
         socket.write(index === 0 ? line : "\r\n");
         if (index > 0) socket.write(line);

@@ -68,7 +68,14 @@ function parentNames({ deps }: DashboardOptions, apiKey: ApiKeyJson) {
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const newPage = async (context: PageContext, faults?: FormFaults): Promise<Page> =>
-    newApiKeyPage(context, await existingKey(options, context.workspaceId, context.principal.keyId), faults);
+    newApiKeyPage(
+      context,
+      {
+        issuer: await existingKey(options, context.workspaceId, context.principal.keyId),
+        hasLoginProxy: options.loginProxy !== null,
+      },
+      faults,
+    );
   return [
     get(PATH, SCOPE, async (context) => {
       const request = pageAsked(context);

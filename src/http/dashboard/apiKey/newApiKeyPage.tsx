@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
+import { PERSON_CHARACTERS_MAX } from "../../../domain/apiKey/person.ts";
 import { SCOPES, TEST_SCOPES } from "../../../domain/apiKey/scopes.ts";
 import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import { epochMs } from "../../../kernel/time.ts";
@@ -11,11 +12,21 @@ import { formFields } from "../frame/formBody.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { API_KEYS, type ApiKeyJson, LastingCommand, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
 
+interface NewApiKeyForm {
+  readonly issuer: ApiKeyJson;
+  /** Whether people can log in without a secret, so that a key can be a person's. */
+  readonly hasLoginProxy: boolean;
+}
+
 /**
  * The form that creates a key. `issuer` is the session's key, which cannot give more than it has: the form starts with
  * its restrictions.
  */
-export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?: FormFaults): Page {
+export function newApiKeyPage(
+  context: PageContext,
+  { issuer, hasLoginProxy }: NewApiKeyForm,
+  faults?: FormFaults,
+): Page {
   const { form } = context;
   const field = formFields(form, faults?.fields);
   const expiry = field("expires_at", issuer.expires_at === null ? "" : fieldTime(issuer.expires_at));
@@ -43,6 +54,14 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, faults?:
             maxLength={SHOWN_NAME_CHARACTERS_MAX}
             isRequired
           />
+          {hasLoginProxy ? (
+            <Field
+              {...field("person")}
+              label="Person"
+              hint="Who logs in with it: an email address or a user name of the company's log-in. The key is then shown to nobody. Empty: it is for whoever has it."
+              maxLength={PERSON_CHARACTERS_MAX}
+            />
+          ) : null}
           <CheckBox
             name="test"
             value="true"

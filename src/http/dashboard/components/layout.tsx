@@ -153,6 +153,7 @@ const SideBar: FC<{ readonly context: PageContext }> = ({ context }) => {
       <p class="workspace" title={context.workspaceId}>
         <span class="label">Workspace</span>
         {context.workspaceName}
+        {context.session.person === undefined ? null : <span class="label">{context.session.person}</span>}
       </p>
       <nav aria-label="Pages">
         {NAVIGATION.map((group) => (

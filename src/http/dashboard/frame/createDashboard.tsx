@@ -15,6 +15,7 @@ import { Layout } from "../components/layout.tsx";
 import { createLiveStreams } from "../live/liveStreams.ts";
 import { BarePage } from "../login/logInPage.tsx";
 import { createLogIn } from "../login/logInRoutes.tsx";
+import { personOf } from "../login/loginProxy.ts";
 import { allDashboardRoutes } from "./allDashboardRoutes.ts";
 import { type Assets, loadAssets } from "./assets.ts";
 import type { DashboardOptions } from "./dashboardOptions.ts";
@@ -83,7 +84,7 @@ function frameRoutes({ deps }: DashboardOptions, sessions: Frame["sessions"]): r
       const cookie = sessions.end(session);
       // This logs out copies of the cookie too, on every instance.
       if (session.hasOwnKey) await revokeKey(deps, session.keyId, commandContext());
-      const response = seeOther(to("/log-in"));
+      const response = seeOther(to("/log-in?out="));
       response.headers.set("set-cookie", cookie);
       return response;
     }),
@@ -102,12 +103,15 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   const requestContext = requestContextOf(request);
   requestContext.route = `${DASHBOARD_PATH}/…`;
   requestContext.problemPage = (problem) => problemPage(frame, request, problem, null);
-  const open = await answerOpen(frame, request, path);
+  const file = fileOf(frame, request, path);
+  if (file !== null) return file;
+  const person = personOf(request, frame.loginProxy);
+  const open = await answerLogIn(frame, request, path, person);
   if (open !== null) return open;
   if (await frame.isFrozen()) throw unavailable(LOG_FROZEN);
   const found = frame.table.find(request.method, path);
   if ("route" in found) requestContext.route = DASHBOARD_PATH + found.route.path;
-  const loggedIn = await frame.sessions.of(request);
+  const loggedIn = await frame.sessions.of(request, person);
   if (loggedIn === null) return toLogIn(frame, request, url);
   const params = "route" in found ? found.params : {};
   const asked = { ...loggedIn, path, params, query: url.searchParams };
@@ -122,19 +126,26 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   return answerPage(frame, context, found.route);
 }
 
-/** Answers what needs no session: files and the log-in. Null for everything else. */
-async function answerOpen(frame: Frame, request: Request, path: string): Promise<Response | null> {
-  const isGet = request.method === "GET";
-  if (isGet && path.startsWith("/assets/")) {
-    // A file sets its own cache lifetime.
-    delete requestContextOf(request).answerHeaders["cache-control"];
-    return found(frame.assets.answer(path.slice("/assets/".length), request));
-  }
+/** A file of the pages, which needs no session; null for everything else. */
+function fileOf({ assets }: Frame, request: Request, path: string): Response | null {
+  if (request.method !== "GET" || !path.startsWith("/assets/")) return null;
+  // A file sets its own cache lifetime.
+  delete requestContextOf(request).answerHeaders["cache-control"];
+  return found(assets.answer(path.slice("/assets/".length), request));
+}
+
+/** Answers the log-in, which needs no session; null for everything else. `person`: see {@link personOf}. */
+async function answerLogIn(
+  frame: Frame,
+  request: Request,
+  path: string,
+  person: string | null,
+): Promise<Response | null> {
   if (path !== "/log-in") return null;
-  if (isGet) return frame.logIn.show(request);
+  if (request.method === "GET") return frame.logIn.show(request, person);
   if (request.method !== "POST") throw noSuchPage(request, ["GET", "POST"]);
   if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
-  return frame.logIn.submit(request);
+  return frame.logIn.submit(request, person);
 }
 
 function noSuchPage(request: Request, methods: readonly string[]): Problem {

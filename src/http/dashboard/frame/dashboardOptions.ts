@@ -8,6 +8,7 @@ import type { Checks } from "../../health/healthController.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import type { SenderVerification } from "../../sender/verifySender.ts";
 import type { DestinationRules } from "../../webhook/webhookUrlCheck.ts";
+import type { LoginProxy } from "../login/loginProxy.ts";
 import type { Maintenance, ReadModelState } from "../maintenance/maintenanceTasks.ts";
 
 /** One maintenance check: the last seal of the log, for instance. */
@@ -49,6 +50,8 @@ export interface DashboardOptions {
   readonly isFrozen: () => boolean | Promise<boolean>;
   /** Whether mail is only written to files. */
   readonly isOutbox: boolean;
+  /** At which people log in; null: with keys and links only. */
+  readonly loginProxy: LoginProxy | null;
   /** Why a message has not ended; null when it has. */
   readonly readWaitingReason: (view: EmailView) => Promise<Waiting | null>;
   /** The bytes of a message as a relay gets them (RFC 5322). */

@@ -13,7 +13,7 @@ export const SESSION_IDLE_MS_MAX = 12 * HOUR_MS;
 export const SESSION_MS_MAX = 7 * DAY_MS;
 /** Age at which a cookie is renewed, in ms, to not renew it with each page. */
 const RENEWED_AFTER_MS = 5 * MINUTE_MS;
-/** How many logged-out sessions of pasted keys to remember; the oldest make room. */
+/** How many sessions to remember that were ended before their time; the oldest make room. */
 const ENDED_MAX = 10_000;
 
 const PURPOSE = "dashboard session";
@@ -25,6 +25,8 @@ export interface Session {
   readonly keyId: string;
   /** Whether a log-in link made the key for this session only: log-out then revokes it. */
   readonly hasOwnKey: boolean;
+  /** Whom the login proxy named when it began: it is this person's only. Absent: nobody. */
+  readonly person?: string;
   readonly startedAt: EpochMs;
   /** When the cookie was made. */
   readonly seenAt: EpochMs;
@@ -38,12 +40,21 @@ export interface LoggedIn {
   readonly principal: Principal;
 }
 
+/** What a session begins with. */
+export interface Beginning extends Pick<Session, "keyId" | "hasOwnKey"> {
+  /** Whom the login proxy names; null: nobody. */
+  readonly person: string | null;
+}
+
 /** Makes, reads and ends sessions. A session is an encrypted cookie, valid on every instance that opens the log. */
 export interface Sessions {
   /** Begins a session; returns the Set-Cookie header. */
-  begin(keyId: string, options: { readonly hasOwnKey: boolean }): string;
-  /** The user of a request; null without a session, after it has ended, or once its key is no longer valid. */
-  of(request: Request): Promise<LoggedIn | null>;
+  begin(beginning: Beginning): string;
+  /**
+   * The user of a request; null without a session, after it has ended, or once its key is no longer valid. `person` is
+   * whom the login proxy names: anybody but the session's own ends it.
+   */
+  of(request: Request, person: string | null): Promise<LoggedIn | null>;
   /** Whether a request carries a session, even one that has ended. */
   isShown(request: Request): boolean;
   /** Whether a session is still valid, by its age and its key's current state. */
@@ -75,15 +86,17 @@ export function createSessions(deps: Dependencies, scope: CookieScope): Sessions
     return ended.has(id) || now >= startedAt + SESSION_MS_MAX || now >= seenAt + SESSION_IDLE_MS_MAX;
   };
   return {
-    begin(keyId, { hasOwnKey }) {
+    begin({ person, ...bound }) {
       const id = crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url" });
-      return encrypted({ id, keyId, hasOwnKey, startedAt: clock.now(), seenAt: clock.now() });
+      const whose = person === null ? {} : { person };
+      return encrypted({ id, ...bound, ...whose, startedAt: clock.now(), seenAt: clock.now() });
     },
-    async of(request) {
+    async of(request, person) {
       const text = cookie.of(request);
       const plain = text === null ? null : keys.decryptFromBrowser(PURPOSE, text);
       if (plain === null) return null;
       const session = JSON.parse(plain) as Session;
+      if (session.person !== undefined && session.person !== person) ended.set(session.id, true);
       if (isOver(session)) return null;
       const principal = await principalOfKey(deps, session.keyId);
       return principal && { session, principal };

@@ -1,5 +1,9 @@
 /** @jsxImportSource hono/jsx */
-import { type AuthenticationFault, authenticate } from "../../../commands/apiKey/authenticate.ts";
+import {
+  type AuthenticationFault,
+  authenticate,
+  type Principal,
+} from "../../../commands/apiKey/authenticate.ts";
 import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/logInLink.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
@@ -14,19 +18,23 @@ import { DASHBOARD_PATH } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/flashMessages.ts";
 import { readForm } from "../frame/formBody.ts";
 import { htmlResponse } from "../frame/pageHeaders.ts";
-import type { Sessions } from "../frame/sessions.ts";
+import type { Session, Sessions } from "../frame/sessions.ts";
+import { keysOfPerson, principalOfPerson } from "./keysOfPerson.ts";
 import { LogInPage } from "./logInPage.tsx";
 
 interface LogInOptions
-  extends Pick<DashboardOptions, "deps" | "basePath" | "version" | "readiness" | "trialKeyFile"> {
+  extends Pick<
+    DashboardOptions,
+    "deps" | "readModel" | "basePath" | "version" | "readiness" | "trialKeyFile"
+  > {
   readonly sessions: Sessions;
   readonly assets: Assets;
 }
 
-/** The log-in page and its form. */
+/** The log-in page and its forms. `person` is whom the login proxy names; null: nobody. */
 interface LogIn {
-  show(request: Request): Promise<Response>;
-  submit(request: Request): Promise<Response>;
+  show(request: Request, person: string | null): Promise<Response>;
+  submit(request: Request, person: string | null): Promise<Response>;
 }
 
 /** Owner of log-in bodies in the memory limit, because the user is not known yet. */
@@ -50,18 +58,30 @@ const LINK_FAULTS: Readonly<Record<Exclude<RedeemOutcome["kind"], "redeemed">, s
 };
 
 /** A successful log-in, by its key. */
-interface Admitted {
-  readonly keyId: string;
-  readonly hasOwnKey: boolean;
+type Admitted = Pick<Session, "keyId" | "hasOwnKey">;
+
+/** What leads to the log-in page, by a member of its query. */
+const NOTICES = {
+  ended: "Your session has ended. Log in again to continue.",
+  out: "You are logged out.",
+} as const;
+
+/** What a page says beside its forms. */
+interface Told {
+  readonly next: string;
+  readonly person: string | null;
+  readonly fault?: string | null;
+  readonly notice?: string | null;
 }
 
 export function createLogIn(options: LogInOptions): LogIn {
   const { sessions, assets, basePath, version, readiness, trialKeyFile } = options;
   const home = `${basePath}${DASHBOARD_PATH}`;
-  const page = async (next: string, status: number, told: { fault?: string; notice?: string }) => {
+  const page = async (status: number, { next, person, fault = null, notice = null }: Told) => {
     // Everybody sees this page: what is wrong around the service is shown after the log-in.
     const isReady = healthStatus(await readiness()) !== "unavailable";
     const keyFile = await trialKeyFile();
+    const offer = person === null ? null : { person, ...(await keysOfPerson(options, person)) };
     return htmlResponse(
       `<!doctype html>${(
         <LogInPage
@@ -69,8 +89,9 @@ export function createLogIn(options: LogInOptions): LogIn {
           assetsAt={`${home}/assets/`}
           action={`${home}/log-in`}
           next={next}
-          fault={told.fault ?? null}
-          notice={told.notice ?? null}
+          offer={offer}
+          fault={fault}
+          notice={notice}
           isReady={isReady}
           trialKeyFile={keyFile}
           version={version}
@@ -80,30 +101,30 @@ export function createLogIn(options: LogInOptions): LogIn {
       status,
     );
   };
-  const refuse = async (request: Request, next: string, fault: string) => {
+  const refuse = async (request: Request, told: Told) => {
     const waitSeconds = countFailure(request);
-    if (waitSeconds === null) return page(next, 401, { fault });
-    const tooMany = `Too many log-ins have failed. Try again in ${waitSeconds} seconds.`;
-    const answer = await page(next, 429, { fault: tooMany });
+    if (waitSeconds === null) return page(401, told);
+    const fault = `Too many log-ins have failed. Try again in ${waitSeconds} seconds.`;
+    const answer = await page(429, { ...told, fault });
     answer.headers.set("retry-after", String(waitSeconds));
     return answer;
   };
   return {
-    async show(request) {
+    async show(request, person) {
       const query = urlOf(request).searchParams;
-      const notice = query.has("ended")
-        ? { notice: "Your session has ended. Log in again to continue." }
-        : {};
-      return page(nextOf(query.get("next"), home), 200, notice);
+      const notice = Object.entries(NOTICES).find(([name]) => query.has(name))?.[1] ?? null;
+      return page(200, { next: nextOf(query.get("next"), home), person, notice });
     },
-    async submit(request) {
+    async submit(request, person) {
       const form = await readForm(request, bodyWithoutKey(request, BODIES_OF), SMALL_BODY_BYTES_MAX);
       const next = nextOf(form.get("next"), home);
-      const admitted = await admit(options.deps, request, (form.get("secret") ?? "").trim());
-      if (typeof admitted === "string") return refuse(request, next, admitted);
-      const { keyId, hasOwnKey } = admitted;
+      const keyId = form.get("key_id");
+      const admitted = await (keyId === null
+        ? admit(options.deps, request, (form.get("secret") ?? "").trim())
+        : admitPerson(options.deps, request, person, keyId));
+      if (typeof admitted === "string") return refuse(request, { next, person, fault: admitted });
       const response = seeOther(next);
-      response.headers.set("set-cookie", sessions.begin(keyId, { hasOwnKey }));
+      response.headers.set("set-cookie", sessions.begin({ ...admitted, person }));
       return response;
     },
   };
@@ -126,9 +147,26 @@ async function admitByKey(deps: Dependencies, request: Request, key: string): Pr
     requestContextOf(request).endedKey = principal.endedKey;
     return KEY_FAULTS[principal.fault];
   }
-  if (!isFromAllowedClient(request, principal))
-    return "The key is not accepted from this computer's address.";
-  return { keyId: principal.keyId, hasOwnKey: false };
+  return admitFromClient(request, principal);
+}
+
+/** A person whom the login proxy names needs no secret, but a key that is theirs. */
+async function admitPerson(
+  deps: Dependencies,
+  request: Request,
+  person: string | null,
+  keyId: string,
+): Promise<Admitted | string> {
+  if (person === null) return "The company's log-in did not say who you are. Reload the page.";
+  const principal = await principalOfPerson(deps, person, keyId);
+  return principal === null
+    ? "This key is no longer yours to log in with."
+    : admitFromClient(request, principal);
+}
+
+function admitFromClient(request: Request, principal: Principal): Admitted | string {
+  if (isFromAllowedClient(request, principal)) return { keyId: principal.keyId, hasOwnKey: false };
+  return "The key is not accepted from this computer's address.";
 }
 
 /** Where a log-in leads: always a dashboard page, whatever the address says. */
