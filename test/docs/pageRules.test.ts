@@ -14,6 +14,7 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   "docs/bounces-and-complaints.md": 5,
   "docs/clients.md": 4,
   "docs/contributing.md": 4,
+  "docs/dashboard.md": 1,
   "docs/deployment.md": 11,
   "docs/eventstoredb.md": 2,
   "docs/getting-started.md": 1,
