@@ -14,8 +14,8 @@ export const auditLog: Projection<"audit-log"> = {
     {
       name: "audit_log",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL, action TEXT NOT NULL,
-        actor TEXT NOT NULL, actor_name TEXT, actor_person TEXT, target_type TEXT NOT NULL, target_id TEXT NOT NULL, target_label TEXT,
-        request_id TEXT NOT NULL, details TEXT NOT NULL, stream TEXT NOT NULL, revision INTEGER NOT NULL`,
+        actor TEXT NOT NULL, actor_name TEXT, actor_person TEXT, target_type TEXT NOT NULL, target_id TEXT NOT NULL,
+        target_label TEXT, request_id TEXT NOT NULL, details TEXT NOT NULL, stream TEXT NOT NULL, revision INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX audit_log_by_time ON audit_log (workspace_id, created_at)",
@@ -26,8 +26,8 @@ export const auditLog: Projection<"audit-log"> = {
     {
       // The workspace, the display name and the person of each target, because later events don't repeat them.
       name: "audited",
-      columns:
-        "type TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, label TEXT, person TEXT, PRIMARY KEY (type, id)",
+      columns: `type TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, label TEXT, person TEXT,
+        PRIMARY KEY (type, id)`,
       key: ["type", "id"],
     },
   ],

@@ -92,7 +92,7 @@ describeInBrowser("the frame of the dashboard", (browser) => {
     const { page } = await browser.open();
     await logInByKey(page, app.url, app.apiKey);
     await page.getByRole("button", { name: "Log out" }).click();
-    await page.waitForURL(/log-in$/);
+    await page.waitForURL(/log-in\?out=$/);
     await page.goto(`${app.url}/dashboard`);
     await page.waitForURL(/log-in/);
   });
@@ -123,7 +123,7 @@ describeInBrowser("the frame of the dashboard", (browser) => {
     await logInByKey(page, app.url, app.apiKey);
     expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Overview");
     await page.getByRole("button", { name: "Log out" }).click();
-    await page.waitForURL(/log-in$/);
+    await page.waitForURL(/log-in\?out=$/);
   });
 
   test("? shows the keys, Esc takes them away", async () => {
