@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type OpenForCommand, withLog } from "../../src/cli/program/openStoreForCommand.ts";
@@ -8,6 +10,7 @@ import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOr
 import { apiKeyId } from "../../src/kernel/crypto/apiKeyFormat.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
+import { lockDataDirectory } from "../../src/service/dataDirectoryLock.ts";
 import { openLocalControl, serviceAddress } from "../../src/service/localControlServer.ts";
 import { ageText } from "../../src/service/status/ageText.ts";
 import type { Check } from "../../src/service/status/checks/check.ts";
@@ -253,6 +256,32 @@ describe("doctor", () => {
         });
       } finally {
         await control.close();
+        await rm(itsDir, { recursive: true, force: true });
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test.concurrent(
+    "does not wait long for a service that is suspended, however long its checks might take",
+    async () => {
+      const itsDir = await mkdtemp(join(tmpdir(), "postledger-doctor-"));
+      // As of a suspended process, whose connections the system still accepts.
+      const suspended = createServer().listen(0, "127.0.0.1");
+      await once(suspended, "listening");
+      const { port } = suspended.address() as AddressInfo;
+      await writeFile(
+        join(itsDir, "service.json"),
+        JSON.stringify({ url: `http://127.0.0.1:${port}`, token: "any" }),
+      );
+      const lock = lockDataDirectory(itsDir);
+      try {
+        const began = performance.now();
+        expect(await askRunningService(itsDir, "/status", TEST_MS_MAX)).toEqual({ kind: "silent" });
+        expect(performance.now() - began).toBeLessThan(SLOW_ANSWER_MS);
+      } finally {
+        lock?.release();
+        suspended.close();
         await rm(itsDir, { recursive: true, force: true });
       }
     },

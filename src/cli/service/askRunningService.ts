@@ -1,4 +1,4 @@
-import { get } from "node:http";
+import { get, type IncomingMessage } from "node:http";
 import { readAtMost } from "../../kernel/byteBuffer.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { isDataDirectoryLocked } from "../../service/dataDirectoryLock.ts";
@@ -7,6 +7,8 @@ import { waitingFor } from "../output/waitingFor.ts";
 
 /** Far more than a service has to say. The address comes from a file, so anybody may be answering. */
 const ANSWER_BYTES_MAX = 1_000_000;
+/** A service that runs answers this soon, however long its checks take. One that is suspended never does. */
+const RESPONDS_MS_MAX = 5_000;
 
 /**
  * A service's answer. `silent`: it left its address but does not answer. `busy`: there is no address, but something
@@ -31,19 +33,26 @@ export async function askRunningService(
   return { kind: address === null ? "busy" : "silent" };
 }
 
-/** The answer as JSON; null for anything else. Not with `fetch`, which would use a proxy from the environment. */
-function answerOf({ url, token }: ServiceAddress, path: string, timeoutMs: number): Promise<unknown> {
+/** The answer as JSON; null for anything else, and if the service does not respond at all. */
+async function answerOf(address: ServiceAddress, path: string, timeoutMs: number): Promise<unknown> {
+  // Any answer will do, and earlier releases give one to every path.
+  const sign = await responseOf(address, "/", Math.min(timeoutMs, RESPONDS_MS_MAX));
+  if (sign === null) return null;
+  sign.resume();
+  const response = await responseOf(address, path, timeoutMs);
+  if (response?.statusCode !== 200) return null;
+  const bytes = await readAtMost(ANSWER_BYTES_MAX, response).catch(() => null);
+  return bytes === null ? null : (parseJson(bytes.toString()) ?? null);
+}
+
+/** What answers; null if nothing does. Not with `fetch`, which would use a proxy from the environment. */
+function responseOf(
+  { url, token }: ServiceAddress,
+  path: string,
+  timeoutMs: number,
+): Promise<IncomingMessage | null> {
   return new Promise((resolve) => {
     const options = { headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(timeoutMs) };
-    const request = get(url + path, options, (response) => {
-      readAtMost(ANSWER_BYTES_MAX, response).then(
-        (bytes) => {
-          const isAnswer = response.statusCode === 200 && bytes !== null;
-          resolve(isAnswer ? (parseJson(bytes.toString()) ?? null) : null);
-        },
-        () => resolve(null),
-      );
-    });
-    request.on("error", () => resolve(null));
+    get(url + path, options, resolve).on("error", () => resolve(null));
   });
 }

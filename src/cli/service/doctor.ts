@@ -90,7 +90,10 @@ async function checksOf(config: Config): Promise<readonly Check[]> {
       return asked.body as readonly Check[];
     case "silent": {
       const detail = `the one on ${config.dataDir} does not answer; this command made the checks below`;
-      return checksWithoutService(config, failed("service", detail, "check its log, and restart it"));
+      return checksWithoutService(
+        config,
+        failed("service", detail, "check its log, and whether it is suspended, and restart it"),
+      );
     }
     case "busy": {
       const detail = `${config.dataDir} is in use by a service that is starting, or by another command; this command made the checks below`;
