@@ -31,6 +31,11 @@ export interface OpenLogOptions {
    * older versions refuse.
    */
   readonly writes?: boolean;
+  /**
+   * Makes the log open also while its content store is away, and is told why that cannot be used. One that is there must
+   * be the log's own all the same.
+   */
+  readonly onContentAway?: (fault: Error) => void;
 }
 
 /** Checks that the settings belong to the log, and opens its keys. Throws what `openInstance` throws. */
@@ -38,7 +43,7 @@ export async function openInstanceFromConfig(
   config: Config,
   store: EventStore,
   content: ContentStore,
-  { writes = false }: OpenLogOptions,
+  { writes = false, onContentAway }: OpenLogOptions,
 ): Promise<OpenInstance> {
   // Try both, because a server may let a user read one and not the other.
   const [revision] = await Promise.all([store.lastRevision(INSTANCE_STREAM), store.head()]).catch(
@@ -47,19 +52,39 @@ export async function openInstanceFromConfig(
     },
   );
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
-  // Only a new log creates its content store. Beside a log that has one, an empty one would hide that it is lost.
-  const identify = revision === null ? content.create : content.identity;
-  // Try both, because either can be unavailable by itself.
-  const [contentStoreId] = await Promise.all([identify(), content.claimedBy()]).catch((error: unknown) => {
-    throw contentError(config, error);
-  });
-  if (contentStoreId === null) throw await lostContent(config, store);
+  const contentStoreId = await contentStoreIdOf(config, store, content, revision === null).catch(
+    (fault: Error) => {
+      if (revision === null || onContentAway === undefined) throw fault;
+      onContentAway(fault);
+      return null;
+    },
+  );
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
-  await requireUnboundContentStore(content, async () => (await store.lastRevision(INSTANCE_STREAM)) !== null);
+  if (contentStoreId !== null)
+    await requireUnboundContentStore(
+      content,
+      async () => (await store.lastRevision(INSTANCE_STREAM)) !== null,
+    );
   const opened = await openInstance(store, claims, systemCommandContext("system"));
-  await bindContentStore(content, opened.logId);
+  if (contentStoreId !== null) await bindContentStore(content, opened.logId);
   if (writes) await requireLogFormat(store, opened.format, systemCommandContext("system"));
   return opened;
+}
+
+/** Only a new log creates its content store. Beside a log that has one, an empty one would hide that it is lost. */
+async function contentStoreIdOf(
+  config: Config,
+  store: EventStore,
+  content: ContentStore,
+  isNew: boolean,
+): Promise<string> {
+  // Try both, because either can be unavailable by itself.
+  const identify = isNew ? content.create : content.identity;
+  const [id] = await Promise.all([identify(), content.claimedBy()]).catch((error: unknown) => {
+    throw contentError(config, error);
+  });
+  if (id === null) throw await lostContent(config, store);
+  return id;
 }
 
 /**

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { runCalls } from "../support/process/runCalls.ts";
 import { testStores } from "../support/stores/stores.ts";
@@ -78,6 +81,46 @@ describe.each(await testStores())("email show on $name", (store) => {
       to: null,
     });
   });
+
+  test(
+    "beside a content store that is away shows what is in the log, and needs no other where it asks for nothing",
+    async () => {
+      const tenant = await service.tenant();
+      const large = message({ html: "a".repeat(500_000), text: "b".repeat(100_000) });
+      const { json: accepted } = await tenant.send(newKey(), large);
+      const beside = (content: string, ...words: readonly string[]) => {
+        const settings = { DATA_DIR: service.app.dataDir, DISK_FREE_BYTES_MIN: "0", CONTENT_URL: content };
+        return { words, env: { ...store.env, ...settings } };
+      };
+      const another = await mkdtemp(join(tmpdir(), "postledger-content-"));
+      await writeFile(join(another, "identity"), crypto.randomUUID());
+      const away = `file:${join(another, "not-mounted")}`;
+      const ends = await runCalls([
+        beside(away, "email", "show", accepted.id, "--json", "--content"),
+        beside(away, "email", "show", id, "--content"),
+        beside(away, "projection", "list"),
+        beside(away, "workspace", "pause", tenant.workspaceId),
+        beside(`file:${another}`, "email", "show", id),
+      ]);
+      await rm(another, { recursive: true });
+      expect(ends.map(({ status, err }) => [status, err])).toEqual([
+        [1, ""],
+        [0, ""],
+        [0, ""],
+        [0, ""],
+        [2, expect.stringContaining("not the one that this log was begun with")],
+      ]);
+      expect(JSON.parse(ends[0]?.out ?? "")).toMatchObject({
+        id: accepted.id,
+        status: "queued",
+        content_erased: false,
+        to: null,
+        content_fault: expect.stringContaining("cannot be read now: the content store is not in its place"),
+      });
+      expect(ends[1]?.out).toContain("\nsubject  Hello\n");
+    },
+    TEST_MS_MAX,
+  );
 
   test("says that there is no such message", () => {
     expect(calls.unknown).toMatchObject({ status: 1, out: "" });

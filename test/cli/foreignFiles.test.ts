@@ -14,7 +14,7 @@ const CLOSED = ["", "events.db", "lock.db", "master.key", "content", "content/id
 const CALLS = {
   serve: CLOSED,
   doctor: CLOSED,
-  "workspace list": CLOSED.filter((name) => name !== "lock.db"),
+  "workspace list": CLOSED.filter((name) => name !== "lock.db" && !name.startsWith("content")),
 };
 
 let parent: string;

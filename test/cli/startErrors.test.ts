@@ -269,7 +269,7 @@ describe("a service that cannot start", () => {
       expect(err).toContain("copy `content` of the newest backup there");
       expect(existsSync(content)).toBe(false);
       const { out } = await runCommand(["doctor"], dataDir);
-      expect(out).toMatch(/^failed {3}log: .*is missing or empty/m);
+      expect(out).toMatch(/^failed {3}content \(directory\): .*is missing or empty/m);
       expect(out).not.toContain("MASTER_KEY");
       expect(existsSync(content)).toBe(false);
       const [, identity = ""] = /identity is (\S+)/.exec(err) ?? [];

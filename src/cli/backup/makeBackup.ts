@@ -59,7 +59,7 @@ async function factsOf(config: Config, { out, withKey, following }: BackupReques
       await recordBackupOrExport(log, copy, systemCommandContext("cli"));
       return load(log, instanceAggregate);
     },
-    { writes: true },
+    { writes: true, copiesContent: true },
   );
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, frozenAt } = state;

@@ -3,6 +3,7 @@ import { withReplyTexts } from "../../commands/email/decryptRelayReplies.ts";
 import { contentSaltOf, readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { contentOf } from "../../commands/email/readEmail.ts";
 import { emailJson } from "../../http/email/emailResource.ts";
+import { ContentStoreError } from "../../ports/contentStore.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
@@ -43,14 +44,20 @@ const SHOWN: Readonly<Record<keyof ReturnType<typeof emailJson>, "always" | "con
   timeline: "always",
 };
 
-type Shown = ReturnType<typeof emailJson> & { readonly workspace_id: string; readonly test: boolean };
+type Shown = ReturnType<typeof emailJson> & {
+  readonly workspace_id: string;
+  readonly test: boolean;
+  /** Why content that was asked for is not shown; only then a member. */
+  readonly content_fault?: string;
+};
 
 /** A message as the API answers it; null if there is none. Without its content, replies are reduced to their codes. */
 async function readShown(deps: Dependencies, id: string, withContent: boolean): Promise<Shown | null> {
   const history = await readEmailHistory(deps.store, id);
   const { state: email } = history;
   if (email === null) return null;
-  const content = withContent ? await contentOf(deps, id, history) : null;
+  const found = withContent ? await contentOf(deps, id, history).catch(contentStoreErrorIn) : null;
+  const [content, fault] = found instanceof ContentStoreError ? [null, found] : [found, null];
   const events = withReplyTexts(deps.keys, withContent ? contentSaltOf(history) : null, history.events);
   const answer = emailJson({ id, email, content, events, isContentShown: withContent }, null);
   const { workspaceId: workspace_id, isTest: test } = email;
@@ -58,7 +65,13 @@ async function readShown(deps: Dependencies, id: string, withContent: boolean): 
   const members = Object.entries(answer).filter(([name]) =>
     shown.includes(SHOWN[name as keyof typeof SHOWN]),
   );
-  return { workspace_id, test, ...Object.fromEntries(members) } as Shown;
+  const missing = fault === null ? {} : { content_fault: `it cannot be read now: ${fault.message}` };
+  return { workspace_id, test, ...missing, ...Object.fromEntries(members) } as Shown;
+}
+
+function contentStoreErrorIn(error: unknown): ContentStoreError {
+  if (error instanceof ContentStoreError) return error;
+  throw error;
 }
 
 function linesOf(shown: Shown): readonly string[] {
@@ -82,7 +95,7 @@ export const emailShow: Command = {
   operands: [{ name: "id", help: "id of the message" }],
   summary: "Show what happened to a message",
   description:
-    "Status, reason, attempts, and the timeline with the codes of the relay's replies. It shows no address and no content, unless --content asks for them.",
+    "Status, reason, attempts, and the timeline with the codes of the relay's replies. It shows no address and no content, unless --content asks for them. Exit status 1 if content that was asked for cannot be read now.",
   options: [
     {
       name: "content",
@@ -97,5 +110,6 @@ export const emailShow: Command = {
     const shown = await withLog(config, ({ deps }) => readShown(deps, id, withContent));
     if (shown === null) notFound(`there is no message ${id}`);
     print(shown, linesOf(shown));
+    return shown.content_fault === undefined ? 0 : 1;
   },
 };

@@ -158,7 +158,7 @@ export const logExport: Command = {
         report(invocation, out, { ...written, content, silent });
         return content?.damaged ? 1 : 0;
       },
-      { writes: true },
+      { writes: true, copiesContent: copy !== null },
     );
   },
 };

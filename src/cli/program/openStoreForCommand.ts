@@ -41,6 +41,8 @@ export interface OpenForCommand {
 interface OpenForCommandOptions extends OpenLogOptions {
   /** Creates a log if there is none; otherwise that is refused. */
   readonly begins?: boolean;
+  /** Requires that the content store is there. */
+  readonly copiesContent?: boolean;
 }
 
 /** Whether nothing was ever written to the store. An interrupted import has written something. */
@@ -76,7 +78,10 @@ export async function withStore<Result>(
   }
 }
 
-/** Opens the log, to be read unless `use.writes` is set, does the work, and closes everything. */
+/**
+ * Opens the log, to be read unless `use.writes` is set, does the work, and closes everything. Few commands need content,
+ * so it may be away unless `use.copiesContent` is set.
+ */
 export async function withLog<Result>(
   config: Config,
   work: (open: OpenForCommand) => Promise<Result>,
@@ -90,7 +95,10 @@ export async function withLog<Result>(
     if (!use.begins && (await isUnused(config, log))) refuseEmptyStore();
     const { keys, logId, incarnation, incarnations, frozenAt, format } = await waitingFor(
       "the log and the content store",
-      openInstanceFromConfig(config, log, content, use),
+      openInstanceFromConfig(config, log, content, {
+        ...(use.copiesContent ? {} : { onContentAway: () => {} }),
+        ...use,
+      }),
     );
     const opened = use.writes ? log : readOnlyEventStore(log, "a command that only reads must not write");
     const store = frozenAt === null ? opened : readOnlyEventStore(log, FROZEN);

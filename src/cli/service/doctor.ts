@@ -10,6 +10,7 @@ import { isDiskFull, MAKE_ROOM } from "../../service/faults/isDiskFull.ts";
 import { allChecks, type LogFindings } from "../../service/status/checks/allChecks.ts";
 import { bootstrapKeyChecks } from "../../service/status/checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "../../service/status/checks/check.ts";
+import { contentAway } from "../../service/status/checks/dependencyChecks.ts";
 import { logChecks, unreadableLog } from "../../service/status/checks/log/logChecks.ts";
 import {
   DAMAGED_CATALOG_REMEDY,
@@ -53,15 +54,20 @@ async function readModelChecks(
 }
 
 async function logFindings(config: Config): Promise<LogFindings> {
+  let content: Check | undefined;
   const look = async ({ deps, storage, logId, format }: OpenForCommand) => {
     return {
       log: await logChecks(deps, { logId, config, format }),
       readModels: await readModelChecks(config, deps.store, storage),
       firstKey: await bootstrapKeyChecks(config, deps.store),
+      ...(content === undefined ? {} : { content }),
     };
   };
+  const onContentAway = (fault: Error) => {
+    content = contentAway(config, fault);
+  };
   try {
-    return await withLog(config, look);
+    return await withLog(config, look, { onContentAway });
   } catch (error) {
     // Without a log there is nothing to check.
     if (error instanceof CommandFailure) throw error;

@@ -16,7 +16,8 @@ import { InstanceMismatchError } from "./instanceMismatchError.ts";
 
 /** What an instance needs to prove that it belongs to its log. */
 interface InstanceCredentials extends MasterKeys {
-  readonly contentStoreId: string;
+  /** Null if the content store is away and the log exists. */
+  readonly contentStoreId: string | null;
 }
 
 /** The log is frozen here: it goes on where it was imported. The message gives the remedy. */
@@ -52,7 +53,7 @@ export async function openInstance(
   if ((await store.lastRevision(INSTANCE_STREAM)) === null) await begin(store, claims, context);
   const { state } = await load(store, instanceAggregate);
   invariant(state, "the instance stream begins with InstanceCreated");
-  if (state.contentStoreId !== claims.contentStoreId) {
+  if (claims.contentStoreId !== null && state.contentStoreId !== claims.contentStoreId) {
     throw new InstanceMismatchError(
       "the content store is not the one that this log was begun with: set CONTENT_URL to that one (every instance of a log shares one)",
     );
@@ -96,6 +97,7 @@ async function begin(
   { masterKey, contentStoreId }: InstanceCredentials,
   context: CommandContext,
 ): Promise<void> {
+  invariant(contentStoreId, "a new log has created its content store");
   const data = { logId: newId(), sealedDataKey: encrypt(masterKey, newDataKey()), contentStoreId };
   const events = toNewEvents([{ type: "InstanceCreated", data }], context);
   await store.append(INSTANCE_STREAM, events, "noStream");

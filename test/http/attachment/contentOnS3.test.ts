@@ -154,7 +154,7 @@ describe("a service with its content on S3", () => {
     expect(await doctor({})).toStartWith(`ok       ${location}: answering`);
     const denied = await doctor({ S3_ACCESS_KEY_ID: "stranger" });
     expect(denied).toBe(
-      `failed   ${location}: the content store cannot be used: the S3 server answered 403 InvalidAccessKeyId. To do: check CONTENT_URL and the S3_ settings`,
+      `failed   ${location}: CONTENT_URL ${own.CONTENT_URL} cannot be used: the S3 server answered 403 InvalidAccessKeyId. Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key`,
     );
     await rm(dataDir, { recursive: true });
   }, 60_000);

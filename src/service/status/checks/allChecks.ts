@@ -11,6 +11,8 @@ export interface LogFindings {
   readonly log: readonly Check[];
   readonly readModels: readonly Check[];
   readonly firstKey: readonly Check[];
+  /** Of the content store, if it was asked for first and is away. */
+  readonly content?: Check;
 }
 
 /** The checks that depend on who looks: a running service, or a command that opens the log itself. */
@@ -33,7 +35,7 @@ export async function allChecks({
 }: CheckSource): Promise<readonly Check[]> {
   const found = await log();
   const [content, scanner, relays, workersFound] = await Promise.all([
-    contentCheck(config, contentStore),
+    found.content ?? contentCheck(config, contentStore),
     scannerChecks(config),
     relayChecks(config),
     workers(),

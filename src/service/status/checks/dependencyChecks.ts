@@ -92,9 +92,18 @@ function contentStoreName(content: ContentLocation): string {
   }
 }
 
+function contentCheckName({ content }: Pick<Config, "content">): string {
+  return `content (${contentStoreName(content)})`;
+}
+
+/** A content store that a service would not start without; the fault says what to do. */
+export function contentAway(config: Config, fault: Error): Check {
+  return failed(contentCheckName(config), fault.message, null);
+}
+
 /** Asks the content store for its id and its clock. */
 export async function contentCheck(config: Config, content: ContentStore): Promise<Check> {
-  const name = `content (${contentStoreName(config.content)})`;
+  const name = contentCheckName(config);
   const action = `check ${contentSettings(config.content)}`;
   try {
     if ((await content.identity()) === null)
