@@ -4,6 +4,7 @@ import { SERVICE_STOPPING } from "../http/server/problem.ts";
 import { settleWithin } from "../kernel/concurrency/sleep.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { Listeners } from "./openListeners.ts";
+import { headIfAnswering } from "./status/headIfAnswering.ts";
 
 interface Stopped {
   stop(): unknown;
@@ -38,6 +39,8 @@ const DRAIN_ENDS_MS = 500;
 const JOBS_END_MS = 2_000;
 const LEAVING_ENDS_MS = 3_000;
 const CLOSING_ENDS_MS = 4_000;
+/** If the log has not answered by then it is away, and a stop appends nothing more: the log is as after a crash. */
+const LOG_ANSWERS_MS_MAX = 500;
 
 interface StopOptions {
   readonly drainTimeoutMs: number;
@@ -52,6 +55,7 @@ interface StopOptions {
 export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: StopOptions): Promise<void> {
   const { listeners, deps, store, lock, readers } = parts;
   let isDrained = false;
+  let isLogAway = false;
   let areJobsStopped = false;
   const drain = async () => {
     const refuseSlow = () => listeners.refuseArriving(SERVICE_STOPPING);
@@ -69,17 +73,22 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
     timers.forEach(clearTimeout);
     isDrained = true;
   };
+  const askLog = async () => {
+    isLogAway = (await headIfAnswering(store, LOG_ANSWERS_MS_MAX)) === null;
+    if (isLogAway) onLate("log");
+  };
   const stopJobs = async () => {
     const jobs = [...parts.maintenance, parts.readModels];
     await runAll([
       () => deps.htmlToText.close(),
-      () => parts.stopQuota(),
+      () => !isLogAway && parts.stopQuota(),
       ...jobs.map((job) => () => job.stop()),
     ]);
     areJobsStopped = true;
   };
   // What outlives its step may still write and send until the process ends, so the lock stays until then.
   const isIdle = () => isDrained && areJobsStopped && parts.isIdle();
+  const leave = () => !isLogAway && isIdle() && parts.leave();
   const close = async () => {
     await store.close();
     if (isIdle()) lock.release();
@@ -88,8 +97,9 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
     [
       { name: "control port", endsMsAfterDrain: DRAIN_ENDS_MS, run: () => parts.control.close() },
       { name: "drain", endsMsAfterDrain: DRAIN_ENDS_MS, run: drain },
+      { name: "log", endsMsAfterDrain: JOBS_END_MS, run: askLog },
       { name: "background jobs", endsMsAfterDrain: JOBS_END_MS, run: stopJobs },
-      { name: "registry", endsMsAfterDrain: LEAVING_ENDS_MS, run: () => isIdle() && parts.leave() },
+      { name: "registry", endsMsAfterDrain: LEAVING_ENDS_MS, run: leave },
       { name: "readers", endsMsAfterDrain: CLOSING_ENDS_MS, run: () => readers.close() },
       { name: "store", endsMsAfterDrain: CLOSING_ENDS_MS, run: close },
     ],

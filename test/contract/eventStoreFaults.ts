@@ -109,6 +109,19 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     proxy.close();
   });
 
+  it("a store is closed soon although a call gets no answer, and the call ends by its deadline", async () => {
+    const proxy = await startProxy(server);
+    const store = await open(proxy.url, 3_000);
+    await store.head();
+    proxy.hold();
+    const call = refusal(store.lastRevision(fresh("closing")));
+    const began = performance.now();
+    await store.close();
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect((await call).failure).toBe("unavailable");
+    proxy.close();
+  });
+
   it("an append that lost is reported as such even if the connection dropped meanwhile", async () => {
     const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url)];

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { StoreError } from "../../src/ports/eventStore.ts";
 import { stopService } from "../../src/service/stopService.ts";
 
 type Parts = Parameters<typeof stopService>[0];
@@ -16,7 +17,12 @@ async function stopped(hanging: readonly string[] = [], failing: readonly string
   const parts = {
     listeners: { ...stopping("listeners"), refuseArriving: () => {}, kill: () => note("kill") },
     deps: { htmlToText: { close: () => note("htmlToText") } },
-    store: { close: () => note("store") },
+    store: {
+      head: async () => {
+        if (failing.includes("log")) throw new StoreError("unavailable", "away");
+      },
+      close: () => note("store"),
+    },
     lock: { release: () => void note("lock") },
     control: { close: () => note("control") },
     dashboard: stopping("dashboard"),
@@ -53,6 +59,14 @@ describe("a stop", () => {
     expect({ late, error }).toEqual({ late: [], error: `${failing} failed` });
     expect(done).toEqual(expect.arrayContaining(STOPPED));
     expect(done).not.toContain("lock");
+  });
+
+  test("appends nothing to a log that does not answer, and stops everything", async () => {
+    const { done, late, error } = await stopped([], ["log"]);
+    expect({ late, error }).toEqual({ late: ["log"], error: undefined });
+    expect(done).toEqual(expect.arrayContaining([...STOPPED.filter((part) => part !== "quota"), "lock"]));
+    expect(done).not.toContain("quota");
+    expect(done).not.toContain("leave");
   });
 
   test.each(["quota", "verification", "readModels"])(

@@ -1,3 +1,4 @@
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { InFlightSet } from "../../kernel/shortLivedCollections.ts";
 import type {
   AppendResult,
@@ -29,6 +30,8 @@ import { readTruncations, truncate } from "./truncate.ts";
 import { unexpectedStreamMetadata } from "./unexpectedStreamMetadata.ts";
 
 const TIMEOUT_MS = 5_000;
+/** How long calls in flight may take once the store is to be closed; then they fail. */
+const SETTLE_MS_MAX = 500;
 /** A scavenge rewrites every chunk that contains something to remove. */
 const PURGE_TIMEOUT_MS = 10 * 60_000;
 
@@ -150,7 +153,8 @@ class EventStoreDb implements EventStore {
   async close(): Promise<void> {
     if (this.closing.signal.aborted) return;
     this.closing.abort();
-    await Promise.allSettled(this.inFlight.values());
+    const settled = Promise.allSettled(this.inFlight.values()).then(() => {});
+    await settleWithin(SETTLE_MS_MAX, settled, () => {});
     await closeConnection(this.connection);
   }
 
