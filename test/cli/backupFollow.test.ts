@@ -249,6 +249,7 @@ test(
     });
     const { out } = await runCommand(["backup", "follow", "--out", copy, "--once"], service.dataDir);
     expect(out).toContain("not to be read or replaced in the copy: ");
+    expect(out).toContain("remove that from the copy");
     expect(out).toContain(differing);
   },
   TEST_MS_MAX,
@@ -300,6 +301,8 @@ test(
         expect(await follow(linked)).toMatchObject({ exitCode: 1, json: unusable });
       }
       expect(await readdir(target)).toEqual([]);
+      await rm(join(linked, folder));
+      expect(await follow(linked)).toMatchObject({ exitCode: 0 });
     }
     for (const root of [place, service.dataDir]) await rm(join(root, path));
     expect(await follow(place)).toMatchObject({ exitCode: 1, json: missing });

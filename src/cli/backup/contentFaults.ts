@@ -5,6 +5,9 @@ const FAULTS_KEPT_MAX = 1_000;
 /** How many of them to name to people. */
 const FAULTS_SHOWN_MAX = 20;
 
+const UNUSABLE_REMEDY =
+  "  what is erased stays behind what cannot be replaced: remove that from the copy, with what a link leads to";
+
 /** A file of content that should be there: it is missing, or has other bytes than its name says. */
 interface ContentFault {
   /** Below the root of the content, with `/`. */
@@ -40,6 +43,7 @@ export class ContentFaults {
           : `  ${what}${where}: ${path}`,
       ),
       ...(others === null ? [] : [`  ${others}`]),
+      ...(this.kept.some(({ what }) => what === "unusable") ? [UNUSABLE_REMEDY] : []),
     ];
   }
 }
