@@ -1,5 +1,6 @@
 import { Resolver } from "node:dns/promises";
 import { settleWithin } from "../../kernel/concurrency/sleep.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 
 /** NXDOMAIN, and a name without records of this type. */
@@ -19,7 +20,7 @@ export function createDnsResolver(servers: readonly string[]): DnsResolver {
       if (servers.length > 0) resolver.setServers([...servers]);
       // The resolver's own time-out applies to one try at one server, and there may be many.
       const giveUp = () => {
-        throw new DnsUnavailableError("the name servers took too long");
+        throw new DnsUnavailableError(`DNS did not answer within ${timeoutMs / SECOND_MS} s`);
       };
       try {
         // Bun returns every string as its own record, Node groups those of a record; `flat` makes both equal.
@@ -29,7 +30,7 @@ export function createDnsResolver(servers: readonly string[]): DnsResolver {
         const { code = "unknown" } = error as NodeJS.ErrnoException;
         if (NONE.has(code)) return "none";
         if (code === FAILING) return "failing";
-        throw new DnsUnavailableError(`the name servers gave no answer (${code})`);
+        throw new DnsUnavailableError(`DNS gave no answer (${code})`);
       } finally {
         resolver.cancel();
       }

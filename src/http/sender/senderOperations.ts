@@ -55,8 +55,8 @@ export const senderOperations = operationsOf("Senders", {
       "email: mails a link to the address, which works once within 24 hours. The mail names the workspace and holds the " +
       "code that the answer shows. A workspace may have one mail in 10 minutes and five a UTC day for an address, and 20 " +
       "a UTC day in all; an address gets 20 a UTC day, and one more for each workspace that asks for the first time that " +
-      "day, up to 100. dns: looks for the domain's record now. The answer is the " +
-      "sender as it is afterwards; one that is already verified is answered as it is.",
+      "day, up to 100. dns: looks for the domain's record now; 503 if DNS does not answer within 5 s. The answer is " +
+      "the sender as it is afterwards; one that is already verified is answered as it is.",
     body: VerifySenderBody,
     ...answersOk(
       Sender,

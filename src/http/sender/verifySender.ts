@@ -8,6 +8,9 @@ import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 import { invalid, Problem, tooManyRequests, unavailable } from "../server/problem.ts";
 
+/** When to ask again after DNS gave no answer: as often as the look-ups of a workspace allow. */
+const DNS_RETRY_SECONDS = 60;
+
 interface VerificationOptions {
   readonly deps: Dependencies;
   readonly dns: DnsResolver;
@@ -62,7 +65,8 @@ async function verifyByDns(
 ) {
   const outcome = await verifyDomain(view, context).catch((error: unknown) => {
     if (!(error instanceof DnsUnavailableError)) throw error;
-    throw unavailable(error.message);
+    const detail = `${error.message}, so nothing was looked up or changed; try again later`;
+    throw unavailable(detail, { retryAfterSeconds: DNS_RETRY_SECONDS });
   });
   if (outcome.kind === "limited") throw tooMany("look-ups", outcome.againAt, context.at);
   if (outcome.kind !== "verified")

@@ -41,7 +41,7 @@ test("REFUSED is no answer", async () => {
 });
 
 test("a silent server times out, and every later call gets its own answer", async () => {
-  await expect(resolve("silent", 100)).rejects.toThrow("took too long");
+  await expect(resolve("silent", 100)).rejects.toThrow("DNS did not answer within 0.1 s");
   expect(await resolve([["later"]])).toEqual(["later"]);
   expect(await resolve([["newer"]])).toEqual(["newer"]);
 });

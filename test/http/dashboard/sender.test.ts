@@ -23,6 +23,7 @@ describe("senders in the dashboard", () => {
   beforeAll(async () => {
     names = await startNameServer((name, type) => {
       const text = type === "TXT" ? records.get(name) : undefined;
+      if (text === "refused") return text;
       return text === undefined ? "nxdomain" : [text];
     });
     service = await startService(sqliteStore, {
@@ -94,6 +95,10 @@ describe("senders in the dashboard", () => {
     const missing = await visitor.post(`${path}/verify`);
     expect(missing.status).toBe(422);
     expect(missing.html).toContain("&lt;b&gt;another&lt;/b&gt;");
+    records.set(record.name, "refused");
+    const unanswered = await visitor.post(`${path}/verify`);
+    expect(unanswered.status).toBe(503);
+    expect(unanswered.html).toContain("DNS gave no answer (EREFUSED)");
     records.set(record.name, record.value);
     expect((await visitor.post(`${path}/verify`)).status).toBe(303);
     expect((await visitor.get(path)).html).toContain("The record was found.");

@@ -488,6 +488,20 @@ describe.each(await testStores())("senders on $name", (store) => {
       expect((await verifyByDns(id)).json.status).toBe("verified");
     });
 
+    test("that our own name servers do not look up stays as it is, and may be tried again", async () => {
+      const { id, dns_record } = await add({ domain: "unanswered.example" });
+      zone.set(dns_record.name, "refused");
+      const answer = await verifyByDns(id);
+      expectProblem(answer, 503, "INTERNAL_ERROR");
+      expect(answer.json).toMatchObject({
+        retryable: true,
+        detail: "DNS gave no answer (EREFUSED), so nothing was looked up or changed; try again later",
+      });
+      expect(answer.headers.get("retry-after")).toBe("60");
+      zone.set(dns_record.name, [[dns_record.value]]);
+      expect((await verifyByDns(id)).json.status).toBe("verified");
+    });
+
     test("is not verified by mail, nor an address by DNS", async () => {
       const [domain, address] = [
         await add({ domain: "method.example" }),
