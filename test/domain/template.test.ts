@@ -63,7 +63,7 @@ const deletionAfter = (events: number): TemplateEvent => ({
     erased: Array.from({ length: events }, (_, revision) => ({ revision, leaf: "leaf" })),
   },
 });
-const CHANGES_MAX = 4_000;
+const CHANGES_MAX = 10_000;
 const many = (count: number, bytes?: number) =>
   Array.from({ length: count }, (_, index) => drafted(index + 1, bytes));
 

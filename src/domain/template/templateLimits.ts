@@ -2,10 +2,10 @@ import { bytesText, grouped } from "../../kernel/text/readableNumbers.ts";
 
 /** A workspace has at most this many templates, including archived ones. */
 export const TEMPLATES_MAX = 1_000;
-/** A template has at most this many versions. */
-export const VERSIONS_MAX = 1_000;
-/** Changes of a template, and of those deleted under its alias. A deletion names them all in one event, of 370 kB. */
-export const CHANGES_MAX = 4_000;
+/** A template has at most this many versions. The fold of its stream copies their list with each event. */
+export const VERSIONS_MAX = 2_000;
+/** Changes of a template, and of those deleted under its alias. A deletion names them all in one event, of 930 kB. */
+export const CHANGES_MAX = 10_000;
 /** A version declares at most this many variables. */
 export const VARIABLES_MAX = 100;
 /** The source of one version as JSON. */

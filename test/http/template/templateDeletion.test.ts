@@ -21,7 +21,7 @@ setDefaultTimeout(60_000);
 
 const PATH = "/api/v1/templates";
 const TEMPLATES_MAX = 1_000;
-const CHANGES_MAX = 4_000;
+const CHANGES_MAX = 10_000;
 const SOURCE = { subject: "Order", text: `Thank you. ${"A long line. ".repeat(500)}` };
 
 describe.each(await testStores())("a template that is deleted on $name", (store) => {
@@ -209,7 +209,9 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     expect(codes.toSorted()).toEqual(["200 undefined", "409 TEMPLATE_LIMIT_REACHED"]);
     const refused = await tenant.call("POST", `${PATH}/${id}/versions`, { body: SOURCE });
     expect(codeOf(refused)).toBe("409 TEMPLATE_LIMIT_REACHED");
-    expect(refused.json.detail).toStartWith("the template has had 4,000 changes");
+    expect(refused.json.detail).toStartWith("the template has had 10,000 changes");
+    const renamed = await tenant.call("PATCH", `${PATH}/${id}`, { body: { name: "Another" } });
+    expect(codeOf(renamed)).toBe("409 TEMPLATE_LIMIT_REACHED");
     expect((await remove(id)).status).toBe(204);
     expect((await readLog(id)).map(({ type }) => type)).toEqual(["TemplateDeleted"]);
   });
