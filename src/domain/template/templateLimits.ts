@@ -1,6 +1,9 @@
 import { bytesText, grouped } from "../../kernel/text/readableNumbers.ts";
 
-/** A workspace has at most this many templates, including archived ones. */
+/**
+ * A workspace has at most this many templates, including archived ones. Counted before each creation, so processes that
+ * create some at the same moment may exceed it by a few: it only bounds lists.
+ */
 export const TEMPLATES_MAX = 1_000;
 /** A template has at most this many versions. The fold of its stream copies their list with each event. */
 export const VERSIONS_MAX = 2_000;
