@@ -257,6 +257,19 @@ function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): vo
   wake(slot);
 }
 
+function statusOf(slot: Slot, isCaughtUp: boolean): ReaderStatus {
+  const { name, state, position, failure, file = null, hasCaughtUp } = slot;
+  return { name, state, position, failure, file, hasCaughtUp, isCaughtUp: isCaughtUp && state === "live" };
+}
+
+function close(slot: Slot): void {
+  for (const waiter of slot.waiters) waiter.settle(false);
+  endSnapshot(slot);
+  slot.db?.close();
+  slot.db = undefined;
+  slot.file = undefined;
+}
+
 /** Opens the reading side. It opens no file by itself: the follower's events say which files exist. */
 export function openReaders<Name extends string>(options: ReadersOptions<Name>): Readers<Name> {
   const slots = new Map<string, Slot>(
@@ -275,11 +288,7 @@ export function openReaders<Name extends string>(options: ReadersOptions<Name>):
       const slot = slotNamed(name);
       return readerOf(slot, options, (db) => shareSnapshot(slot, db));
     },
-    status: () =>
-      [...slots.values()].map(({ name, state, position, failure, file = null, hasCaughtUp }) => {
-        const caughtUp = { isCaughtUp: isCaughtUp && state === "live", hasCaughtUp };
-        return { name, state, position, failure, file, ...caughtUp };
-      }),
+    status: () => [...slots.values()].map((slot) => statusOf(slot, isCaughtUp)),
     position: (name) => slotNamed(name).position,
     noneWatchedUntil(position) {
       if (watch === null || position < watch.from) return null;
@@ -321,13 +330,7 @@ export function openReaders<Name extends string>(options: ReadersOptions<Name>):
       }
     },
     close() {
-      for (const slot of slots.values()) {
-        for (const waiter of slot.waiters) waiter.settle(false);
-        endSnapshot(slot);
-        slot.db?.close();
-        slot.db = undefined;
-        slot.file = undefined;
-      }
+      for (const slot of slots.values()) close(slot);
     },
   };
 }

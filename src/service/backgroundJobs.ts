@@ -130,18 +130,10 @@ export function createBackgroundJobs(
     ...contentHealth.probes,
     diskWatch(logger, deps),
     clock,
-    pauseWatch(
-      logger,
-      readers,
-      workerErrorLog({ logger, text: "looking for paused workspaces was interrupted" }),
-    ),
+    pauseWatchOf(logger, readers),
     contentSweeperOf(config, logger, deps),
     domainRecheckOf(config, logger, { deps, readers }),
-    apiKeyLastUseWriter({
-      apiKeyLastUse: deps.apiKeyLastUse,
-      worker: newId(),
-      onTrouble: workerErrorLog({ logger, text: "could not record when keys were used" }),
-    }),
+    apiKeyLastUseWriterOf(logger, deps),
     staleReservationsOf(logger, { deps, readers }),
     ...workOnErasures(config, logger, { deps: repeatable, readers, logId }),
   ];
@@ -220,6 +212,19 @@ function webhookDelivery(
 interface MailJobParts extends JobParts, Claiming {
   readonly transport: MailTransport;
   readonly relayOutageReports: RelayOutageReports;
+}
+
+function pauseWatchOf(logger: Logger, readers: Readers) {
+  const text = "looking for paused workspaces was interrupted";
+  return pauseWatch(logger, readers, workerErrorLog({ logger, text }));
+}
+
+function apiKeyLastUseWriterOf(logger: Logger, { apiKeyLastUse }: Dependencies) {
+  return apiKeyLastUseWriter({
+    apiKeyLastUse,
+    worker: newId(),
+    onTrouble: workerErrorLog({ logger, text: "could not record when keys were used" }),
+  });
 }
 
 function staleReservationsOf(logger: Logger, { deps, readers }: JobParts) {

@@ -88,7 +88,6 @@ export async function createControllers(config: Config, serving: Serving) {
     destinationRules,
     senderVerification,
   });
-  const feedback = { bounceDomains: config.bounceDomains, onUnmatched: unmatched.tell };
   const controllers: readonly AnyElysia[] = [
     emailsController({ ...shared, readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled) }),
     usageController(shared),
@@ -96,9 +95,7 @@ export async function createControllers(config: Config, serving: Serving) {
     webhookEndpointsController({ ...shared, rules: destinationRules }),
     webhookDeliveriesController(shared),
     suppressionsController(shared),
-    feedbackController({ ...deps, ...feedback, readModel }),
-    sesController({ deps, sns: snsEndpoint, topicArns: new Set(config.sesTopicArns), ...feedback }),
-    signedReportsController({ ...deps, ...feedback, readModel, ...config.reportSecrets }),
+    ...feedbackControllers(config, { deps, readModel, unmatched }),
     workspaceController(shared),
     auditLogController(shared),
     erasuresController(shared),
@@ -115,6 +112,23 @@ export async function createControllers(config: Config, serving: Serving) {
     }),
   ];
   return { controllers, dashboard, readiness };
+}
+
+interface TakingFeedback extends Pick<Serving, "deps" | "unmatched"> {
+  readonly readModel: (name: ReadModelName) => ReadModel;
+}
+
+/** What providers report of mail: with a key, through Amazon SNS, and signed. */
+function feedbackControllers(
+  { bounceDomains, sesTopicArns, reportSecrets }: Config,
+  { deps, readModel, unmatched }: TakingFeedback,
+): readonly AnyElysia[] {
+  const feedback = { bounceDomains, onUnmatched: unmatched.tell };
+  return [
+    feedbackController({ ...deps, ...feedback, readModel }),
+    sesController({ deps, sns: snsEndpoint, topicArns: new Set(sesTopicArns), ...feedback }),
+    signedReportsController({ ...deps, ...feedback, readModel, ...reportSecrets }),
+  ];
 }
 
 function destinationRulesOf(config: Config): DestinationRules {
