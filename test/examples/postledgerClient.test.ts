@@ -230,6 +230,12 @@ describe("the client of the example, if the way or the service is bad", () => {
     expect(way.seen).toHaveLength(1);
   });
 
+  test("judges an answer that is no problem document by its status", async () => {
+    way.failures = [json(404, { message: "no such host" })];
+    expect(await errorOf(client().send(mail()))).toMatchObject({ code: "HTTP_404", retryable: false });
+    expect(way.seen).toHaveLength(1);
+  });
+
   test("sends messages of a batch again, after the longest of their waits that ends in time", async () => {
     const emails = [batched(), batched(), batched(), batched(), batched()];
     const [first, , third] = emails.map((email) => email.idempotency_key);
