@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../kernel/text/json.ts";
+import { isObject, type Json, type JsonObject } from "../../kernel/text/json.ts";
 import { invalid } from "../server/problem.ts";
 
 /** The deepest nesting of a request; the top-level object is level 1. */
@@ -58,6 +58,15 @@ interface ValueFault {
 export function checkValue(value: Json): void {
   const fault = valueFault(value, 1);
   if (fault !== null) throw invalid(fault.path.reduceRight<string>(pointerTo, ""), fault.message);
+}
+
+/** As {@link checkValue}, for an object of which we read these members only: the others may hold anything. */
+export function checkMembers(names: readonly string[]): (value: Json) => void {
+  const read = new Set(names);
+  return (value) => {
+    if (!isObject(value)) return;
+    checkValue(Object.fromEntries(Object.entries(value).filter(([name]) => read.has(name))) as JsonObject);
+  };
 }
 
 function valueFault(value: Json, depth: number): ValueFault | null {

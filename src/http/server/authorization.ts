@@ -16,6 +16,7 @@ import type { Json } from "../../kernel/text/json.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { readJsonBody, readOptionalJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
+import { checkMembers, checkValue } from "../body/jsonLimits.ts";
 import type { Operation } from "./operation.ts";
 import { invalid, Problem, refusedFor, tooManyRequests } from "./problem.ts";
 import { beginRead, bodyOf, clientOf, principalOf, requestContextOf } from "./requestContext.ts";
@@ -112,15 +113,18 @@ export function authorizeUnread(deps: Dependencies, route: Route) {
 export function authorizeThenRead(
   deps: Dependencies,
   route: Route,
-  { checkHeaders, isBodyOptional }: Pick<Operation, "checkHeaders" | "isBodyOptional">,
+  { checkHeaders, isBodyOptional, body: schema }: Pick<Operation, "checkHeaders" | "isBodyOptional" | "body">,
 ) {
   const check = authorize(deps, route);
+  // An open object is somebody else's: a provider's report.
+  const checkBody =
+    schema?.additionalProperties === true ? checkMembers(Object.keys(schema.properties)) : checkValue;
   return async (request: Request): Promise<Json> => {
     await check(request);
     checkHeaders?.(request.headers);
     if (!isBodyOptional) requireJson(request.headers);
     const read = isBodyOptional ? readOptionalJsonBody : readJsonBody;
-    const value = await read(request, bodyOf(request), route.bodyBytesMax);
+    const value = await read(request, bodyOf(request), route.bodyBytesMax, checkBody);
     await requireUsableKey(deps, request);
     return value;
   };

@@ -3,6 +3,53 @@ import { deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
 import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 
+/** What the examples in Postmark's documentation have in common. */
+const OF_ALL = {
+  MessageStream: "outbound",
+  MessageID: "883953f4-6105-42a2-a16a-77a8eac79483",
+  Metadata: { a_key: "a_value", b_key: "b_value" },
+  ServerID: 23,
+  Tag: "welcome-email",
+};
+const OF_BOUNCES = {
+  ...OF_ALL,
+  TypeCode: 1,
+  Description: "The server was unable to deliver your message.",
+  Details: "Test bounce details",
+  Email: "john@example.com",
+  From: "sender@example.com",
+  BouncedAt: "2019-11-05T16:33:54.9070259Z",
+  DumpAvailable: true,
+  Inactive: true,
+  CanActivate: true,
+  Subject: "Test subject",
+  Content: "<Full dump of bounce>",
+};
+const OF_READERS = {
+  ...OF_ALL,
+  Recipient: "john@example.com",
+  UserAgent: "Mozilla/5.0",
+  Platform: "Desktop",
+  OS: { Company: "Microsoft Corporation", Family: "Windows", Name: "Windows 10" },
+  Client: { Company: "Google", Family: "Chrome", Name: "Chrome 35.0.1916.153" },
+  Geo: { City: "Novi Sad", Coords: "45.2517,19.8369", CountryISOCode: "RS", RegionISOCode: "VO" },
+  ReceivedAt: "2019-11-05T16:33:54.9070259Z",
+};
+const EXAMPLES = [
+  { RecordType: "Bounce", Type: "HardBounce", Name: "Hard bounce", ...OF_BOUNCES },
+  { RecordType: "SpamComplaint", Type: "SpamComplaint", Name: "Spam complaint", ...OF_BOUNCES },
+  {
+    RecordType: "Delivery",
+    ...OF_ALL,
+    Recipient: "john@example.com",
+    Details: "",
+    DeliveredAt: "2019-11-05",
+  },
+  { RecordType: "Open", ...OF_READERS, FirstOpen: true, ReadSeconds: 5 },
+  { RecordType: "Click", ...OF_READERS, ClickLocation: "HTML", OriginalLink: "https://example.com" },
+  { RecordType: "SubscriptionChange", ...OF_ALL, SuppressSending: true, SuppressionReason: null },
+];
+
 describe.each(await testStores())("webhook calls of Postmark on $name", (store: TestStore) => {
   const fixture = serviceWithRelay(store, {
     query: "?provider=postmark&return_path=off&message_stream=receipts",
@@ -53,6 +100,18 @@ describe.each(await testStores())("webhook calls of Postmark on $name", (store: 
     const { Type = "" } = event as { Type?: string };
     expect(isSuppressed).toBe(status === "complained" || Type === "HardBounce");
   });
+
+  test.each(EXAMPLES)(
+    "its own example of $RecordType, with an ID that no number holds exactly",
+    async (event) => {
+      const body = JSON.stringify(event).replace("{", '{"ID":4323372036854775807,');
+      expect((await fixture.tenant.call("POST", "/api/v1/feedback/postmark", { body })).status).toBe(204);
+      const { status, json } = await fixture.tenant.call("POST", "/api/v1/feedback/postmark", {
+        body: { ...event, Email: "\ud800" },
+      });
+      expect({ status, errors: json.errors }).toMatchObject({ status: 400, errors: [{ pointer: "/Email" }] });
+    },
+  );
 
   test("changes nothing of another workspace, nor of what it does not name", async () => {
     const { id, Metadata } = await sent("other@example.net");
