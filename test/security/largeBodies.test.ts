@@ -6,7 +6,7 @@ import { type Described, described } from "../gate/documentedAnswers.ts";
 import { rawCall } from "../support/servers/rawRequest.ts";
 import { sharedService } from "../support/sharedService.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
+import { keyHeaderFor, message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
 
 /** For what does not depend on the store. */
 const sqlite = [sqliteStore];
@@ -44,7 +44,7 @@ describe.each(sqlite)("large bodies on $name", (store) => {
       {
         Authorization: `Bearer ${tenant.apiKey}`,
         "Content-Type": "application/json",
-        "Idempotency-Key": newKey(),
+        ...keyHeaderFor(path),
         ...headers,
       },
       body,

@@ -214,3 +214,8 @@ export function newKey(): string {
   keys += 1;
   return `key-${process.pid}-${keys}`;
 }
+
+/** The header with a new key, which every operation but a batch takes. */
+export function keyHeaderFor(path: string): Readonly<Record<string, string>> {
+  return path.endsWith("/emails/batch") ? {} : { "idempotency-key": newKey() };
+}

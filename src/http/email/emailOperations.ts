@@ -18,7 +18,7 @@ import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts
 import type { ProblemCode } from "../server/problemCodes.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
-import { IdempotencyKeyHeader, idempotencyKeyOf } from "./idempotencyKey.ts";
+import { IdempotencyKeyHeader, idempotencyKeyOf, refuseIdempotencyKey } from "./idempotencyKey.ts";
 import { SendEmailBody } from "./sendEmailSchema.ts";
 
 const SendAgainBody = Closed(
@@ -136,7 +136,8 @@ export const emailOperations = operationsOf("Emails", {
   sendEmailBatch: {
     summary: "Send up to 100 emails",
     description:
-      "Each send has its own `idempotency_key`, and is checked, accepted or refused as if it had come alone: a refusal stops none of the others, and a repeat of the batch repeats the answers. The pointers of a problem lead into its own send. Counts once in the rate limit; each message counts in the daily limit.",
+      "Each send has its own `idempotency_key`, and is checked, accepted or refused as if it had come alone: a refusal stops none of the others, and a repeat of the batch repeats the answers. The pointers of a problem lead into its own send, and its `retry_after` says when to repeat that send. A header Idempotency-Key is refused. Counts once in the rate limit; each message counts in the daily limit.",
+    checkHeaders: refuseIdempotencyKey,
     body: EmailBatchBody,
     ...answersOk(EmailBatch),
   },

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type Problem, refusedFor } from "../server/problem.ts";
+import { invalid, type Problem, refusedFor } from "../server/problem.ts";
 
 /** A key as the reference describes it; {@link checkedIdempotencyKey} checks it. */
 export const IdempotencyKey = Type.String({
@@ -18,6 +18,12 @@ const HEADER = "/Idempotency-Key";
 
 export function idempotencyKeyOf(headers: Headers): string {
   return checkedIdempotencyKey(headers.get("idempotency-key"));
+}
+
+/** Refuses one key for a whole batch: its sender believes that it works. */
+export function refuseIdempotencyKey(headers: Headers): void {
+  if (headers.has("idempotency-key"))
+    throw invalid(HEADER, "is not taken with a batch: give each send its own idempotency_key");
 }
 
 /**

@@ -39,7 +39,8 @@ const TABLE = {
   DAILY_LIMIT_REACHED: {
     status: 429,
     title: "The workspace has reached its daily limit",
-    advice: "Days begin at 00:00 UTC: Retry-After says when. GET /api/v1/workspace shows limit and usage",
+    advice:
+      "Send it again after 00:00 UTC, when the next day begins. GET /api/v1/workspace shows limit and usage",
   },
   RATE_LIMITED: { status: 429, title: "Too many requests in a short period" },
   INTERNAL_ERROR: { status: 500, title: "The operation could not be completed" },

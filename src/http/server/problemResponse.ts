@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { omitUndefined } from "../../kernel/omitUndefined.ts";
 import { Closed, FreeText, Id } from "../body/commonSchemas.ts";
 import { ERRORS_MAX, type Problem } from "./problem.ts";
 import { problemFacts } from "./problemCodes.ts";
@@ -11,9 +12,10 @@ function isRetryable(problem: Problem): boolean {
   return problem.status === 429 || problem.status >= 500 || retryAfterSecondsOf(problem) !== undefined;
 }
 
-/** When to retry, if the problem does not say so itself. */
+/** When to retry, in seconds; undefined if nobody knows. */
 function retryAfterSecondsOf({ code, status, options }: Problem): number | undefined {
   if (options.isPermanent) return undefined;
+  if (options.retryAfterSeconds !== undefined) return options.retryAfterSeconds;
   return status === 503 ? RETRY_AFTER_SECONDS : problemFacts(code).retryAfterSeconds;
 }
 
@@ -30,6 +32,13 @@ export const ProblemBody = Closed(
     code: Type.String({ pattern: "^[A-Z_]+$", description: "What is wrong, for programs." }),
     request_id: FreeText("Names this request in the service's log."),
     retryable: Type.Boolean({ description: "Whether the same request may be sent again as it is." }),
+    retry_after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description:
+          "In how many seconds to send it again, as in the header Retry-After; in a batch, each send by itself.",
+      }),
+    ),
     email_id: Type.Optional(
       Id("Of `IDEMPOTENCY_CONFLICT`: the message that was accepted with the key. Absent in other refusals."),
     ),
@@ -60,7 +69,7 @@ export function problemBody(problem: Problem, requestId: string): Static<typeof 
     code,
     request_id: requestId,
     retryable: isRetryable(problem),
-    ...(options.emailId === undefined ? {} : { email_id: options.emailId }),
+    ...omitUndefined({ retry_after: retryAfterSecondsOf(problem), email_id: options.emailId }),
     errors: (options.errors ?? []).map(({ pointer, message }) => ({ pointer, message })),
   };
 }
@@ -75,7 +84,7 @@ export function problemResponse(problem: Problem, requestId: string): Response {
     ...problem.headers,
   };
   const retryAfterSeconds = retryAfterSecondsOf(problem);
-  if (retryAfterSeconds !== undefined) headers["retry-after"] ??= String(retryAfterSeconds);
+  if (retryAfterSeconds !== undefined) headers["retry-after"] = String(retryAfterSeconds);
   if (status === 401) headers["www-authenticate"] = "Bearer";
   return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });
 }

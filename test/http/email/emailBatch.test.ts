@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { BATCH_EMAILS_MAX } from "../../../src/http/email/emailBatch.ts";
+import { DAY_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";
 import { sharedService } from "../../support/sharedService.ts";
@@ -142,6 +143,9 @@ describe.each(await testStores())("a batch on $name", (store) => {
         limited,
       ),
     );
+    const waits = answers.flatMap(({ retry_after: seconds = [] }) => seconds);
+    expect(waits).toEqual([waits[0], waits[0]]);
+    expect(waits[0]).toBeWithin(1, DAY_MS / SECOND_MS + 1);
     const codes = answers.map(({ code = "accepted" }: { code?: string }) => code);
     expect(codes.toSorted()).toEqual([
       "DAILY_LIMIT_REACHED",
@@ -163,6 +167,18 @@ describe.each(await testStores())("a batch on $name", (store) => {
       expect({ status, code: json.code }).toEqual({ status: 400, code: "INVALID_REQUEST" });
     });
   }
+
+  test("with one Idempotency-Key for all is refused: each send has its own", async () => {
+    const headers = { "idempotency-key": newKey() };
+    const { status, json } = await tenant.call("POST", PATH, { body: { emails: [email()] }, headers });
+    expect({ status, code: json.code }).toEqual({ status: 400, code: "INVALID_REQUEST" });
+    expect(json.errors).toEqual([
+      {
+        pointer: "/Idempotency-Key",
+        message: "is not taken with a batch: give each send its own idempotency_key",
+      },
+    ]);
+  });
 
   test("that is a bare list is answered with where the list goes, and null is no object either", async () => {
     const detailOf = async (body: unknown) => (await tenant.call("POST", PATH, { body })).json.detail;

@@ -301,6 +301,7 @@ describe.each(await testStores())("sending on $name", (store) => {
       expectProblem(refused, 403, "SENDING_PAUSED");
       expect(refused.json.retryable).toBe(true);
       expect(refused.headers.get("retry-after")).toBe("60");
+      expect(refused.json.retry_after).toBe(60);
       await service.resume(own.workspaceId);
       await until(async () => (await own.send(newKey(), message())).status === 202, "the pause to end");
     });

@@ -4,7 +4,7 @@ import { sample } from "../../../src/http/reference/schemaFields.ts";
 import type { JsonSchema } from "../../../src/http/reference/typeboxToJsonSchema.ts";
 import { type Described, described, document, exampleFault } from "../../gate/documentedAnswers.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
-import { newKey } from "../../support/tenants.ts";
+import { keyHeaderFor, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const TOMORROW = new Date(Date.now() + 86_400_000).toISOString();
@@ -73,7 +73,7 @@ describe("every example of a request is accepted by a service as it is started f
     const path = one.path
       .replace("{id}", () => ids.get(one.name) ?? "the test makes none")
       .replace("{version_id}", () => ids.get("version_id") ?? "");
-    const headers = { "idempotency-key": newKey() };
+    const headers = keyHeaderFor(path);
     const { status, text } = await app.call(one.method, path, { body, headers });
     // A refusal says what is wrong with the example.
     expect({ status, text }).toEqual({ status: successOf(one), text });
