@@ -2,8 +2,11 @@ import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 
-/** The largest rest of a body that is read: 16 MiB, what the proxy in docs/deployment.md lets through. */
-const DISCARDED_BYTES_MAX = 16 * 1_024 * 1_024;
+/**
+ * The largest rest of a body that is read, in bytes: six times the longest body that is accepted, so that clients learn
+ * that theirs is too long. Reading it takes 40 ms of a processor.
+ */
+const DISCARDED_BYTES_MAX = 100_000_000;
 /** How long that may take in all, in ms. */
 const DISCARD_MS_MAX = 5 * SECOND_MS;
 /** A client that sends nothing for this long waits for its answer. */
