@@ -11,7 +11,7 @@ import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isRejectedOrExpired } from "../../src/domain/attachment/state.ts";
 import { expireAttachments } from "../../src/domain/email/contentErasure.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { base64Bytes, decodeBase64 } from "../../src/kernel/text/base64.ts";
+import { base64Bytes, base64Fault, decodeBase64 } from "../../src/kernel/text/base64.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
 
@@ -206,12 +206,25 @@ describe("Base64", () => {
     );
   });
 
-  test.each(["a", "aGk", "aG==k", "aGl=", "aB==", "=", "====", "data:text/plain;base64,aGk="])(
+  test.each(["a", "aG==k", "aGl=", "aB==", "=", "====", "data:text/plain;base64,aGk="])(
     "%p is none",
     (text) => {
       expect(decodeBase64(text)).toBeNull();
+      expect(base64Fault(text)).toBe("is not standard Base64");
     },
   );
+
+  test.each([
+    [`${"eHh4".repeat(19)}\neHg=\n`, ": it contains line breaks"],
+    ["eHh4\r\neHg=", ": it contains line breaks"],
+    ["__7-", ", but its URL-safe form: write + for each -, and / for each _"],
+    ["_w==", ", but its URL-safe form: write + for each -, and / for each _"],
+    ["aGk", ": it lacks its padding, one or two = at the end"],
+    ["eA", ": it lacks its padding, one or two = at the end"],
+  ])("%j is told what is wrong", (text, words) => {
+    expect(decodeBase64(text)).toBeNull();
+    expect(base64Fault(text)).toBe(`is not standard Base64${words}`);
+  });
 
   test.each(["", "=", "==", "a", "aa=", "a=="])("the arithmetic of %p is a count", (text) => {
     expect(base64Bytes(text)).toBeGreaterThanOrEqual(0);

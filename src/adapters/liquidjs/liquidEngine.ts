@@ -15,14 +15,16 @@ const TAG_UNIT_BYTES = 160;
 const TEXT_UNIT_BYTES = 2;
 const REASON_UNITS_MAX = 200;
 
-/** Mustache and Handlebars syntax from templates of other services, and what to write in Liquid. */
+/** How outputs in Mustache and Handlebars begin, after two braces, and what to write in Liquid. */
 const FOREIGN_SYNTAX: readonly (readonly [RegExp, string])[] = [
+  [/^\{?\s*@content\b/, "there are no layouts: a version holds all of its HTML"],
   [
-    /\{\{\{/,
+    /^\{/,
     "three braces are not Liquid: write {{ name }}, or {{ name | raw }} where HTML must not be escaped",
   ],
+  [/^\s*(?:\^|#unless\b)/, "{{^name}} is not Liquid: write {% unless name %} … {% endunless %}"],
   [
-    /\{\{\s*[#^/]/,
+    /^\s*[#/]/,
     "{{#name}} is not Liquid: write {% for item in name %} … {% endfor %}, or {% if name %} … {% endif %}",
   ],
 ];
@@ -43,7 +45,8 @@ function compile(liquid: Liquid, source: string): CompileResult {
   try {
     templates = parser.parse(source);
   } catch (error) {
-    return { kind: "invalid", reason: reasonOf(error) + foreignSyntaxHint(source) };
+    const reason = reasonOf(error);
+    return { kind: "invalid", reason: reason + foreignSyntaxHint(reason) };
   }
   const template = {
     bytes: source.length * TEXT_UNIT_BYTES + parser.tagUnits * TAG_UNIT_BYTES,
@@ -53,8 +56,10 @@ function compile(liquid: Liquid, source: string): CompileResult {
   return { kind: "compiled", template };
 }
 
-function foreignSyntaxHint(source: string): string {
-  const [, hint] = FOREIGN_SYNTAX.find(([pattern]) => pattern.test(source)) ?? [];
+/** What to write instead of what a reason quotes: an output, with its two braces or without. */
+function foreignSyntaxHint(reason: string): string {
+  const [, quoted = ""] = /"(?:\{\{)?(.*)/s.exec(reason) ?? [];
+  const [, hint] = FOREIGN_SYNTAX.find(([pattern]) => pattern.test(quoted)) ?? [];
   return hint === undefined ? "" : `; ${hint}`;
 }
 

@@ -1,4 +1,4 @@
-import { decodeBase64 } from "../../kernel/text/base64.ts";
+import { base64Fault, decodeBase64 } from "../../kernel/text/base64.ts";
 import type { InspectionResult } from "../../ports/attachmentInspector.ts";
 
 /** Why a file is refused. The message is for the person who sent it. */
@@ -34,5 +34,5 @@ export function fileFaultOf(result: InspectionResult): FileFault | null {
 export function decodeFile(content: string): Uint8Array | FileFault {
   if (content === "") return EMPTY_FILE;
   if (/^data:/i.test(content)) return invalidContent("is a data URL, not Base64 alone");
-  return decodeBase64(content) ?? invalidContent("is not standard Base64");
+  return decodeBase64(content) ?? invalidContent(base64Fault(content));
 }

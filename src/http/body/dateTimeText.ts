@@ -5,8 +5,12 @@ import { invalid } from "../server/problem.ts";
 const OFFSET_AFTER_SPACE = /\d \d\d:\d\d$/;
 
 export const A_DATE_TIME = "a date-time as in RFC 3339: 2030-01-31T12:00:00Z";
-/** The fault of a text that is not a time. */
-export const NO_DATE_TIME = `must be ${A_DATE_TIME}`;
+
+/** What is wrong with a text that is not a time. */
+export function dateTimeFault(text: string): string {
+  if (parseDateTime(`${text}Z`) !== null) return "lacks Z or an offset such as +01:00";
+  return `must be ${A_DATE_TIME}`;
+}
 
 /** The time in a value, in our own format (RFC 3339 in UTC); throws if it is not a time. */
 export function dateTime(pointer: string, text: string): string {
@@ -22,7 +26,7 @@ function timeOf(pointer: string, text: string, parse: (text: string) => EpochMs 
   const at = parse(text);
   if (at === null) {
     const hint = OFFSET_AFTER_SPACE.test(text) ? "; in a query, + is written %2B" : "";
-    throw invalid(pointer, NO_DATE_TIME + hint);
+    throw invalid(pointer, dateTimeFault(text) + hint);
   }
   return rfc3339(at);
 }

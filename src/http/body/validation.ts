@@ -1,11 +1,11 @@
-import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from "@sinclair/typebox";
+import { Kind, OptionalKind, type TSchema, type TUnsafe, Type, TypeRegistry } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, type ValueErrorIterator, ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
 import { lazy } from "../../kernel/lazy.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { ERRORS_MAX, type Problem, type ProblemDetail, refusedFor } from "../server/problem.ts";
-import { A_DATE_TIME } from "./dateTimeText.ts";
+import { A_DATE_TIME, dateTimeFault } from "./dateTimeText.ts";
 
 /** The key under which a schema says in words what its pattern requires. */
 const WORDS = Symbol("words");
@@ -69,6 +69,7 @@ export function checkedLater(schema: TSchema): TUnsafe<unknown> {
 /** The parts of a schema that messages need. */
 interface Rule {
   readonly [Kind]?: string;
+  readonly [OptionalKind]?: "Optional";
   readonly [WORDS]?: string;
   readonly [TEXT_FAULT]?: TextFault;
   readonly [FURTHER]?: { readonly findFaults: FurtherRules; readonly areCheckedLater: boolean };
@@ -159,8 +160,10 @@ function adviceOn(pointer: string, value: unknown, schema: Rule | undefined): st
 function* faultsOf(errors: Iterable<ValueError>, why = ""): Iterable<ProblemDetail> {
   for (const error of errors) {
     const isUnknown = error.type === ValueErrorType.ObjectAdditionalProperties;
-    const faultIn = (error.schema as Rule)[TEXT_FAULT];
-    if (error.type === ValueErrorType.Union) yield* unionFaults(error, why);
+    const { [TEXT_FAULT]: faultIn, [OptionalKind]: optional } = error.schema as Rule;
+    if (error.value === null && optional !== undefined)
+      yield { pointer: error.path, message: "is null: leave it out" };
+    else if (error.type === ValueErrorType.Union) yield* unionFaults(error, why);
     else if (faultIn !== undefined) yield { pointer: error.path, ...faultIn(String(error.value)) };
     else yield { pointer: error.path, message: messageOf(error) + (isUnknown ? "" : why) };
   }
@@ -221,6 +224,7 @@ function messageOf({ type, schema, value, path }: ValueError): string {
     case ValueErrorType.ArrayUniqueItems:
       return "must not contain duplicates";
     case ValueErrorType.StringFormat:
+      if (rule.format === "date-time") return dateTimeFault(String(value));
       return `must be ${FORMATS[rule.format ?? ""] ?? rule.format}`;
     case ValueErrorType.StringPattern:
       return rule[WORDS] ?? "does not have the required form";

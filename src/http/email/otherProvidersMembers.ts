@@ -11,6 +11,7 @@ export const ATTACHMENT_ADVICE = {
 /** Members of other services' requests that ours do not have: people who migrate try them first. */
 export const SEND_ADVICE = {
   to: ONE_RECIPIENT,
+  reply_to: "one address only",
   cc: ONE_RECIPIENT,
   bcc: ONE_RECIPIENT,
   Cc: ONE_RECIPIENT,
@@ -22,6 +23,7 @@ export const SEND_ADVICE = {
   message: "did you mean text or html?",
   HtmlBody: "did you mean html?",
   TextBody: "did you mean text?",
+  template: "did you mean template_id or template_alias?",
   TemplateAlias: "did you mean template_alias?",
   TemplateModel: "did you mean variables?",
   template_model: "did you mean variables?",

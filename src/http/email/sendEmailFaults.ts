@@ -17,7 +17,7 @@ import {
   NO_FAULTS,
   type UncheckedMembers,
 } from "../body/commonFaults.ts";
-import { NO_DATE_TIME } from "../body/dateTimeText.ts";
+import { dateTimeFault } from "../body/dateTimeText.ts";
 import { pointerTo } from "../body/jsonLimits.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
@@ -142,7 +142,8 @@ function tagFaults(tags: unknown): readonly ProblemDetail[] {
 
 /** Whether the text is a time; how far ahead it may be depends on the clock. */
 function timeFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
-  return typeof text !== "string" || parseDateTime(text) !== null ? NO_FAULTS : fault(pointer, NO_DATE_TIME);
+  if (typeof text !== "string" || parseDateTime(text) !== null) return NO_FAULTS;
+  return fault(pointer, dateTimeFault(text));
 }
 
 /** All checks except those of addresses, which a valid request has already parsed. */

@@ -23,7 +23,7 @@ import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { DAY_MS, HOUR_MS, rfc3339, utcDay } from "../../kernel/time.ts";
 import { memberRules } from "../body/commonFaults.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
-import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
+import { withAdvice, withErrorText, withRules, withTextFault } from "../body/validation.ts";
 import { Alias } from "../template/templateResource.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";
 import { ATTACHMENT_ADVICE, SEND_ADVICE } from "./otherProvidersMembers.ts";
@@ -114,7 +114,12 @@ const sendFields = {
         "What kind of mail it is: lists filter by them, usage counts by them, webhooks carry them.",
     }),
   ),
-  template_id: Type.Optional(Id("A published template of the workspace: the content.")),
+  template_id: Type.Optional(
+    withTextFault(
+      () => ({ message: "must be a UUID; the alias of a template goes into template_alias" }),
+      Id("A published template of the workspace: the content."),
+    ),
+  ),
   template_alias: Type.Optional(Alias("The template by its alias, instead of `template_id`.")),
   template_version_id: Type.Optional(Id("Pins a published version; without it the current one is used.")),
   variables: Type.Optional(

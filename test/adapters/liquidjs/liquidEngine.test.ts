@@ -266,7 +266,12 @@ describe("a source", () => {
   test.each([
     ["Hello {{{NAME}}}", "write {{ name }}, or {{ name | raw }}"],
     ["{{#items}}{{title}}{{/items}}", "write {% for item in name %}"],
-    ["{{^ name }}nobody{{/name}}", "{% if name %}"],
+    ["{{#each items as |one|}}{{/each}}", "write {% for item in name %}"],
+    ["{{^ name }}nobody{{/name}}", "write {% unless name %}"],
+    ["{{#unless name}}nobody{{/unless}}", "write {% unless name %}"],
+    ["<main>{{{ @content }}}</main>", "there are no layouts"],
+    ["{% if a %}{{^a}}{% endif %}{{{b}}}", "write {% unless name %}"],
+    ["Hello {{{NAME", "write {{ name }}, or {{ name | raw }}"],
   ])("in another service's syntax, %p, gets advice what to write", (source, advice) => {
     for (const kind of KINDS)
       expect(engine.compile(source, kind)).toMatchObject({

@@ -6,7 +6,7 @@ import { described } from "../../gate/documentedAnswers.ts";
 import { direct, pdf } from "../../support/files/uploadFiles.ts";
 import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
+import { keyHeaderFor, message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 
 /** What came by way of which operation, and everything that is told of it. */
 type Case = readonly [
@@ -149,6 +149,22 @@ const bodies: readonly Case[] = [
       "/tags/1": "must be a string",
     },
   ],
+  [
+    "null for what may be left out",
+    send(message({ html: null, template_id: null, scheduled_at: null, content_retention: null, tags: null })),
+    Object.fromEntries(
+      ["html", "template_id", "scheduled_at", "content_retention", "tags"].map((name) => [
+        `/${name}`,
+        "is null: leave it out",
+      ]),
+    ),
+  ],
+  ["null for what is required", send(message({ to: null })), { "/to": "must be a string" }],
+  [
+    "a list of addresses for replies",
+    send(message({ reply_to: ["ana@example.com"] })),
+    { "/reply_to": "must be a string: one address only" },
+  ],
   ["a second @", send(message({ to: "ana@@example.com" })), { "/to": "has more than one @" }],
   [
     "two dots in a row",
@@ -157,8 +173,13 @@ const bodies: readonly Case[] = [
   ],
   [
     "the beginning of a member's name",
-    send(message({ template: ID })),
-    { "/template": "is not known here: did you mean template_id?" },
+    send(message({ deliver: "2030-01-31T12:00:00Z" })),
+    { "/deliver": "is not known here: did you mean deliver_before?" },
+  ],
+  [
+    "a template as another service names it",
+    send(message({ template: { id: ID, variables: {} } })),
+    { "/template": "is not known here: did you mean template_id or template_alias?" },
   ],
   ["a draft without content", draft({ text: undefined }), { "/html": "is required, unless text is given" }],
   [
@@ -166,7 +187,21 @@ const bodies: readonly Case[] = [
     ["GET", "/api/v1/emails?to=example.com"],
     { "/to": "must be one bare address such as ana@example.com" },
   ],
-  ["an id that is none", send(message({ template_id: "welcome" })), { "/template_id": "must be a UUID" }],
+  [
+    "an alias as an id",
+    send(message({ template_id: "welcome" })),
+    { "/template_id": "must be a UUID; the alias of a template goes into template_alias" },
+  ],
+  [
+    "a version's id that is none",
+    send(message({ template_id: ID, template_version_id: "3" })),
+    { "/template_version_id": "must be a UUID" },
+  ],
+  [
+    "times without an offset",
+    send(message({ scheduled_at: "2030-01-31T12:00:00", deliver_before: "2030-02-30T12:00:00" })),
+    { "/scheduled_at": "lacks Z or an offset such as +01:00", "/deliver_before": DATE_TIME },
+  ],
   [
     "an attachment that is neither",
     attached(7),
@@ -218,7 +253,7 @@ const bodies: readonly Case[] = [
       "/variables/0/type": "must be one of string, number, boolean, date, list, object",
       "/variables/1/name": "is required",
       "/variables/1/required": "must be true or false",
-      "/variables/1/default": "must be a string or a number or true or false or a list or an object",
+      "/variables/1/default": "is null: leave it out",
       "/variables/2": "must be an object",
     },
   ],
@@ -418,7 +453,7 @@ describe.each(await testStores())("faults are reported in words on $name:", (sto
   afterAll(() => service.remove());
 
   test.each([...bodies, ...queries])("%s", async (_, [method, path, body], faults) => {
-    const headers = { "idempotency-key": newKey() };
+    const headers = keyHeaderFor(path);
     const answer = await tenant.call(method, path, { headers, ...(body === undefined ? {} : { body }) });
     expect({ status: answer.status, code: answer.json.code }).toEqual({
       status: 400,
@@ -465,7 +500,7 @@ describe.each(await testStores())("faults are reported in words on $name:", (sto
 
   test.each(described)("no message of $name shows a pattern or a library's own words", async (one) => {
     for (const [path, body] of wrongRequests(one)) {
-      const headers = { "idempotency-key": newKey() };
+      const headers = keyHeaderFor(path);
       const answer = await tenant.call(one.method, path, {
         headers,
         ...(body === undefined ? {} : { body }),
