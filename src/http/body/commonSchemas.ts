@@ -64,6 +64,18 @@ export function OneOf<const Value extends string>(values: readonly Value[], opti
   );
 }
 
+/** One of these named schemas, told apart by a member that has another constant in each. */
+export function Discriminated<Schemas extends TObject[]>(
+  propertyName: string,
+  schemas: [...Schemas],
+  options: SchemaOptions = {},
+) {
+  const mapping = Object.fromEntries(
+    schemas.map(({ $id, properties }) => [properties[propertyName]?.const, `#/components/schemas/${$id}`]),
+  );
+  return Type.Union(schemas, { discriminator: { propertyName, mapping }, ...options });
+}
+
 export function Nullable<Schema extends TSchema>(schema: Schema, options: SchemaOptions = {}) {
   return Type.Union([schema, Type.Null()], options);
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Closed } from "../body/commonSchemas.ts";
+import { Closed, Discriminated } from "../body/commonSchemas.ts";
 import { checkBy, checkedLater, withAdvice } from "../body/validation.ts";
 import { problemOf } from "../server/problemOfError.ts";
 import { ProblemBody, problemBody } from "../server/problemResponse.ts";
@@ -37,9 +37,14 @@ export const EmailBatchBody = withAdvice(
   ),
 );
 
+const RefusedEmail = Closed(
+  { object: Type.Literal("problem"), ...ProblemBody.properties },
+  { $id: "RefusedEmail", description: "Why a send of a batch was refused: a problem (RFC 9457)." },
+);
+
 export const EmailBatch = Closed(
   {
-    data: Type.Array(Type.Union([EmailReceipt, ProblemBody]), {
+    data: Type.Array(Discriminated("object", [EmailReceipt, RefusedEmail]), {
       description: "An answer to each send, in their order: what a 202 says, or why it was refused.",
     }),
   },
@@ -85,7 +90,9 @@ export async function sendBatch(
   if (outages[0] !== undefined && outages.length === settled.length) throw outages[0].problem;
   refused.forEach(onRefused);
   return {
-    data: settled.map((answer) => ("problem" in answer ? problemBody(answer.problem, requestId) : answer)),
+    data: settled.map((answer) =>
+      "problem" in answer ? { object: "problem", ...problemBody(answer.problem, requestId) } : answer,
+    ),
   };
 }
 

@@ -2,7 +2,8 @@ import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import { type EmailEvent, OPERATOR } from "../../domain/email/events.ts";
 import { FEEDBACK_SOURCES } from "../../domain/email/feedback/feedbackDecision.ts";
-import { Closed, Count, DateTime, FreeText, Uuid } from "../body/commonSchemas.ts";
+import { pascalCase } from "../../kernel/text/capitalized.ts";
+import { Closed, Count, DateTime, Discriminated, FreeText, Uuid } from "../body/commonSchemas.ts";
 import { jsonOfSchema } from "../body/jsonOfSchema.ts";
 
 export const FeedbackSource = FreeText(
@@ -31,7 +32,10 @@ export const RelayId = FreeText("The relay's own id of the message, if its answe
 /** One kind of timeline entry: an event of the log, under its public name. */
 function entry<Name extends string, Facts extends TProperties>(type: Name, facts: Facts) {
   const sequence = Count("The event's revision in the message's stream.");
-  return Closed({ type: Type.Literal(type), at: DateTime, sequence, ...facts });
+  return Closed(
+    { type: Type.Literal(type), at: DateTime, sequence, ...facts },
+    { $id: `${pascalCase(type)}TimelineEntry` },
+  );
 }
 
 const attempt = Type.Integer({ minimum: 1 });
@@ -111,7 +115,7 @@ const ENTRIES = {
   EmailContentErased: entry("content_erased", erasure),
 } as const satisfies Readonly<Record<EmailEvent["type"], TObject>>;
 
-export const TimelineEntry = Type.Union(Object.values(ENTRIES), { $id: "TimelineEntry" });
+export const TimelineEntry = Discriminated("type", Object.values(ENTRIES), { $id: "TimelineEntry" });
 
 type EntryJson = (members: object) => {
   readonly type: string;

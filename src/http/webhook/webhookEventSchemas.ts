@@ -1,7 +1,17 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
-import { capitalized } from "../../kernel/text/capitalized.ts";
-import { AnyName, Closed, DateTime, FreeText, Id, Nullable, Time, Uuid } from "../body/commonSchemas.ts";
+import { pascalCase } from "../../kernel/text/capitalized.ts";
+import {
+  AnyName,
+  Closed,
+  DateTime,
+  Discriminated,
+  FreeText,
+  Id,
+  Nullable,
+  Time,
+  Uuid,
+} from "../body/commonSchemas.ts";
 import { EmailStatus } from "../email/emailResource.ts";
 import {
   BounceSource,
@@ -154,12 +164,6 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
   },
 };
 
-/** The schema name of a type: `EmailDeliveryDelayedEvent` for `email.delivery_delayed`. */
-function schemaName(type: WebhookEventType): string {
-  const words = type.split(/[._]/).map(capitalized);
-  return `${words.join("")}Event`;
-}
-
 function eventSchema(type: WebhookEventType) {
   const { data, summary: description } = FACTS[type];
   return Closed(
@@ -169,7 +173,7 @@ function eventSchema(type: WebhookEventType) {
       timestamp: Time("When it happened, not when it is sent."),
       data: Closed(data),
     },
-    { $id: schemaName(type), description },
+    { $id: `${pascalCase(type)}Event`, description },
   );
 }
 
@@ -179,7 +183,8 @@ export const webhookEvents = WEBHOOK_EVENT_TYPES.map((type) => {
 });
 
 /** Any of the payloads. */
-export const WebhookEventBody = Type.Union(
+export const WebhookEventBody = Discriminated(
+  "type",
   webhookEvents.map(({ schema }) => schema),
   { $id: "WebhookEvent", description: "What an endpoint is sent." },
 );

@@ -108,8 +108,9 @@ describe.each(await testStores())("a batch on $name", (store) => {
     const answers = answersOf(await send(cases.map(([one]) => one)));
     expect(answers).toMatchObject(cases.map(([, wanted]) => wanted));
     const [, problem] = answers;
+    expect(problem.object).toBe("problem");
     expect(Object.keys(problem).sort()).toEqual(
-      ["code", "detail", "errors", "request_id", "retryable", "status", "title", "type"].sort(),
+      ["code", "detail", "errors", "object", "request_id", "retryable", "status", "title", "type"].sort(),
     );
   });
 
