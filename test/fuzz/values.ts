@@ -68,6 +68,9 @@ export function valueFor(given: JsonSchema, random: Random, workspace: Workspace
   if (Array.isArray(schema.anyOf)) {
     return valueFor(random.pick(schema.anyOf as readonly JsonSchema[]), random, workspace, depth + 1);
   }
+  if (Array.isArray(schema.type)) {
+    return valueFor({ ...schema, type: random.pick(schema.type) }, random, workspace, depth + 1);
+  }
   switch (schema.type) {
     case "string":
       return formatted(schema, random, workspace);

@@ -3,6 +3,8 @@ import Ajv2020 from "ajv/dist/2020";
 import { operations } from "../../src/http/reference/allOperations.ts";
 import { documentPath, openApiDocument } from "../../src/http/reference/openApiDocument.ts";
 import type { OpenApiOperation, OpenApiResponse } from "../../src/http/reference/openApiTypes.ts";
+import { type JsonSchema, jsonSchema } from "../../src/http/reference/typeboxToJsonSchema.ts";
+import { ProblemBody } from "../../src/http/server/problemResponse.ts";
 import { methodsOf, pathPattern } from "../../src/http/server/routeMatching.ts";
 import { type Route, type RouteName, routes } from "../../src/http/server/routes.ts";
 import { isUuid } from "../../src/kernel/ids.ts";
@@ -33,6 +35,7 @@ export interface Described {
 
 const DATE_TIME = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z$/;
 const ID = "openapi.json";
+const PROBLEM = jsonSchema(ProblemBody, new Map());
 
 const ajv = new Ajv2020({
   strict: false,
@@ -48,7 +51,31 @@ const ajv = new Ajv2020({
     uri: (text) => URL.canParse(text),
   },
 });
-ajv.addSchema(document as object, ID);
+ajv.addSchema({ components: { schemas: closed(document.components.schemas) } }, ID);
+
+/**
+ * A part of the document that takes no members but those that it describes: callers have to ignore what a later release
+ * adds, and tests must not. An object that says itself that it is open stays so.
+ */
+function closed(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closed);
+  if (typeof part !== "object" || part === null) return part;
+  const { allOf, ...schema } = part as JsonSchema;
+  if (allOf !== undefined) return closed(wholeOf(allOf as readonly JsonSchema[]));
+  const isOpen = typeof schema.properties !== "object" || schema.additionalProperties !== undefined;
+  const members = Object.entries(schema).map(([name, member]) => [name, closed(member)]);
+  return { ...Object.fromEntries(members), ...(isOpen ? {} : { additionalProperties: false }) };
+}
+
+/** An object that the document tells in parts: each of them closed would refuse the members of the others. */
+function wholeOf(parts: readonly JsonSchema[]): JsonSchema {
+  const schemas = parts.map(
+    (part) => document.components.schemas[String(part.$ref).split("/").at(-1) ?? ""] ?? part,
+  );
+  const required = schemas.flatMap((schema) => (schema.required ?? []) as readonly string[]);
+  const properties = Object.assign({}, ...schemas.map((schema) => schema.properties));
+  return { type: "object", required, properties };
+}
 
 /** Every operation of the document. */
 export const described: readonly Described[] = Object.entries(
@@ -69,10 +96,7 @@ export function describedOf(method: string, path: string): Described | undefined
 
 /** The codes that an answer can carry by the document; none where it is no problem. */
 export function codesOf(answer: OpenApiResponse): readonly string[] {
-  const parts = answer.content?.["application/problem+json"]?.schema.allOf as
-    | readonly { readonly properties?: { readonly code: { readonly enum: readonly string[] } } }[]
-    | undefined;
-  return parts?.[1]?.properties?.code.enum ?? [];
+  return Object.keys(answer.content?.["application/problem+json"]?.examples ?? {});
 }
 
 /** By the schema, and by its text: hundreds of answers have a schema that others have, too. */
@@ -81,14 +105,14 @@ const checks = new Map<object | string, ValidateFunction>();
 function checkOf(schema: object): ValidateFunction {
   let check = checks.get(schema);
   if (!check) {
-    const text = JSON.stringify(schema).replaceAll('"$ref":"#/', `"$ref":"${ID}#/`);
+    const text = JSON.stringify(closed(schema)).replaceAll('"$ref":"#/', `"$ref":"${ID}#/`);
     check = checks.get(text) ?? ajv.compile(JSON.parse(text) as object);
     checks.set(schema, check).set(text, check);
   }
   return check;
 }
 
-/** `schema` is a part of the document. */
+/** `schema` is a part of the document, or like one. */
 function schemaFault(schema: object | undefined, value: unknown): string | null {
   if (schema === undefined) return "has no schema";
   const check = checkOf(schema);
@@ -135,7 +159,7 @@ function unroutedFault(method: string, path: string, seen: SeenAnswer): string |
   if (method === "HEAD") return null;
   const mediaType = seen.headers.get("content-type");
   if (mediaType !== "application/problem+json") return `has the media type "${mediaType}"`;
-  return schemaFault(document.components.schemas.Problem, JSON.parse(seen.text));
+  return schemaFault(PROBLEM, JSON.parse(seen.text));
 }
 
 /** Why a call to an endpoint is not what the document says of events of this type; null when it is. */

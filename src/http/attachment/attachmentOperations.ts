@@ -20,8 +20,8 @@ export const attachmentOperations = operationsOf("Attachments", {
     multipart: UploadForm,
     ...answersCreated(
       Attachment,
-      "ATTACHMENT_LIMIT_EXCEEDED",
       "STORAGE_LIMIT_EXCEEDED",
+      "ATTACHMENT_LIMIT_EXCEEDED",
       "ATTACHMENT_INVALID",
       "ATTACHMENT_TYPE_UNSUPPORTED",
     ),

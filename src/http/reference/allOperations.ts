@@ -41,6 +41,9 @@ const Home = Closed(
 const Negotiated = Type.Object({ Vary: Type.String(), "Cache-Control": Type.String() });
 const LedOn = Type.Object({ Location: Type.String(), Vary: Type.String() });
 
+/** The standard says what else is in it. */
+const OpenApi = Type.Object({ openapi: Type.Literal("3.1.1") }, { additionalProperties: true });
+
 /** The operations that describe the service itself. */
 const referenceOperations = operationsOf("Reference", {
   home: {
@@ -53,7 +56,7 @@ const referenceOperations = operationsOf("Reference", {
   openApi: {
     summary: "Read this document",
     headers: Conditional,
-    success: { status: 200, schema: Type.Object({ openapi: Type.Literal("3.1.1") }), headers: Cached },
+    success: { status: 200, schema: OpenApi, headers: Cached },
     also: [unchanged],
     problems: ["RATE_LIMITED"],
   },

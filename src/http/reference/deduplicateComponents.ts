@@ -1,14 +1,22 @@
+import { capitalized, pascalCase } from "../../kernel/text/capitalized.ts";
 import type { Json } from "../../kernel/text/json.ts";
-import type {
-  OpenApiContent,
-  OpenApiDocument,
-  OpenApiMediaType,
-  OpenApiOperation,
-  OpenApiResponse,
-} from "./openApiTypes.ts";
+import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
+import type { OpenApiDocument, OpenApiMediaType, OpenApiOperation, OpenApiResponse } from "./openApiTypes.ts";
+
+/** Statuses that several codes have, or another status of the same code, in names of generated code. */
+const STATUS_NAMES: Readonly<Record<string, string>> = {
+  400: "BadRequest",
+  403: "Forbidden",
+  404: "NotFound",
+  409: "Conflict",
+  413: "TooLarge",
+  422: "Unprocessable",
+  429: "TooManyRequests",
+  503: "ServiceUnavailable",
+};
 
 /** The kinds of components that repeat. */
-type Kind = "examples" | "headers" | "parameters" | "responses";
+type Kind = "examples" | "headers" | "parameters" | "responses" | "schemas";
 
 /** Gives equal parts one name: the first keeps the plain name, different ones get numbers. */
 class ComponentNames {
@@ -18,6 +26,7 @@ class ComponentNames {
     headers: {},
     parameters: {},
     responses: {},
+    schemas: {},
   };
 
   /** A reference to the component that equals `part`. */
@@ -52,35 +61,43 @@ function mapValues<Value>(
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]));
 }
 
-/** Names a problem's component by its codes; a success answer stays in its operation. */
-function problemName(content: OpenApiContent): string | null {
-  const examples = content["application/problem+json"]?.examples;
-  return examples === undefined ? null : Object.keys(examples).join(".");
+/**
+ * The name of a problem in generated code: that of its only code; else of its status, and of the first operation with
+ * these codes, so that a further code leaves the name as it is. Null for an answer that is no problem.
+ */
+function problemName(operationId: string, status: string, { content }: OpenApiResponse): string | null {
+  const examples = content?.["application/problem+json"]?.examples;
+  if (examples === undefined) return null;
+  const [code, ...others] = Object.keys(examples) as ProblemCode[];
+  const reason = STATUS_NAMES[status] ?? status;
+  if (code === undefined || others.length > 0) return capitalized(operationId) + reason;
+  return problemFacts(code).status === Number(status) ? pascalCase(code) : reason;
 }
 
-function compactAnswer(answer: OpenApiResponse, status: string, names: ComponentNames): unknown {
-  const { headers, content = {} } = answer;
-  const compact = {
-    ...answer,
-    headers: mapValues(headers, (header, name) => names.share("headers", name, header)),
-    ...(answer.content === undefined
-      ? {}
-      : { content: mapValues(content, (media) => compactMedia(media, status, names)) }),
-  };
-  const name = problemName(content);
-  return name === null ? compact : names.share("responses", `${status}.${name}`, compact);
-}
-
-function compactMedia(media: OpenApiMediaType, status: string, names: ComponentNames): unknown {
-  if (media.examples === undefined) return media;
-  const examples = mapValues(media.examples, (example, code) =>
+function compactProblem(media: OpenApiMediaType, name: string, status: string, names: ComponentNames) {
+  const examples = mapValues(media.examples ?? {}, (example, code) =>
     names.share("examples", `${status}.${code}`, example),
   );
-  return { ...media, examples };
+  return { schema: names.share("schemas", `${name}Problem`, media.schema), examples };
+}
+
+function compactAnswer(
+  answer: OpenApiResponse,
+  status: string,
+  operation: OpenApiOperation,
+  names: ComponentNames,
+): unknown {
+  const headers = mapValues(answer.headers, (header, name) => names.share("headers", name, header));
+  const name = problemName(operation.operationId, status, answer);
+  if (name === null) return { ...answer, headers };
+  const content = mapValues(answer.content ?? {}, (media) => compactProblem(media, name, status, names));
+  return names.share("responses", name, { ...answer, headers, content });
 }
 
 function compactOperation(operation: OpenApiOperation, names: ComponentNames): unknown {
-  const responses = mapValues(operation.responses, (one, status) => compactAnswer(one, status, names));
+  const responses = mapValues(operation.responses, (one, status) =>
+    compactAnswer(one, status, operation, names),
+  );
   return { ...names.withParameters(operation), responses };
 }
 
@@ -94,5 +111,11 @@ export function deduplicateComponents(document: OpenApiDocument): unknown {
     mapValues(methods, (operation) => compactOperation(operation, names)),
   );
   const webhooks = mapValues(document.webhooks, ({ post }) => ({ post: names.withParameters(post) }));
-  return { ...document, paths, webhooks, components: { ...document.components, ...names.components } };
+  const { schemas, ...others } = document.components;
+  const components = {
+    ...others,
+    ...names.components,
+    schemas: { ...schemas, ...names.components.schemas },
+  };
+  return { ...document, paths, webhooks, components };
 }

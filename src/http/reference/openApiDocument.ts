@@ -2,12 +2,12 @@ import type { TObject } from "@sinclair/typebox";
 import { scopesPermitting } from "../../domain/apiKey/scopes.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { type Operation, type Operations, paramsOf, TAGS } from "../server/operation.ts";
-import { ProblemBody } from "../server/problemResponse.ts";
+import { ProblemDetails } from "../server/problemResponse.ts";
 import { type Route, type RouteName, routes } from "../server/routes.ts";
 import { answersOf, documentMembers } from "./openApiResponses.ts";
 import type { OpenApiContent, OpenApiDocument, OpenApiOperation, OpenApiParameter } from "./openApiTypes.ts";
 import { documentWebhooks, WEBHOOK_EVENTS_TAG, webhookEventsText } from "./openApiWebhooks.ts";
-import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
+import { answerSchema, type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
 interface OpenApiOptions {
   readonly operations: Operations;
@@ -21,6 +21,8 @@ const DESCRIPTION = `Postledger sends transactional email and calls webhooks, an
 **Errors** are problem documents (RFC 9457): \`code\` says what is wrong, \`errors\` names each wrong value. An unknown path is 404 NOT_FOUND. A method that a path does not take is 405 METHOD_NOT_ALLOWED with \`Allow\`. Unknown members of a body and unknown query parameters are refused by name. HEAD is answered like GET, without the body.
 
 **Lists** are newest first; items with the same time are in the order in which they were written to the log. Each page is \`{ data, next_cursor }\`. Only a \`next_cursor\` of null marks the last page: where a filter matches few items, a page may hold fewer than \`limit\`, or none.
+
+**Answers** may get new members in any release: ignore those that you do not know.
 
 **Values**: times are RFC 3339 in UTC, lengths count Unicode code points, and an id of another workspace is an unknown id. What cannot be an id is 400 INVALID_REQUEST.
 
@@ -50,7 +52,7 @@ function documentOperation(name: RouteName, operation: Operation, components: Co
 /** Describes the operations, in OpenAPI 3.1 with JSON Schema 2020-12. */
 export function openApiDocument({ operations, baseUrl, version }: OpenApiOptions): OpenApiDocument {
   const components: Components = new Map();
-  jsonSchema(ProblemBody, components);
+  answerSchema(ProblemDetails, components);
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
   const described = Object.entries(operations) as [RouteName, Operation][];
   for (const [name, operation] of described) {

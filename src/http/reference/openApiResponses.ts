@@ -9,7 +9,7 @@ import { type Route, routes } from "../server/routes.ts";
 import { EXAMPLE_ID } from "./exampleValues.ts";
 import type { OpenApiHeader, OpenApiMediaType, OpenApiResponse } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
-import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
+import { answerSchema, type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
 const TITLES: Readonly<Record<OperationResponse["status"], string>> = {
   200: "Done",
@@ -96,7 +96,7 @@ function answer(
 
 /** Adds an example to JSON bodies. */
 function media(mediaType: string, schema: TSchema, components: Components): OpenApiMediaType {
-  const told = jsonSchema(schema, components);
+  const told = answerSchema(schema, components);
   if (mediaType !== "application/json") return { schema: told };
   return { schema: told, example: sample(told, Object.fromEntries(components) as Schemas) };
 }
@@ -139,11 +139,18 @@ function problemExample(code: ProblemCode, status: number): Json {
   );
 }
 
+/** A refusal with its status and its codes. `ProblemDetails` has neither: Kiota drops members that are told twice. */
+function problemSchema(status: number, codes: readonly ProblemCode[]): JsonSchema {
+  const code = codes.length === 1 ? { const: codes[0] as string } : { enum: codes };
+  const properties = { status: { type: "integer", const: status }, code: { type: "string", ...code } };
+  const own = { type: "object", required: ["status", "code"], properties };
+  return { allOf: [{ $ref: "#/components/schemas/ProblemDetails" }, own] };
+}
+
 function problemAnswer(route: Route, status: number, codes: readonly ProblemCode[]): OpenApiResponse {
   const titles = codes.map(
     (code) => `${code}: ${status === 503 ? UNAVAILABLE_TITLE : problemFacts(code).title}`,
   );
-  const narrowed = { status: { const: status }, code: { enum: codes } };
   return {
     description: `${titles.join(".\n\n")}.`,
     headers: {
@@ -153,7 +160,7 @@ function problemAnswer(route: Route, status: number, codes: readonly ProblemCode
     },
     content: {
       "application/problem+json": {
-        schema: { allOf: [{ $ref: "#/components/schemas/Problem" }, { properties: narrowed }] },
+        schema: problemSchema(status, codes),
         examples: Object.fromEntries(codes.map((code) => [code, { value: problemExample(code, status) }])),
       },
     },

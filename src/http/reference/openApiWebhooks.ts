@@ -4,7 +4,7 @@ import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { webhookEvents } from "../webhook/webhookEventSchemas.ts";
 import type { OpenApiParameter, OpenApiWebhook } from "./openApiTypes.ts";
-import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
+import { answerSchema, type Components, type JsonSchema } from "./typeboxToJsonSchema.ts";
 
 /** Groups the events on the reference page, with a text about all of them. */
 export const WEBHOOK_EVENTS_TAG = "Webhook events";
@@ -73,7 +73,7 @@ export function documentWebhooks(components: Components): Readonly<Record<string
           parameters,
           requestBody: {
             required: true,
-            content: { "application/json": { schema: jsonSchema(schema, components) } },
+            content: { "application/json": { schema: answerSchema(schema, components) } },
           },
           responses,
         },

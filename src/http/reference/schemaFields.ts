@@ -35,9 +35,13 @@ function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {
   return name === "" ? schema : (schemas[name] ?? {});
 }
 
+/** The schemas of a union: of null and another type, too. */
 function alternatives(schema: JsonSchema): readonly JsonSchema[] {
-  const union = schema.anyOf ?? schema.oneOf;
-  return Array.isArray(union) ? (union as readonly JsonSchema[]) : [];
+  const { type, enum: values, anyOf, oneOf = anyOf } = schema;
+  if (Array.isArray(oneOf)) return oneOf as readonly JsonSchema[];
+  if (!Array.isArray(type)) return [];
+  const others = Array.isArray(values) ? { enum: values.filter((value) => value !== null) } : {};
+  return type.map((one) => (one === "null" ? { type: one } : { ...schema, ...others, type: one as Json }));
 }
 
 /** Whether null is among the alternatives, and no other has an example. */
@@ -57,14 +61,15 @@ function range(low: Json | undefined, high: Json | undefined, unit: string): str
 
 function simpleType(schema: JsonSchema): string {
   const { type, format, contentEncoding, contentMediaType, pattern } = schema;
-  const kind = Array.isArray(type) ? type.join(" or ") : String(type ?? "any value");
   const facts = [
     format ?? contentEncoding ?? contentMediaType,
     range(schema.minLength, schema.maxLength, " characters"),
     range(schema.minimum, schema.maximum, ""),
     typeof pattern === "string" ? `matches ${pattern}` : undefined,
   ];
-  return [kind, ...facts.filter((fact) => fact !== undefined && fact !== "")].join(", ");
+  return [String(type ?? "any value"), ...facts.filter((fact) => fact !== undefined && fact !== "")].join(
+    ", ",
+  );
 }
 
 /** A parameter or a header as a field. */
@@ -79,12 +84,12 @@ export function fieldOf(
 /** A schema in a few words: `string, at most 320 characters`. */
 export function typeText(given: JsonSchema, schemas: Schemas): string {
   const schema = resolved(given, schemas);
-  if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
   const union = alternatives(schema);
   if (union.length > 0) {
     return [...new Set(union.map((member) => typeText(member, schemas)))].join(" or ");
   }
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
   if (schema.type === "array") {
     const items = typeText((schema.items ?? {}) as JsonSchema, schemas);
     const count = range(schema.minItems, schema.maxItems, " items");
@@ -164,11 +169,11 @@ export function sample(
   if (wanted !== undefined && !isObject(wanted)) return wanted;
   const [example] = Array.isArray(schema.examples) ? schema.examples : [];
   if (example !== undefined) return example as Json;
-  if (schema.const !== undefined) return schema.const;
-  if (Array.isArray(schema.enum)) return (schema.enum[0] ?? null) as Json;
   const union = alternatives(schema);
   const [first] = union;
   if (first) return isNullable(union, schemas) ? null : sample(first, schemas, { name, wanted });
+  if (schema.const !== undefined) return schema.const;
+  if (Array.isArray(schema.enum)) return (schema.enum[0] ?? null) as Json;
   switch (schema.type) {
     case "object":
       return objectSample(schema, schemas, wanted);

@@ -24,6 +24,22 @@ function enumeration(schema: JsonSchema): JsonSchema {
   return { type: "string", enum: members.map((member) => member.const as string), ...rest };
 }
 
+/** Writes "this or null" as two types of one value, which generated code reads as such. */
+function nullable(schema: JsonSchema): JsonSchema {
+  const { anyOf, ...outer } = schema;
+  const [inner, none, ...others] = Array.isArray(anyOf) ? (anyOf as readonly JsonSchema[]) : [];
+  if (typeof inner?.type !== "string" || none?.type !== "null" || others.length > 0) return schema;
+  const { const: only, enum: values = only, ...rest } = inner;
+  const allowed = values === undefined ? {} : { enum: [values, null].flat() };
+  return { ...rest, ...outer, type: [inner.type, "null"], ...allowed };
+}
+
+/** Of kinds that a member tells apart exactly one fits. */
+function exclusive(schema: JsonSchema): JsonSchema {
+  const { anyOf, ...rest } = schema;
+  return schema.discriminator === undefined ? schema : { oneOf: anyOf, ...rest };
+}
+
 function openRecord(schema: JsonSchema): JsonSchema {
   const { patternProperties, ...rest } = schema;
   if (!isObject(patternProperties)) return schema;
@@ -57,7 +73,18 @@ function rewrite(value: Json, components: Components): Json {
     const isMap = (keyword === "properties" || keyword === "patternProperties") && isObject(part);
     return [keyword, isMap ? members(part, components) : rewrite(part, components)];
   });
-  return named(enumeration(openRecord(Object.fromEntries(rewritten))), components);
+  const whole = openRecord(Object.fromEntries(rewritten));
+  return named(exclusive(nullable(enumeration(whole))), components);
+}
+
+/**
+ * A TypeBox schema of what the service sends. Its objects are open, although we know all of their members: a later
+ * release may add some.
+ */
+export function answerSchema(schema: TSchema, components: Components): JsonSchema {
+  const open = (keyword: string, value: unknown) =>
+    keyword === "additionalProperties" && value === false ? undefined : value;
+  return rewrite(JSON.parse(JSON.stringify(schema, open)) as Json, components) as JsonSchema;
 }
 
 /**

@@ -55,8 +55,14 @@ export const ProblemBody = Closed(
       },
     ),
   },
-  { $id: "Problem", description: "A refusal (RFC 9457)." },
+  { description: "A refusal (RFC 9457)." },
 );
+
+/** What all refusals share in the document, which names the status and the codes of each. */
+export const ProblemDetails = Type.Omit(ProblemBody, ["status", "code"], {
+  $id: "ProblemDetails",
+  description: "What every refusal says besides its status and code (RFC 9457).",
+});
 
 /** The body that answers a refused request. It holds nothing internal, and nothing that was sent. */
 export function problemBody(problem: Problem, requestId: string): Static<typeof ProblemBody> {

@@ -9,10 +9,12 @@ import { deduplicateComponents } from "../../../src/http/reference/deduplicateCo
 import { openApiDocument } from "../../../src/http/reference/openApiDocument.ts";
 import { WEBHOOK_EVENTS_TAG } from "../../../src/http/reference/openApiWebhooks.ts";
 import { referencePage } from "../../../src/http/reference/referencePage.ts";
+import { sample } from "../../../src/http/reference/schemaFields.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { contractTable, coverageFaults, promisedAnswers, webhookFaults } from "../../gate/answerCoverage.ts";
 import type { SeenLine } from "../../gate/answerLog.ts";
 import { answerFault, described, document, type SeenAnswer } from "../../gate/documentedAnswers.ts";
+import { objectsIn } from "../../support/objectsIn.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 
 const baseUrl = new URL("https://mail.example.com/mail/");
@@ -26,17 +28,21 @@ interface CompactDocument {
 const served = JSON.parse(JSON.stringify(document));
 const compact = JSON.parse(JSON.stringify(deduplicateComponents(document))) as CompactDocument;
 
-/** Follows every reference but those to schemas, and leaves out what was referred to. */
+/** Schemas that stand in their answers before those are deduplicated. */
+const isProblem = (name: string) => name.endsWith("Problem");
+
+/** Follows every reference but those to the document's own schemas, and leaves out what was referred to. */
 function expanded(candidate: CompactDocument): unknown {
   const follow = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(follow);
     if (typeof value !== "object" || value === null) return value;
-    const [, kind = "", name = ""] =
-      /^#\/components\/(?!schemas)(\w+)\/(.+)$/.exec(String((value as Tree).$ref)) ?? [];
-    if (kind !== "") return follow(candidate.components[kind]?.[name]);
+    const [, kind = "", name = ""] = /^#\/components\/(\w+)\/(.+)$/.exec(String((value as Tree).$ref)) ?? [];
+    if (kind !== "" && (kind !== "schemas" || isProblem(name)))
+      return follow(candidate.components[kind]?.[name]);
     return Object.fromEntries(Object.entries(value).map(([member, part]) => [member, follow(part)]));
   };
-  const { schemas, securitySchemes } = candidate.components;
+  const { schemas: all = {}, securitySchemes } = candidate.components;
+  const schemas = Object.fromEntries(Object.entries(all).filter(([name]) => !isProblem(name)));
   return follow({ ...candidate, components: { schemas, securitySchemes } });
 }
 
@@ -84,7 +90,7 @@ describe("the document", () => {
   test("has every problem and every example of one once", () => {
     const texts = (kind: string) =>
       Object.values(compact.components[kind] ?? {}).map((one) => JSON.stringify(one));
-    for (const kind of ["responses", "examples", "headers", "parameters"]) {
+    for (const kind of ["schemas", "responses", "examples", "headers", "parameters"]) {
       expect(texts(kind).length).toBeGreaterThan(3);
       expect(new Set(texts(kind)).size).toBe(texts(kind).length);
     }
@@ -138,6 +144,54 @@ describe("the document", () => {
     }
     const text = document.tags.find(({ name }) => name === WEBHOOK_EVENTS_TAG)?.description ?? "";
     expect(text).toContain("5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h");
+  });
+
+  test("leaves everything that the service sends open to further members, and nothing that it takes", () => {
+    const responses = described.map(({ operation }) => operation.responses);
+    const sent = objectsIn([responses, served.webhooks, served.components.schemas]);
+    expect(sent.filter(({ additionalProperties }) => additionalProperties === false)).toEqual([]);
+    const open = described.filter(({ operation }) => {
+      const schema = operation.requestBody?.content["application/json"]?.schema;
+      return schema !== undefined && schema.additionalProperties !== false;
+    });
+    expect(open.map(({ name }) => name)).toEqual(["takePostmarkEvent"]);
+  });
+
+  test("writes what may be null as a type, where it can", () => {
+    const unions = objectsIn(served).flatMap(({ anyOf = [] }) => [anyOf as readonly Tree[]]);
+    const nullable = unions.filter((union) => union.some(({ type }) => type === "null"));
+    expect(nullable.map(([one]) => one)).toEqual([{ $ref: "#/components/schemas/Waiting" }]);
+    const { verified_by: verifiedBy } = served.components.schemas.Sender.properties;
+    expect(verifiedBy).toEqual({
+      type: ["string", "null"],
+      enum: ["operator", "bootstrap", "email", "dns", null],
+    });
+  });
+
+  test("tells the kinds of a union apart by a member", () => {
+    const unions = objectsIn(served).filter(({ oneOf }) => oneOf !== undefined);
+    const told = unions.map(({ oneOf, discriminator }) => {
+      const { propertyName, mapping } = discriminator as { propertyName: string; mapping: Tree };
+      expect(Object.values(mapping).map(($ref) => ({ $ref }))).toEqual(oneOf as { $ref: unknown }[]);
+      for (const [value, reference] of Object.entries(mapping)) {
+        const { properties, required } = served.components.schemas[String(reference).split("/").at(-1) ?? ""];
+        expect(properties[propertyName]).toEqual({ const: value, type: "string" });
+        expect(required).toContain(propertyName);
+      }
+      return `${propertyName}: ${Object.keys(mapping).length}`;
+    });
+    expect(new Set(told)).toEqual(new Set(["object: 2", "type: 16", `type: ${WEBHOOK_EVENT_TYPES.length}`]));
+  });
+
+  test("has names of schemas and answers that are names in programs, too", () => {
+    const { schemas = {}, responses = {} } = compact.components;
+    const names = [...Object.keys(schemas), ...Object.keys(responses)];
+    expect(names.filter((name) => !/^[A-Z][A-Za-z0-9]*$/.test(name))).toEqual([]);
+    expect(names).toContainValues([
+      "RateLimitedProblem",
+      "ServiceUnavailableProblem",
+      "SendEmailConflictProblem",
+    ]);
   });
 
   test("refers to nothing that is not in it", () => {
@@ -314,6 +368,7 @@ describe("the check of answers", () => {
     headers: new Headers({ "content-type": "application/json", "x-request-id": "0123456789abcdefghjk" }),
     text: '{"data":[]}',
   };
+  const endpoint = sample({ $ref: "#/components/schemas/WebhookEndpoint" }, document.components.schemas);
   const withHeaders = (headers: Record<string, string>): SeenAnswer => ({
     ...validAnswer,
     headers: new Headers(headers),
@@ -339,6 +394,7 @@ describe("the check of answers", () => {
 
   test.each<[string, SeenAnswer]>([
     ["what is documented", validAnswer],
+    ["a list that is documented", { ...validAnswer, text: JSON.stringify({ data: [endpoint] }) }],
     ["a problem that is documented", problem(403, "FORBIDDEN")],
     ["a problem with the headers that it needs", problem(429, "RATE_LIMITED", { "retry-after": "1" })],
   ])("passes %s", (_, answer) => {
@@ -348,6 +404,16 @@ describe("the check of answers", () => {
   test.each<[string, SeenAnswer, RegExp]>([
     ["a status that is not documented", { ...validAnswer, status: 201 }, /undocumented status 201/],
     ["a member too many", { ...validAnswer, text: '{"data":[],"total":0}' }, /additional/],
+    [
+      "a member too many inside another",
+      { ...validAnswer, text: JSON.stringify({ data: [{ ...(endpoint as Tree), more: 1 }] }) },
+      /data\/0 .*additional/,
+    ],
+    [
+      "a member too many in a problem",
+      { ...problem(403, "FORBIDDEN"), text: problem(403, "FORBIDDEN").text.replace("{", '{"more":1,') },
+      /additional/,
+    ],
     ["a member too few", { ...validAnswer, text: "{}" }, /required/],
     ["a value of another type", { ...validAnswer, text: '{"data":[{"id":7}]}' }, /data\/0/],
     ["a body that is not JSON", { ...validAnswer, text: "{" }, /not JSON/],
@@ -358,7 +424,7 @@ describe("the check of answers", () => {
     ],
     ["a header that is missing", withHeaders({ "content-type": "application/json" }), /X-Request-Id/],
     ["a code of another operation", problem(422, "SENDER_UNAVAILABLE"), /undocumented status 422/],
-    ["a code of another status", problem(403, "UNAUTHORIZED"), /allowed values/],
+    ["a code of another status", problem(403, "UNAUTHORIZED"), /allowedValue/],
     ["429 without Retry-After", problem(429, "RATE_LIMITED"), /Retry-After/],
     ["401 without WWW-Authenticate", problem(401, "UNAUTHORIZED"), /WWW-Authenticate/],
   ])("finds %s", (_, answer, fault) => {

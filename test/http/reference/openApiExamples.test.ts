@@ -3,6 +3,7 @@ import { EMAIL_REASONS } from "../../../src/domain/email/emailReasons.ts";
 import { sample } from "../../../src/http/reference/schemaFields.ts";
 import type { JsonSchema } from "../../../src/http/reference/typeboxToJsonSchema.ts";
 import { type Described, described, document, exampleFault } from "../../gate/documentedAnswers.ts";
+import { objectsIn } from "../../support/objectsIn.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import { keyHeaderFor, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -102,13 +103,6 @@ describe("every example of an answer is as its schema says:", () => {
 });
 
 type Members = Readonly<Record<string, unknown>>;
-
-/** An object of an example, every object inside it, and so on. */
-function objectsIn(value: unknown): readonly Members[] {
-  if (typeof value !== "object" || value === null) return [];
-  const inner = Object.values(value).flatMap(objectsIn);
-  return Array.isArray(value) ? inner : [value as Members, ...inner];
-}
 
 const isNull = (value: unknown) => value === null || value === undefined;
 const HAS_REASON = ["deferred", "bounced", "failed", "suppressed"];
