@@ -3,22 +3,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { webhookSecretText, webhookSignature } from "../../src/kernel/crypto/webhookSignature.ts";
-import { PAGES } from "./pages.ts";
+import { blockWith } from "./pages.ts";
 
-const PAGE = PAGES.find(({ path }) => path === "docs/receiving-webhooks.md");
+const PAGE = "docs/receiving-webhooks.md";
 /** Its Base64 has the characters that text in a URL would not have. */
 const KEY = new Uint8Array(32).fill(0xfe);
 const SECRET = webhookSecretText(KEY);
 const ID = "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a";
 const BODY = '{"type":"email.sent","data":{"name":"Zoë"}}';
-
-/** The page's one block of a language that has these words. */
-function example(language: string, words: string): string {
-  const found = PAGE?.blocks.filter((block) => block.language === language && block.text.includes(words));
-  if (found?.length !== 1)
-    throw new Error(`the page does not have exactly one ${language} block with ${words}`);
-  return found[0]?.text ?? "";
-}
 
 let folder: string;
 beforeAll(async () => {
@@ -71,14 +63,14 @@ describe("the examples that verify a signature without a library", () => {
   test("in JavaScript accept what we have signed, and nothing else", async () => {
     const program = `console.log(JSON.stringify(${JSON.stringify(CALLS)}.map(({ headers, body }) =>
       isSigned(${JSON.stringify(SECRET)}, headers, Buffer.from(body)))))`;
-    await writeFile(join(folder, "signed.mjs"), `${example("js", "createHmac")}\n${program}\n`);
+    await writeFile(join(folder, "signed.mjs"), `${blockWith(PAGE, "js", "createHmac")}\n${program}\n`);
     expect(JSON.parse(await output([process.execPath, "signed.mjs"]))).toEqual(EXPECTED);
   });
 
   test.skipIf(Bun.which("python3") === null)("in Python do so too", async () => {
     const program = `import json, sys
 print(json.dumps([is_signed(sys.argv[1], call["headers"], call["body"].encode()) for call in json.loads(sys.argv[2])]))`;
-    await writeFile(join(folder, "signed.py"), `${example("python", "hmac")}\n${program}\n`);
+    await writeFile(join(folder, "signed.py"), `${blockWith(PAGE, "python", "hmac")}\n${program}\n`);
     expect(JSON.parse(await output(["python3", "signed.py", SECRET, JSON.stringify(CALLS)]))).toEqual(
       EXPECTED,
     );
@@ -86,7 +78,7 @@ print(json.dumps([is_signed(sys.argv[1], call["headers"], call["body"].encode())
 
   test.skipIf(Bun.which("openssl") === null)("in a shell print the signature", async () => {
     const env = { WEBHOOK_ID: ID, WEBHOOK_TIMESTAMP: String(now), WEBHOOK_SECRET: SECRET };
-    expect(await output(["sh", "-c", example("sh", "openssl")], env)).toBe(
+    expect(await output(["sh", "-c", blockWith(PAGE, "sh", "openssl")], env)).toBe(
       `${call["webhook-signature"].slice("v1,".length)}\n`,
     );
   });
