@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { PAGES } from "../docs/pages.ts";
 import { changedProgram } from "../faults/crash/plants.ts";
 import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
@@ -31,7 +32,9 @@ let apiKey: string;
 /** By name, as they were accepted. */
 let ids: Readonly<Record<string, string>>;
 
-const NAMES = ["first", "second", "third", "fourth", "fifth", "canceled", "simulated"];
+const NAMES = ["first", "second", "third", "fourth", "fifth", "canceled", "simulated", "later"];
+/** After every restoration of these tests. */
+const SCHEDULED_AT = rfc3339(Date.now() + DAY_MS);
 
 /** A log with unfinished messages, one of them canceled, and copies of it. */
 beforeAll(async () => {
@@ -43,7 +46,8 @@ beforeAll(async () => {
   const accepted: [string, string][] = [];
   for (const name of NAMES) {
     const to = name === "simulated" ? "delivered@simulator.test" : `${name}@example.net`;
-    const { json } = await app.send(`except-${name}`, message({ from: FROM, to }));
+    const later = name === "later" ? { scheduled_at: SCHEDULED_AT } : {};
+    const { json } = await app.send(`except-${name}`, message({ from: FROM, to, ...later }));
     accepted.push([name, json.id]);
   }
   ids = Object.fromEntries(accepted);
@@ -153,7 +157,7 @@ describe.each([
       expect(many.err).toContain("  and 1,990 more");
 
       const counts = { excepted: 3, already_ended: 1, unknown: 1, resumed: 0, may_repeat: 0 };
-      const released = { emails: 3, webhook_deliveries: 0, verification_mails: 0, may_repeat: 3 };
+      const released = { emails: 4, webhook_deliveries: 0, verification_mails: 0, may_repeat: 3 };
       const dry = await resume([...known, UNKNOWN], "--skip-unknown", "--dry-run", "--json");
       expect(dry.json).toMatchObject({ dry_run: true, ...counts, released });
 
@@ -173,7 +177,7 @@ describe.each([
         expect(rest).toMatchObject({ exitCode: 0, err: "" });
         expect(rest.out).toContain(`already sent, and recorded as sent: ${json.excepted} message`);
         expect(rest.out).toContain("ignored: 1 message that this log does not have\n");
-        expect(rest.out).toContain("resumed now: 3 messages, 0 webhook deliveries");
+        expect(rest.out).toContain("resumed now: 4 messages, 0 webhook deliveries");
         expect(rest.out).toContain("\n3 of them may be repeats of what was delivered after ");
       } else {
         const { json } = await resume([...known, UNKNOWN], "--skip-unknown", "--json");

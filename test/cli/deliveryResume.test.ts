@@ -110,7 +110,7 @@ test("a message that waits because a relay may have it can be excepted, also wit
   const file = join(instance.storage.directory, "sent.txt");
   writeFileSync(file, id);
   const open = { deps: world.deps, storage: { ...instance.storage, logId: "log" } };
-  const hold = { emails: emails.db, isHeld: false };
+  const hold = { emails: emails.db, restoredAt: null };
   const read = (onAmbiguous: "retry" | "hold") =>
     readExceptedEmails(open, hold, {
       file,

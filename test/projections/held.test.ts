@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { emails } from "../../projections/emails/emails.ts";
-import { heldEmails } from "../../projections/emails/holdAfterRestore.ts";
+import { heldAs, heldEmails } from "../../projections/emails/holdAfterRestore.ts";
 import { leasedEmails, nextReadyAt, readyEmails } from "../../projections/emails/mailQueue.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { heldVerificationMails, readyVerificationMails, senders } from "../../projections/senders.ts";
@@ -75,7 +75,7 @@ describe("messages that were unfinished when the log was restored", () => {
   test("are not due, while those accepted later are", () => {
     expect(ready()).toEqual([]);
     expect(nextReadyAt(model.db, "relay", 0)).toBeNull();
-    expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 1 });
+    expect(heldEmails(model.db, START)).toEqual({ held: 2, claimed: 1, notYetDue: 0 });
     model.append("email-4", "EmailQueued", accepted);
     expect(ready()).toEqual(["4"]);
   });
@@ -85,20 +85,36 @@ describe("messages that were unfinished when the log was restored", () => {
     model.append("email-2", "EmailDeferred", deferred);
     model.append("email-1", "EmailDeferred", { ...deferred, reason: "resumed" });
     expect(ready()).toEqual([]);
-    expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 0 });
+    expect(heldEmails(model.db, START)).toEqual({ held: 2, claimed: 0, notYetDue: 0 });
   });
 
   test("continue when resumed, and can be canceled before that", () => {
     model.append("email-1", "EmailCanceled");
-    expect(heldEmails(model.db)).toEqual({ held: 1, claimed: 1 });
+    expect(heldEmails(model.db, START)).toEqual({ held: 1, claimed: 1, notYetDue: 0 });
     model.append("email-2", "EmailDeferred", deferred);
     model.resume();
     expect(ready()).toEqual(["2"]);
-    expect(heldEmails(model.db)).toEqual({ held: 0, claimed: 0 });
+    expect(heldEmails(model.db, START)).toEqual({ held: 0, claimed: 0, notYetDue: 0 });
     model.append("email-2", "EmailDeliveryStarted", claim);
     model.append("email-2", "EmailDeferred", deferred);
     expect(ready()).toEqual(["2"]);
   });
+});
+
+test("mail scheduled for after the restoration cannot have been sent, unless its time was another one before", () => {
+  model = new Model(emails);
+  const scheduledFor = (id: string, at: number) => {
+    const facts = { workspaceId: "w", senderId: "s", recipientHash: "h", fingerprint: "f", acceptedAt: AT };
+    const content = { contentEventId: "c", contentDigest: "d", contentBytes: 1 };
+    model.append(`email-${id}`, "EmailScheduled", { ...facts, ...content, scheduledAt: rfc3339(at) });
+  };
+  for (const id of ["later", "moved"]) scheduledFor(id, START + 1);
+  scheduledFor("then", START);
+  model.restore();
+  model.append("email-moved", "EmailRescheduled", { scheduledAt: rfc3339(LATER) });
+  expect(heldEmails(model.db, START)).toEqual({ held: 3, claimed: 0, notYetDue: 1 });
+  const holds = ["later", "moved", "then", "none"].map((id) => heldAs(model.db, id, START));
+  expect(holds).toEqual(["notYetDue", "waiting", "waiting", null]);
 });
 
 describe("webhook deliveries that were unfinished when the log was restored", () => {

@@ -70,6 +70,7 @@ function openModels({ storage }: OpenForCommand, position: Position): Models {
 
 /** What is held since a restoration. */
 interface Held {
+  readonly restoredAt: EpochMs;
   readonly emails: HeldEmails;
   readonly webhookDeliveries: number;
   readonly verificationMails: number;
@@ -78,13 +79,15 @@ interface Held {
 /** Null if nothing is held; `notYetKnown` where not all read models are there. */
 async function readHeld({ deps }: OpenForCommand, models: Models): Promise<Held | "notYetKnown" | null> {
   const { instance } = await deps.instanceStatus.get();
-  if (!instance?.isHeld) return null;
+  if (!instance?.isHeld || instance.restored === null) return null;
   const [messages, senders, webhooks] = ["emails", "senders", "webhook-deliveries"].map((name) =>
     models.get(name),
   );
   if (!messages || !senders || !webhooks) return "notYetKnown";
+  const restoredAt = instance.restored.at;
   return {
-    emails: heldEmails(messages),
+    restoredAt,
+    emails: heldEmails(messages, restoredAt),
     webhookDeliveries: heldWebhooks(webhooks),
     verificationMails: heldVerificationMails(senders),
   };
@@ -102,7 +105,7 @@ async function release(
     : await resumeDelivery(deps.store, systemCommandContext("cli"));
   if (restored === null) return null;
   const { emails, webhookDeliveries, verificationMails } = held;
-  const all = emails.held + webhookDeliveries + verificationMails;
+  const all = emails.held - emails.notYetDue + webhookDeliveries + verificationMails;
   const mayRepeat = restored.sealed ? emails.claimed : all;
   return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
 }
@@ -166,7 +169,7 @@ async function resumeOthers(
     const options = { isDryRun, excepted: null, release: () => release(open, held, isDryRun) };
     return { isDryRun, excepted: null, ...(await resumeDeferred(open, emails, options)) };
   }
-  using excepted = await readExceptedEmails(open, { emails, isHeld: held !== null }, except);
+  using excepted = await readExceptedEmails(open, { emails, restoredAt: held?.restoredAt ?? null }, except);
   const recorded = isDryRun ? excepted.count : await excepted.record(open.deps.store);
   const others = held && { ...held, emails: excepted.held };
   const options = { isDryRun, excepted, release: () => release(open, others, isDryRun) };

@@ -9,6 +9,7 @@ import { type EmailState, isTerminal } from "../../domain/email/state.ts";
 import { forEachConcurrently } from "../../kernel/concurrency/forEachConcurrently.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
+import type { EpochMs } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { allRows, type ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { openTemporaryDatabase } from "../../readModels/generations/temporaryDatabase.ts";
@@ -41,8 +42,8 @@ export interface ExceptOptions {
 interface HoldToCheck {
   /** The read model of messages. */
   readonly emails: ReadDatabaseFile;
-  /** Whether it lasts. */
-  readonly isHeld: boolean;
+  /** When the log was restored; null if nothing is held. */
+  readonly restoredAt: EpochMs | null;
 }
 
 /** The messages that a file excepts, after the check of the whole file. */
@@ -60,6 +61,8 @@ export interface ExceptedEmails extends Disposable {
   /** Records that they were sent, and returns of how many that was new. A repeat records the rest. Throws `StoreError`. */
   record(store: EventStore): Promise<number>;
 }
+
+const NOTHING_HELD: HeldEmails = { held: 0, claimed: 0, notYetDue: 0 };
 
 /** What is wrong with a message of the file. */
 const FAULTS = {
@@ -154,13 +157,13 @@ async function checkNamed(
   store: EventStore,
   db: ReadDatabaseFile,
   faults: LineFaults,
-  { emails, isHeld, skipsUnknown, policy }: ExceptOptions & HoldToCheck,
+  { emails, restoredAt, skipsUnknown, policy }: ExceptOptions & HoldToCheck,
 ) {
   db.run("CREATE TABLE excepted (id TEXT PRIMARY KEY, workspaceId TEXT NOT NULL)");
   const counts = { held: 0, ended: 0, unknown: 0, simulated: 0, notHeld: 0 };
-  const left = { ...heldEmails(emails) };
+  const left = { ...(restoredAt === null ? NOTHING_HELD : heldEmails(emails, restoredAt)) };
   for await (const { id, line, state } of namedStates(store, db)) {
-    const hold = isHeld ? heldAs(emails, id) : null;
+    const hold = restoredAt === null ? null : heldAs(emails, id, restoredAt);
     const standing = standingOf(state, hold !== null, policy);
     const fault = faultOf(standing, skipsUnknown);
     if (fault !== null) faults.add(line, fault);
@@ -168,7 +171,7 @@ async function checkNamed(
     if (standing === "held") db.run("INSERT INTO excepted VALUES (?, ?)", id, state?.workspaceId ?? "");
     // The read model may not know yet that it has ended.
     if (hold !== null) left.held -= 1;
-    if (hold === "claimed") left.claimed -= 1;
+    if (hold === "claimed" || hold === "notYetDue") left[hold] -= 1;
   }
   return { count: counts.held, alreadyEnded: counts.ended, unknown: counts.unknown, held: left };
 }

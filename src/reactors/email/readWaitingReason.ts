@@ -1,4 +1,4 @@
-import { heldAs } from "../../../projections/emails/holdAfterRestore.ts";
+import { isHeldAfterRestore } from "../../../projections/emails/holdAfterRestore.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { isInContentStore } from "../../commands/email/content/storedContent.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
@@ -41,7 +41,8 @@ export function readWaitingReason(
       now,
       policy,
       // Only the read model knows this; false while it is unavailable.
-      isHeld: instance?.isHeld === true && unlessUnavailable(() => heldAs(options.emails, id)) !== null,
+      isHeld:
+        instance?.isHeld === true && unlessUnavailable(() => isHeldAfterRestore(options.emails, id)) === true,
       isPaused: workspace?.paused === true,
       mayLeave: sender === null,
       delivers: options.delivers,
