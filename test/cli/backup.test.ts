@@ -37,6 +37,13 @@ test(
     const summary = new RegExp(`: 4 files, ${SIZE.source}(?:, as of .+)?$`, "m");
     for (const end of [created, verified, restored]) expect(end).toMatchObject({ status: 0, err: "" });
     for (const end of [created, verified, restored]) expect(end?.out).toMatch(summary);
+    // With a script around them, a wrong DATA_DIR would otherwise go unnoticed.
+    for (const [end, dataDir] of [
+      [created, "data"],
+      [restored, "restored"],
+    ] as const)
+      expect(end?.out).toStartWith(`DATA_DIR ${join(folder, dataDir)} (the log is a file in it)\n`);
+    expect(restored?.out).toMatch(/^before that, do again what was done since: revoke keys, /m);
     const { files, bytes } = JSON.parse(exact?.out ?? "{}");
     const sizes = [...new Bun.Glob("**/*").scanSync(out)]
       .filter((path) => path !== "manifest.jsonl")

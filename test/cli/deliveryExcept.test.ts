@@ -175,6 +175,7 @@ describe.each([
         expect(json.excepted + json.already_ended).toBe(4);
         const rest = await resume([...known, UNKNOWN], "--skip-unknown");
         expect(rest).toMatchObject({ exitCode: 0, err: "" });
+        expect(rest.out).toStartWith(`DATA_DIR ${dataDir} (`);
         expect(rest.out).toContain(`already sent, and recorded as sent: ${json.excepted} message`);
         expect(rest.out).toContain("ignored: 1 message that this log does not have\n");
         expect(rest.out).toContain("resumed now: 4 messages, 0 webhook deliveries");

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
+import type { InstanceState } from "../../src/domain/instance/state.ts";
 import type { ReadModelBuild } from "../../src/http/dashboard/frame/dashboardOptions.ts";
 import { readConfig } from "../../src/service/config/config.ts";
-import { readinessOf } from "../../src/service/status/readiness.ts";
+import { heldDetail, readinessOf } from "../../src/service/status/readiness.ts";
 
 function readinessWith(changed: object) {
   const parts = {
@@ -109,4 +110,25 @@ test.each([
   const contentHealth = { reads: sideOf("reads"), writes: sideOf("writes") };
   const { content } = await readinessWith({ contentHealth })();
   expect(content).toEqual({ ok: false, required: false, detail });
+});
+
+test.each([
+  [
+    "backup",
+    "restored at 2030-01-02T00:00:00.000Z from a backup as of 2030-01-01T00:00:00.000Z: see first what was",
+  ],
+  [
+    "import",
+    "restored at 2030-01-02T00:00:00.000Z from an export as of 2030-01-01T00:00:00.000Z: see first what was",
+  ],
+  [
+    "loss",
+    "found to lack its newest events at 2030-01-02T00:00:00.000Z; the newest left is of 2030-01-01T00:00:00.000Z",
+  ],
+])("a hold after a %s says from when the log is, before it says how to end it", (from, since) => {
+  const times = { takenAt: Date.parse("2030-01-01T00:00:00Z"), at: Date.parse("2030-01-02T00:00:00Z") };
+  const instance = { isHeld: true, restored: { from, ...times } } as unknown as InstanceState;
+  const detail = heldDetail(instance);
+  expect(detail).toStartWith(`unfinished work is held since the log was ${since}`);
+  expect(detail).toMatch(/\(--except, docs\/backups\.md\), then `[^`]+ delivery resume` lets it go on$/);
 });

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { dataLocationLine } from "../output/dataLocation.ts";
 import { requireNewPath } from "../output/requireNewPath.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { BACKUP_KEY, backupJson } from "./backupManifest.ts";
@@ -34,10 +35,10 @@ export const backupCreate: Command = {
     const made = await makeBackup(config, { out, withKey, following: false });
     const { contentStoreId, sealed, content, files, bytes, damaged } = made;
     const copied = { content_store_id: contentStoreId, sealed, content, files, bytes, damaged };
-    invocation.print(
-      { out, with_key: withKey, ...backupJson(made), ...copied },
-      madeBackupLines(out, made, withKey),
-    );
+    invocation.print({ out, data_dir: config.dataDir, with_key: withKey, ...backupJson(made), ...copied }, [
+      dataLocationLine(config),
+      ...madeBackupLines(out, made, withKey),
+    ]);
     return damaged > 0 ? 1 : 0;
   },
 };

@@ -18,6 +18,7 @@ import { LOG_FILES, logDirectory, logPath, RESTORING } from "../../service/adapt
 import type { Config } from "../../service/config/config.ts";
 import { dataDirectoryInUse, lockDataDirectory } from "../../service/dataDirectoryLock.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { dataLocationLine } from "../output/dataLocation.ts";
 import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
@@ -177,6 +178,10 @@ function contentHint({ content }: BackupFacts, from: string): string {
   return `the content was not restored, since CONTENT_URL is a bucket: copy ${join(from, BACKUP_CONTENT)} there`;
 }
 
+/** A restored log does not know what was done after its copy. */
+const DO_AGAIN =
+  "before that, do again what was done since: revoke keys, suppress addresses, cancel messages, erase people (docs/backups.md)";
+
 export const backupRestore: Command = {
   name: "backup restore",
   operands: [BACKUP_DIRECTORY],
@@ -205,7 +210,9 @@ export const backupRestore: Command = {
     const isContentThere = claimedBy === logId;
     const found = { has_key: hasKey, has_content: isContentThere };
     const older = isOlder ? { older_than_status: true } : {};
-    invocation.print({ ...backupJson(facts), files, bytes, ...found, ...older, ...faults.json() }, [
+    const data = { data_dir: config.dataDir };
+    invocation.print({ ...data, ...backupJson(facts), files, bytes, ...found, ...older, ...faults.json() }, [
+      dataLocationLine(config),
       `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
       ...(isOlder ? [OLDER] : []),
       ...faults.lines(),
@@ -216,6 +223,7 @@ export const backupRestore: Command = {
           ]),
       ...(isContentThere ? [] : [contentHint(facts, from)]),
       `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
+      DO_AGAIN,
     ]);
     return faults.count > 0 || isOlder ? 1 : 0;
   },

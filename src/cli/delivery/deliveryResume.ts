@@ -15,6 +15,7 @@ import { readMeta } from "../../readModels/generations/generationMeta.ts";
 import { openCurrentToRead } from "../../readModels/generations/openCurrentToRead.ts";
 import { openTemporaryDatabase } from "../../readModels/generations/temporaryDatabase.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { dataLocationLine } from "../output/dataLocation.ts";
 import { type Command, type Invocation, type Option, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 import {
@@ -246,6 +247,8 @@ export const deliveryResume: Command = {
       writes: !options.isDryRun,
     });
     if (done === "notYetKnown") refuse(NOT_YET_KNOWN);
-    invocation.print(resumedJson(done), resumedLines(done));
+    const { config } = invocation;
+    const lines = [dataLocationLine(config), ...resumedLines(done)];
+    invocation.print({ data_dir: config.dataDir, ...resumedJson(done) }, lines);
   },
 };

@@ -3,7 +3,7 @@ import { version } from "../../../package.json";
 import { never } from "../../kernel/assert.ts";
 import { CREATE_KEY, POSTLEDGER, shellQuoted } from "../../kernel/text/cliInvocation.ts";
 import { mailDestination } from "../../service/adapters/openMailTransport.ts";
-import { isEmbedded, logDirectory } from "../../service/adapters/openStore.ts";
+import { logDirectory } from "../../service/adapters/openStore.ts";
 import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";
 import { bootstrapKeyPath, firstCurl, ownKeyCommands } from "../../service/bootstrapWorkspace.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -11,6 +11,7 @@ import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
 import type { RunningApp } from "../../service/runApp.ts";
+import { dataLocation, isLogElsewhere } from "../output/dataLocation.ts";
 
 interface Started extends Pick<RunningApp, "url" | "bootstrapKey" | "isWithoutWorkspace"> {
   /** Logs in to the dashboard once; null if none was made. */
@@ -76,23 +77,9 @@ function firstCommands(command: string): readonly string[] {
 function commandHere(config: Config): string {
   const settings = [
     ...(config.dataDir === resolve(DATA_DIR_DEFAULT) ? [] : [`DATA_DIR=${shellQuoted(config.dataDir)}`]),
-    ...(isLogElsewhere(config) ? [`STORE_URL=${shellQuoted(`file:${absoluteLogDirectory(config)}`)}`] : []),
+    ...(isLogElsewhere(config) ? [`STORE_URL=${shellQuoted(`file:${resolve(logDirectory(config))}`)}`] : []),
   ];
   return [...settings, POSTLEDGER].join(" ");
-}
-
-function absoluteLogDirectory(config: Config): string {
-  return resolve(logDirectory(config));
-}
-
-function isLogElsewhere(config: Config): boolean {
-  return isEmbedded(config) && absoluteLogDirectory(config) !== config.dataDir;
-}
-
-function dataLocation(config: Config): string {
-  if (!isEmbedded(config)) return `${config.dataDir} (the log is on EventStoreDB)`;
-  if (isLogElsewhere(config)) return `${config.dataDir} (the log is in ${absoluteLogDirectory(config)})`;
-  return `${config.dataDir} (the log is a file in it)`;
 }
 
 function mailDestinationText(config: Config): string {

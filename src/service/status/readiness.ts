@@ -108,15 +108,17 @@ async function instanceChecks({
 /** What to say about a log that holds mail for its operator; null if it holds none. */
 export function heldDetail(instance: InstanceState): string | null {
   if (!instance?.isHeld || instance.restored === null) return null;
-  const { at, from } = instance.restored;
-  return `unfinished work is held since ${HELD_SINCE[from]} at ${rfc3339(at)}: \`${POSTLEDGER} delivery resume\` lets it go on`;
+  const since = heldSince(instance.restored);
+  return `unfinished work is held since ${since}: see first what was sent after that (--except, docs/backups.md), then \`${POSTLEDGER} delivery resume\` lets it go on`;
 }
 
-const HELD_SINCE: Readonly<Record<Restoration["from"], string>> = {
-  backup: "the log was restored from a backup",
-  import: "the log was restored from an export",
-  loss: "the log was found to lack its newest events",
-};
+function heldSince({ from, at, takenAt }: Restoration): string {
+  const [found, left] = [rfc3339(at), rfc3339(takenAt)];
+  if (from === "loss")
+    return `the log was found to lack its newest events at ${found}; the newest left is of ${left}`;
+  const copy = from === "backup" ? "a backup" : "an export";
+  return `the log was restored at ${found} from ${copy} as of ${left}`;
+}
 
 async function storeCheck({ deps, damage }: ReadinessOptions): Promise<Check> {
   // Most calls of a damaged log still succeed. What is damaged, with its path, is in the service's log.
