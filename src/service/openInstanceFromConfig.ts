@@ -13,10 +13,11 @@ import { load } from "../commands/transact.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import { invariant } from "../kernel/assert.ts";
 import { FOLDER_MODE } from "../kernel/fileModes.ts";
+import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { areReadModelsAhead } from "../readModels/generations/logCutShort.ts";
-import { logPath } from "./adapters/openStore.ts";
+import { isEmbedded, logDirectory, logPath } from "./adapters/openStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { parseMasterKey } from "./config/masterKeyConfig.ts";
@@ -36,6 +37,8 @@ export interface OpenLogOptions {
    * be the log's own all the same.
    */
   readonly onContentAway?: (fault: Error) => void;
+  /** Whether a log is begun where there is none; otherwise that is refused. By default it is begun. */
+  readonly createsIfMissing?: boolean;
 }
 
 /** Checks that the settings belong to the log, and opens its keys. Throws what `openInstance` throws. */
@@ -43,7 +46,7 @@ export async function openInstanceFromConfig(
   config: Config,
   store: EventStore,
   content: ContentStore,
-  { writes = false, onContentAway }: OpenLogOptions,
+  { writes = false, createsIfMissing = true, onContentAway }: OpenLogOptions,
 ): Promise<OpenInstance> {
   // Try both, because a server may let a user read one and not the other.
   const [revision] = await Promise.all([store.lastRevision(INSTANCE_STREAM), store.head()]).catch(
@@ -51,6 +54,7 @@ export async function openInstanceFromConfig(
       throw storeError(config, error);
     },
   );
+  if (revision === null && !createsIfMissing) throw missingLogError(config);
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
   const contentStoreId = await contentStoreIdOf(config, store, content, revision === null).catch(
     (fault: Error) => {
@@ -98,7 +102,8 @@ export async function openInstanceOfService(
   content: ContentStore,
   logger: Logger,
 ): Promise<OpenInstance> {
-  const opened = await openInstanceFromConfig(config, store, content, { writes: true });
+  const createsIfMissing = config.storeCreateIfMissing;
+  const opened = await openInstanceFromConfig(config, store, content, { writes: true, createsIfMissing });
   const files = { databases: sqliteReadDatabases, directory: readModelDirectory(config) };
   if (!(await areReadModelsAhead(store, files, opened.incarnations))) return opened;
   const outcome = await holdAfterLoss(store, opened.incarnation, systemCommandContext("system"));
@@ -112,6 +117,14 @@ async function lostContent({ content }: Config, store: EventStore): Promise<Erro
   return lostContentError(content, state.contentStoreId);
 }
 
+/** Why a service does not begin a log: the disk of the one that it had may be away. */
+function missingLogError(config: Config): ConfigError {
+  const place = isEmbedded(config) ? logDirectory(config) : "the store of STORE_URL";
+  return new ConfigError([
+    `there is no log in ${place}, and STORE_CREATE_IF_MISSING is off: mount its disk, set DATA_DIR or STORE_URL to where it is, or restore a backup. In a new installation, \`${POSTLEDGER} workspace create <name>\` begins one`,
+  ]);
+}
+
 /** Refuses to create the file of a log on another log's content store, so that a refused start leaves none behind. */
 export function requireUnboundBeforeCreation(config: Config, content: ContentStore): () => Promise<void> {
   return async () => {
@@ -120,6 +133,15 @@ export function requireUnboundBeforeCreation(config: Config, content: ContentSto
         throw contentError(config, error);
       },
     );
+  };
+}
+
+/** The same for a service, which creates a log only if STORE_CREATE_IF_MISSING lets it. */
+export function requireCreatableByService(config: Config, content: ContentStore): () => Promise<void> {
+  const requireUnbound = requireUnboundBeforeCreation(config, content);
+  return async () => {
+    await requireUnbound();
+    if (!config.storeCreateIfMissing) throw missingLogError(config);
   };
 }
 

@@ -26,7 +26,7 @@ import { dataDirectoryInUse, isDataDirectoryLocked, lockDataDirectory } from "./
 import { contentLog } from "./logLines/contentLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
-import { openInstanceOfService, requireUnboundBeforeCreation } from "./openInstanceFromConfig.ts";
+import { openInstanceOfService, requireCreatableByService } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
 import { type RunningApp, runApp } from "./runApp.ts";
 import { logDamage, refusingOnceDamaged } from "./status/logDamage.ts";
@@ -65,7 +65,7 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
       cacheKib: config.storeCacheKib,
       writingThreads,
       onDamage,
-      beforeCreation: requireUnboundBeforeCreation(config, content),
+      beforeCreation: requireCreatableByService(config, content),
     }),
   );
   // A call of the store that is under way may take its whole time.

@@ -9,6 +9,7 @@ import { apiKeyId } from "../../src/kernel/crypto/apiKeyFormat.ts";
 import type { Check } from "../../src/service/status/checks/check.ts";
 import { mailFaults } from "../support/mail/strictMail.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
+import { runCalls } from "../support/process/runCalls.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
@@ -287,12 +288,27 @@ describe("the master key", () => {
 });
 
 describe.each(await testStores())("a log on $name", (store) => {
+  const env = { ...store.env, BOOTSTRAP: "off", DELIVERY: "off" };
+  let dataDir: string;
+  beforeAll(async () => {
+    dataDir = await temporaryDirectory();
+  });
+  afterAll(() => rm(dataDir, { recursive: true }));
+
+  test("is begun by a command, and by no service that may not begin it", async () => {
+    const careful = { ...env, STORE_CREATE_IF_MISSING: "off" };
+    expect(await refusal(dataDir, careful)).toMatch(/^there is no log in .* restore a backup/);
+    expect(await readdir(dataDir)).not.toContain("events.db");
+    const [created] = await runCalls([
+      { words: ["workspace", "create", "Acme"], env: { ...careful, DATA_DIR: dataDir } },
+    ]);
+    expect(created).toMatchObject({ status: 0, err: "" });
+    expect(await refusal(dataDir, careful)).toBe("");
+  });
+
   test("is refused with a master key or a content store that is not its own", async () => {
-    const dataDir = await temporaryDirectory();
     const otherContent = await temporaryDirectory();
-    const env = { ...store.env, BOOTSTRAP: "off", DELIVERY: "off" };
     try {
-      await (await startTestApp({ dataDir, env })).app.stop();
       const otherKey = Buffer.alloc(32, "another").toString("base64");
       expect(await refusal(dataDir, { ...env, MASTER_KEY: otherKey })).toContain("MASTER_KEY_PREVIOUS");
       expect(await refusal(dataDir, { ...env, CONTENT_URL: `file:${otherContent}` })).toContain(
@@ -300,7 +316,6 @@ describe.each(await testStores())("a log on $name", (store) => {
       );
       expect(await refusal(dataDir, env)).toBe("");
     } finally {
-      await rm(dataDir, { recursive: true });
       await rm(otherContent, { recursive: true });
     }
   });

@@ -4,8 +4,8 @@ import type { ReadModelBuild } from "../../src/http/dashboard/frame/dashboardOpt
 import { readConfig } from "../../src/service/config/config.ts";
 import { heldDetail, readinessOf } from "../../src/service/status/readiness.ts";
 
-function readinessWith(changed: object) {
-  const parts = {
+function readinessParts() {
+  return {
     config: readConfig({ DATA_DIR: "/nowhere" }),
     deps: {
       store: { head: async () => 1n },
@@ -19,8 +19,11 @@ function readinessWith(changed: object) {
     contentHealth: { reads: { trouble: null }, writes: { trouble: null } },
     freezeWatch: { isKnownFrozen: async () => false },
     readModelBuild: async () => null as ReadModelBuild | null,
-    ...changed,
   };
+}
+
+function readinessWith(changed: object) {
+  const parts = { ...readinessParts(), ...changed };
   return readinessOf(parts as unknown as Parameters<typeof readinessOf>[0]);
 }
 
@@ -94,6 +97,26 @@ test("many who ask at once whether the service is ready ask the store once", asy
   expect(reads).toBe(1);
   await readiness();
   expect(reads).toBe(2);
+});
+
+test("a service that others reach is unready until it has a workspace, and a trial or a store that is away says nothing", async () => {
+  const parts = readinessParts();
+  const workspacesCheck = async (env: object, events: readonly object[] | Error) => {
+    const store = {
+      ...parts.deps.store,
+      async *readAll() {
+        if (events instanceof Error) throw events;
+        yield { events };
+      },
+    };
+    const config = readConfig({ SMTP_URL: "outbox:", ...env });
+    return (await readinessWith({ config, deps: { ...parts.deps, store } })()).workspaces;
+  };
+  const open = { BASE_URL: "https://mail.example.com" };
+  expect(await workspacesCheck(open, [])).toEqual({ ok: false, required: true, detail: "there is none" });
+  expect(await workspacesCheck(open, [{}])).toBeUndefined();
+  expect(await workspacesCheck(open, new Error("away"))).toBeUndefined();
+  expect(await workspacesCheck({}, [])).toBeUndefined();
 });
 
 test.each([

@@ -19,6 +19,8 @@ export function readStoreConfig(reader: EnvironmentReader) {
     }),
     /** `file:<directory>`, or a connection string of EventStoreDB. */
     storeUrl: storeUrl(reader, dataDir),
+    /** Whether a service that finds no log begins one. */
+    storeCreateIfMissing: reader.flag("STORE_CREATE_IF_MISSING", true),
     storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
     /** Pages of the embedded log that the service keeps in memory, in KiB. */
     storeCacheKib: reader.integer("STORE_CACHE_MIB", 4, { min: 1, max: 65_536 }) * 1_024,

@@ -12,6 +12,7 @@ import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker
 import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import { isOutbox } from "../adapters/openMailTransport.ts";
+import { hasWorkspace } from "../bootstrapWorkspace.ts";
 import type { Config } from "../config/config.ts";
 import type { LogDamage } from "./logDamage.ts";
 import { beingBuilt } from "./readModelBuildProgress.ts";
@@ -41,21 +42,24 @@ interface ReadinessOptions {
 export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<Record<string, Check>>> {
   const { config, deps, delivery } = options;
   const readModels = readModelCheck(options);
+  const workspaces = workspaceCheck(options);
   const look = async () => {
     const free = deps.disk.freeBytes();
     // Anybody may ask, so the relay's own words, which may name it, stay in the log.
     const fault = delivery.relayFault;
     const relay = fault === null ? takingDetail(config) : RELAY_DETAILS[fault.trouble];
-    const [store, read_models, instance] = await Promise.all([
+    const [store, read_models, instance, workspace] = await Promise.all([
       storeCheck(options),
       readModels(),
       settleWithin(STORE_MS_MAX, instanceChecks(options), () => ({})),
+      settleWithin(STORE_MS_MAX, workspaces(), () => ({})),
     ]);
     return {
       store,
       read_models,
       disk: diskReadiness(free, config),
       ...instance,
+      ...workspace,
       relay: { ok: fault === null, required: false, detail: relay },
       content: contentReadiness(options),
     };
@@ -102,6 +106,20 @@ async function instanceChecks({
   return {
     ...((await freezeWatch.isKnownFrozen()) ? { seal: { ok: false, required: true, detail: FROZEN } } : {}),
     ...(held === null ? {} : { delivery: { ok: false, required: false, detail: held } }),
+  };
+}
+
+/**
+ * Only if there is no workspace. A service that others reach may have lost its log then: unready, it gets no calls, whose
+ * 401 would tell callers to give up.
+ */
+function workspaceCheck({ config, deps }: ReadinessOptions): () => Promise<Readonly<Record<string, Check>>> {
+  let isThere = config.isTrial;
+  return async () => {
+    // A store that does not answer has its own check.
+    const found = isThere || (await hasWorkspace(deps.store).catch(() => null));
+    isThere = found === true;
+    return found === false ? { workspaces: { ok: false, required: true, detail: "there is none" } } : {};
   };
 }
 
