@@ -117,11 +117,13 @@ async function lostContent({ content }: Config, store: EventStore): Promise<Erro
   return lostContentError(content, state.contentStoreId);
 }
 
-/** Why a service does not begin a log: the disk of the one that it had may be away. */
+/** What to do where there is no log and no service may begin one: the disk of the one that there was may be away. */
+export const MISSING_LOG_REMEDY = `mount its disk, set DATA_DIR or STORE_URL to where it is, or restore a backup. In a new installation, \`${POSTLEDGER} workspace create <name>\` begins one`;
+
 function missingLogError(config: Config): ConfigError {
   const place = isEmbedded(config) ? logDirectory(config) : "the store of STORE_URL";
   return new ConfigError([
-    `there is no log in ${place}, and STORE_CREATE_IF_MISSING is off: mount its disk, set DATA_DIR or STORE_URL to where it is, or restore a backup. In a new installation, \`${POSTLEDGER} workspace create <name>\` begins one`,
+    `there is no log in ${place}, and STORE_CREATE_IF_MISSING is off: ${MISSING_LOG_REMEDY}`,
   ]);
 }
 

@@ -299,9 +299,12 @@ describe.each(await testStores())("a log on $name", (store) => {
     const careful = { ...env, STORE_CREATE_IF_MISSING: "off" };
     expect(await refusal(dataDir, careful)).toMatch(/^there is no log in .* restore a backup/);
     expect(await readdir(dataDir)).not.toContain("events.db");
-    const [created] = await runCalls([
-      { words: ["workspace", "create", "Acme"], env: { ...careful, DATA_DIR: dataDir } },
+    const call = (...words: readonly string[]) => ({ words, env: { ...careful, DATA_DIR: dataDir } });
+    const [listed, created] = await runCalls([
+      call("workspace", "list"),
+      call("workspace", "create", "Acme"),
     ]);
+    expect(listed).toMatchObject({ status: 1, err: expect.stringContaining("restore a backup") });
     expect(created).toMatchObject({ status: 0, err: "" });
     expect(await refusal(dataDir, careful)).toBe("");
   });

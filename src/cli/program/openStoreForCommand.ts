@@ -71,7 +71,7 @@ export async function withStore<Result>(
 ): Promise<Result> {
   const store = await waitingFor("the log", openStore(config, options));
   try {
-    if (await isUnused(config, store, options)) refuseEmptyStore();
+    if (await isUnused(config, store, options)) refuseEmptyStore(config);
     return await work(store);
   } finally {
     await store.close();
@@ -92,7 +92,7 @@ export async function withLog<Result>(
   const beforeCreation = requireUnboundBeforeCreation(config, content);
   const log = await waitingFor("the log", openStore(config, { beforeCreation }));
   try {
-    if (!use.begins && (await isUnused(config, log))) refuseEmptyStore();
+    if (!use.begins && (await isUnused(config, log))) refuseEmptyStore(config);
     const { keys, logId, incarnation, incarnations, frozenAt, format } = await waitingFor(
       "the log and the content store",
       openInstanceFromConfig(config, log, content, {
