@@ -31,7 +31,7 @@ export function isHeldAfterRestore(db: ReadDatabase, id: string): boolean {
 const NOT_DUE_BEFORE = `(queue = 'held' AND status = 'scheduled' AND due_at > ?1 AND revision = ${ACCEPTANCE_REVISION})`;
 
 /** How a message is held because the log was restored; null if it is not held. */
-export type Hold = "claimed" | "notYetDue" | "waiting" | null;
+type Hold = "claimed" | "notYetDue" | "waiting" | null;
 
 /** How a message is held since the restoration at `restoredAt`, as {@link HeldEmails} counts it. */
 export function heldAs(db: ReadDatabase, id: string, restoredAt: EpochMs): Hold {

@@ -154,4 +154,6 @@ test.each([
   const detail = heldDetail(instance);
   expect(detail).toStartWith(`unfinished work is held since the log was ${since}`);
   expect(detail).toMatch(/\(--except, docs\/backups\.md\), then `[^`]+ delivery resume` lets it go on$/);
+  const sealed = { ...instance, restored: { from, ...times, sealed: true } } as unknown as InstanceState;
+  expect(heldDetail(sealed)).not.toContain("--except");
 });

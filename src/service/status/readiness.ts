@@ -127,7 +127,11 @@ function workspaceCheck({ config, deps }: ReadinessOptions): () => Promise<Reado
 export function heldDetail(instance: InstanceState): string | null {
   if (!instance?.isHeld || instance.restored === null) return null;
   const since = heldSince(instance.restored);
-  return `unfinished work is held since ${since}: see first what was sent after that (--except, docs/backups.md), then \`${POSTLEDGER} delivery resume\` lets it go on`;
+  // A frozen original has sent nothing since.
+  const look = instance.restored.sealed
+    ? ""
+    : "see first what was sent after that (--except, docs/backups.md), then ";
+  return `unfinished work is held since ${since}: ${look}\`${POSTLEDGER} delivery resume\` lets it go on`;
 }
 
 function heldSince({ from, at, takenAt }: Restoration): string {
