@@ -229,6 +229,9 @@ describe("doctor", () => {
         /^warning {2}service: none runs on .*To do: `bun run postledger serve` starts one$/m,
       );
       expect(out).toMatch(/^ok {7}relay \(outbox\): can be written to$/m);
+      const expecting = await runCommand(["doctor", "--expect-service"], dataDir);
+      expect(expecting.exitCode).toBe(1);
+      expect(expecting.out).toMatch(/^failed {3}service: none runs on .*To do: /m);
     },
     TEST_MS_MAX,
   );

@@ -89,7 +89,7 @@ function checksWithoutService(config: Config, service: Check): Promise<readonly 
   });
 }
 
-async function checksOf(config: Config): Promise<readonly Check[]> {
+async function checksOf(config: Config, isServiceExpected: boolean): Promise<readonly Check[]> {
   const asked = await askRunningService(config.dataDir, "/status", ASK_MS_MAX);
   switch (asked.kind) {
     case "answered":
@@ -107,7 +107,8 @@ async function checksOf(config: Config): Promise<readonly Check[]> {
     }
     case "none": {
       const detail = `none runs on ${config.dataDir}; this command made the checks below, with its own settings`;
-      return checksWithoutService(config, warning("service", detail, `\`${POSTLEDGER} serve\` starts one`));
+      const tell = isServiceExpected ? failed : warning;
+      return checksWithoutService(config, tell("service", detail, `\`${POSTLEDGER} serve\` starts one`));
     }
   }
 }
@@ -137,10 +138,17 @@ export const doctor: Command = {
     "Asks the service that runs on DATA_DIR. If none runs, it says so and looks for itself, with the settings of its own environment. Exit status 1 when a check has failed; warnings leave it at 0.",
   // A running service may keep its log where this command's settings do not look.
   dataDirectory: "unused",
-  examples: ["postledger doctor", "DATA_DIR=/srv/mail postledger doctor --json"],
-  async run({ config, print }) {
+  options: [
+    {
+      name: "expect-service",
+      value: null,
+      help: "fail if no service runs on DATA_DIR: for a timer that is to find one that has died",
+    },
+  ],
+  examples: ["postledger doctor", "DATA_DIR=/srv/mail postledger doctor --expect-service --json"],
+  async run({ config, option, print }) {
     requireRegularFiles(config);
-    const checks = await checksOf(config);
+    const checks = await checksOf(config, option("expect-service") !== undefined);
     print(checks, [...checks.map(checkLine), summaryLine(checks)]);
     return checks.some(({ status }) => status === "failed") ? 1 : 0;
   },
