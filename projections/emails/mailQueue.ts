@@ -220,11 +220,11 @@ export function nextReadyAt(db: ReadDatabase, lane: MailLane, now: EpochMs): Epo
   return firstRow<{ readonly at: EpochMs | null }>(db, sql, isSimulated(lane), now)?.at ?? null;
 }
 
-/** How many messages for the relay are due at `now`, counted up to `max`. */
-export function countReady(db: ReadDatabase, now: EpochMs, max: number): number {
+/** How many messages the relay has put off, or could not be given, counted up to `max`. */
+export function countDeferred(db: ReadDatabase, max: number): number {
   const sql =
-    "SELECT count(*) AS waiting FROM (SELECT 1 FROM emails WHERE queue = 'ready' AND simulated = 0 AND due_at <= ? LIMIT ? + 0)";
-  return Number(db.get(sql, now, max)?.waiting);
+    "SELECT count(*) AS deferred FROM (SELECT 1 FROM emails WHERE status = 'deferred' AND simulated = 0 LIMIT ? + 0)";
+  return Number(db.get(sql, max)?.deferred);
 }
 
 export interface DueOfSender {

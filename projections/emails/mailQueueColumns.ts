@@ -20,6 +20,7 @@ export const QUEUE_INDEXES: readonly string[] = [
   `CREATE INDEX mail_queue_by_age ON emails (workspace_id, ${WAITING_SINCE}) WHERE queue = 'ready'`,
   // Few messages have a deadline, and the others cost nothing here.
   "CREATE INDEX mail_queue_by_deadline ON emails (deliver_before) WHERE queue = 'ready' AND deliver_before IS NOT NULL",
+  "CREATE INDEX mail_queue_deferred ON emails (simulated) WHERE status = 'deferred'",
   "CREATE INDEX mail_queue_leased ON emails (queue) WHERE queue = 'leased'",
   "CREATE INDEX mail_queue_held ON emails (held, due_at) WHERE held = 1",
 ];

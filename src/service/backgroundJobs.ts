@@ -22,6 +22,7 @@ import { emailContentRetention } from "../reactors/content/emailContentRetention
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
 import { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
+import { RelayDeferralReports } from "../reactors/email/relayDeferralReports.ts";
 import { RelayOutageReports } from "../reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../reactors/email/relayRefusalReports.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
@@ -43,6 +44,7 @@ import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { ERASURE_INTERRUPTED } from "./status/checks/erasureChecks.ts";
 import { type ClockWatch, clockWatch } from "./status/clockWatch.ts";
 import { diskWatch } from "./status/diskWatch.ts";
+import { messagesDue } from "./status/messagesDue.ts";
 import { pauseWatch } from "./status/pauseWatch.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 
@@ -102,10 +104,8 @@ export function createBackgroundJobs(
     relays.note(change);
     logChange(change);
   });
-  const relayOutageReports = new RelayOutageReports(
-    deps.clock,
-    relayLog(config, logger, readers.reader("emails")),
-  );
+  const tellOfRelay = relayLog(config, logger, () => messagesDue(deps, readers));
+  const relayOutageReports = new RelayOutageReports(deps.clock, tellOfRelay);
   const stop = new AbortController();
   const repeatable = { ...deps, content: contentRemovalsUntil(stop.signal, deps.content) };
   const claiming = {
@@ -118,6 +118,7 @@ export function createBackgroundJobs(
     ...mailing,
     deps: { ...deps, content: contentHealth.content },
     contentBreaker: contentHealth.reads,
+    deferralReports: new RelayDeferralReports(deps.clock, tellOfRelay),
     onSent,
   });
   const verification = senderVerification(config, logger, mailing);
@@ -243,7 +244,10 @@ function mailDelivery(
     readers,
     ...mailing
   }: MailJobParts &
-    Pick<ServiceJobParts, "onSent"> & { readonly contentBreaker: ContentStoreHealth["reads"] },
+    Pick<ServiceJobParts, "onSent"> & {
+      readonly contentBreaker: ContentStoreHealth["reads"];
+      readonly deferralReports: RelayDeferralReports;
+    },
 ) {
   return new MailDeliveryWorker({
     ...mailing,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { emails } from "../../projections/emails/emails.ts";
-import { countReady, nextReadyAt, readyEmails } from "../../projections/emails/mailQueue.ts";
+import { countDeferred, nextReadyAt, readyEmails } from "../../projections/emails/mailQueue.ts";
 import {
   contentBytesOf,
   emailsToRecipient,
@@ -74,8 +74,17 @@ test("simulated mail has another queue than mail for the relay, under the same w
   const inside = readyEmails(db, "simulator", LATER, 10);
   expect(idsOf(inside)).toEqual(["simulated", "test"]);
   expect(inside.map(({ workspaceId }) => workspaceId)).toEqual(["w", "w"]);
-  expect(countReady(db, LATER, 10)).toBe(1);
   expect(nextReadyAt(db, "simulator", START - 1)).toBe(START);
+  for (const id of ["live", "simulated", "test"]) {
+    const event = { stream: `email-${id}`, revision: 3, id: crypto.randomUUID(), metadata: { at: AT } };
+    const claim = { attempt: 1, worker: "w1", transport: "smtp", leaseMs: 1_000 };
+    emails.apply({ ...event, type: "EmailDeliveryStarted", data: claim }, db);
+    const marks = { attemptBurnt: true, ambiguous: false };
+    const data = { attempt: 1, reason: "greylisted", nextAttemptAt: rfc3339(LATER), ...marks };
+    emails.apply({ ...event, type: "EmailDeferred", data }, db);
+  }
+  // What is deferred waits for the relay, and the simulator is none.
+  expect(countDeferred(db, 10)).toBe(1);
   db.close();
 });
 

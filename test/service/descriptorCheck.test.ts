@@ -55,15 +55,17 @@ test.skipIf(process.platform !== "linux")(
       const texts: string[] = [];
       const logger = { warn: (_: object, text: string) => void texts.push(text) } as never;
       const config = readConfig({ DATA_DIR: "/nowhere" });
-      const tell = relayLog(config, logger, { get: () => ({ waiting: 1 }) } as never);
+      const tell = relayLog(config, logger, async () => 1);
       const fault = { trouble: "unreachable", reason: "connect ECONNREFUSED" } as const;
       tell({ kind: "began", fault });
+      await new Promise(setImmediate);
       try {
         for (;;) openSync("/dev/null", "r");
       } catch (error) {
         workerErrorLog({ logger, text: "work was interrupted" })(error);
       }
       tell({ kind: "began", fault });
+      await new Promise(setImmediate);
       process.stdout.write(JSON.stringify(texts), () => process.exit());
     `;
     const limited = ["sh", "-c", 'ulimit -n 100 && exec "$@"', "sh", process.execPath, "-e", code];

@@ -201,10 +201,25 @@ function unreachable(reason: string): RelayFault {
   return { trouble: "unreachable", reason };
 }
 
+/** OpenSSL's names for what is wrong with a certificate. What is not listed is trouble with TLS itself, or unknown. */
+const CERTIFICATE_TROUBLES: ReadonlyMap<string, RelayTrouble> = new Map([
+  ["CERT_HAS_EXPIRED", "certificate_expired"],
+  ["CERT_NOT_YET_VALID", "certificate_expired"],
+  ["CERT_REVOKED", "certificate_expired"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "certificate_of_other_host"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "certificate_untrusted"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "certificate_untrusted"],
+  ["UNABLE_TO_GET_ISSUER_CERT", "certificate_untrusted"],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "certificate_untrusted"],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "certificate_untrusted"],
+]);
+
 /** The kind of trouble behind an error while a connection is set up. */
 function troubleOf(error: SmtpError): RelayTrouble {
   // With a 4xx the relay cannot check the log-in now, and says nothing about it (RFC 4954 §6).
   if (error.code === "EAUTH") return isTransient(error.responseCode) ? "unavailable" : "login_refused";
+  const ofCertificate = CERTIFICATE_TROUBLES.get(error.originalCode ?? error.code ?? "");
+  if (ofCertificate !== undefined) return ofCertificate;
   if (/STARTTLS|SSL|TLS|certificate|self.signed/i.test(reasonOf(error))) return "tls_failed";
   // A greeting that turns us away, such as 421 or 554 (RFC 5321 §3.1).
   return error.message.startsWith(BAD_GREETING) ? "unavailable" : "unreachable";

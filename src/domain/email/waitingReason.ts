@@ -55,13 +55,20 @@ export interface WaitingFacts {
   readonly contentStore: { readonly nextTryAt: EpochMs } | null;
 }
 
+const NOT_SECURE = "A secure connection to the relay cannot be established.";
+
 /** What callers see: what kind of trouble it is, not where the relay is. */
 export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
   login_refused: "The relay refuses the service's log-in, or wants one.",
-  tls_failed: "A secure connection to the relay cannot be established.",
+  tls_failed: NOT_SECURE,
+  certificate_expired: NOT_SECURE,
+  certificate_untrusted: NOT_SECURE,
+  certificate_of_other_host: NOT_SECURE,
   unreachable: "The relay cannot be reached.",
   throttled: "The relay asks the service to send less mail in the same time.",
   unavailable: "The relay takes no mail at the moment.",
+  unconfirmed: "The relay takes messages and does not confirm them: recipients may get them more than once.",
+  defers_everybody: "The relay defers one recipient after the other.",
   outbox_unwritable: "The outbox cannot be written.",
 };
 

@@ -30,9 +30,19 @@ export type MailOutcome =
 export type RelayTrouble =
   | "login_refused"
   | "tls_failed"
+  /** Its certificate has expired, is not valid yet, or was revoked. */
+  | "certificate_expired"
+  /** Its certificate is of an authority that nobody here trusts. */
+  | "certificate_untrusted"
+  /** Its certificate is for another host. */
+  | "certificate_of_other_host"
   | "unreachable"
   | "throttled"
   | "unavailable"
+  /** It takes messages and does not say whether it has them. */
+  | "unconfirmed"
+  /** It answers, and defers one recipient after the other. */
+  | "defers_everybody"
   | "outbox_unwritable";
 
 /** One failure of the relay, whatever the message. `reason` is for the operator, because it may name the relay. */

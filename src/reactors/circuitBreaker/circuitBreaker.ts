@@ -46,6 +46,11 @@ export class CircuitBreaker<Fault extends BreakerFault> {
     return isKnown ? this.last : null;
   }
 
+  /** How long there has been trouble. */
+  get troubleMs(): number {
+    return this.reports.forMs;
+  }
+
   /** How long until it is tried again. */
   get restMs(): number {
     return Math.max(0, this.openUntil - this.clock.monotonicMs());

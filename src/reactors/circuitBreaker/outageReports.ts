@@ -52,6 +52,11 @@ export class OutageReports<Fault> {
     return this.reportedAt !== null;
   }
 
+  /** How long it has failed. */
+  get forMs(): number {
+    return this.attempts === 0 ? 0 : this.clock.monotonicMs() - this.beganAt;
+  }
+
   fault(fault: Fault): void {
     const now = this.clock.monotonicMs();
     if (this.attempts === 0) this.beganAt = now;

@@ -13,6 +13,7 @@ import { load } from "../../commands/transact.ts";
 import { type AttemptResult, classifyMailOutcome } from "../../domain/email/delivery/classifyMailOutcome.ts";
 import { nextDeliveryAction } from "../../domain/email/delivery/nextDeliveryAction.ts";
 import { isDue } from "../../domain/email/delivery/retrySchedule.ts";
+import { enhancedCode } from "../../domain/email/delivery/smtpReplyRules.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import {
   type SimulatedEnd,
@@ -55,6 +56,7 @@ import {
   untilRecorded,
   withRecipientDomain,
 } from "./recordDelivery.ts";
+import type { Deferral } from "./relayDeferralReports.ts";
 import { CORRECTABLE_REASONS, type Refusal } from "./relayRefusalReports.ts";
 
 /** What the scheduler learns from a delivery. */
@@ -66,6 +68,8 @@ export type DeliveryReport =
       readonly relayFault: RelayFault | null;
       /** Set when it failed for a reason the operator can fix. */
       readonly refusal: Refusal | null;
+      /** Set when the relay has put it off, for no fault of its own. */
+      readonly deferral: Deferral | null;
       /** How long after it was due the relay accepted it; null if it did not. */
       readonly sentAfterMs: number | null;
     }
@@ -230,7 +234,8 @@ async function handOver(
   const relayFault = relayFaultOf(deps, result, isAboutMessage ? due.id : undefined);
   const refusal = refusalFor(due.id, result);
   const sentAfterMs = result.kind === "sent" ? afterMs : null;
-  return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal, sentAfterMs };
+  const deferral = deferralOf(due.id, state.recipientHash, result);
+  return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal, deferral, sentAfterMs };
 }
 
 /** As decided at acceptance: a message that was then to be simulated never leaves. */
@@ -271,6 +276,12 @@ function refusalFor(emailId: string, result: AttemptResult): Refusal | null {
   return reason === undefined ? null : { emailId, reason, code: result.code };
 }
 
+function deferralOf(emailId: string, recipientHash: string, result: AttemptResult): Deferral | null {
+  if (result.kind !== "deferred" || result.relayFault || result.code === undefined) return null;
+  const codes = `${result.code} ${enhancedCode(result.reply ?? "")}`.trim();
+  return { emailId, recipientHash, reason: `${result.reason}: ${codes}` };
+}
+
 /** Relay answers that an operator can act on. */
 const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
   authentication_required: "login_refused",
@@ -292,8 +303,7 @@ function relayFaultOf(
   if (result.kind !== "deferred" || !result.relayFault) return null;
   const { reason, code, reply } = result;
   if (destinationOf(transport) === "files") return { trouble: "outbox_unwritable", reason: reply ?? reason };
-  // The relay was reached and has read the message; only its answer is missing.
-  if (reason === "no_answer_to_final_dot") return { trouble: "unavailable", reason };
+  if (reason === "no_answer_to_final_dot") return { trouble: "unconfirmed", reason };
   if (code === undefined) return { trouble: "unreachable", reason };
   const trouble = TROUBLE_OF_REASON[reason] ?? "unavailable";
   const isCertain = trouble === "throttled" || RELAYS_CODES.includes(code);

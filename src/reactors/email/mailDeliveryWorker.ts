@@ -23,6 +23,7 @@ import type { DeliveryDependencies } from "./deliveryDependencies.ts";
 import { CONTENT_STORE, FairMailQueue, ownersOf } from "./fairMailQueue.ts";
 import { mailExpiryWorker } from "./mailExpiryWorker.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
+import type { RelayDeferralReports } from "./relayDeferralReports.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
 import { unavailableSender } from "./unavailableSender.ts";
@@ -50,6 +51,8 @@ interface MailDeliveryWorkerOptions
   readonly relayOutageReports: RelayOutageReports;
   /** Permits reads of the content store, and learns from those of deliveries. */
   readonly contentBreaker: CircuitBreaker<BreakerFault>;
+  /** Told of each message that the relay has deferred or accepted. */
+  readonly deferralReports: RelayDeferralReports;
   /** Told of mail that the relay permanently refuses because of our setup. */
   readonly refusalReports: RelayRefusalReports;
   /** Told of each message that the relay has accepted: how long after it was due. */
@@ -185,7 +188,13 @@ export class MailDeliveryWorker {
 
   /** Why the relay takes no mail; null while it does. */
   get relayFault(): RelayFault | null {
-    return this.breaker.trouble;
+    return this.breaker.trouble ?? this.options.deferralReports.trouble;
+  }
+
+  /** How long the relay has taken no mail. */
+  get relayFaultMs(): number {
+    const { breaker } = this;
+    return breaker.trouble === null ? this.options.deferralReports.troubleMs : breaker.troubleMs;
   }
 
   /** The last message that the relay refused because of our setup; null if there was none lately. */
@@ -295,7 +304,11 @@ export class MailDeliveryWorker {
   private learn(due: DueEmail, permit: RelayPermit, report: DeliveryReport): number | null {
     if (report.kind === "attempted") {
       if (report.refusal !== null) this.options.refusalReports.refused(report.refusal);
-      if (report.sentAfterMs !== null) this.options.onSent(report.sentAfterMs);
+      if (report.deferral !== null) this.options.deferralReports.deferred(report.deferral);
+      if (report.sentAfterMs !== null) {
+        this.options.deferralReports.sent();
+        this.options.onSent(report.sentAfterMs);
+      }
       if (report.relayFault === null) permit.success();
       else permit.fault(report.relayFault);
     } else this.breaker.closeIf(({ hadNoSession = false }) => hadNoSession);

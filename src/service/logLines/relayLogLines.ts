@@ -1,11 +1,8 @@
 import type { Logger } from "pino";
-import { countReady } from "../../../projections/emails/mailQueue.ts";
 import type { RelayChange } from "../../adapters/nodemailer/relayFailover.ts";
 import { isOutOfDescriptors } from "../../adapters/system/descriptorLimit.ts";
-import { systemClock } from "../../adapters/system/systemClock.ts";
 import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { RelayReport } from "../../reactors/email/relayOutageReports.ts";
 import type {
   CorrectableReason,
@@ -16,12 +13,27 @@ import { mailDestination } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 import { DESCRIPTORS_REMEDY, OUT_OF_DESCRIPTORS } from "../status/checks/descriptorCheck.ts";
 
+const CHECK_LOGIN =
+  "check user and password in SMTP_URL, and restart the service: SMTP_URL_FILE too is read only at a start";
+
 /** What is wrong, and what to do about it. */
 const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: string]>> = {
-  login_refused: ["the relay refuses the login, or requires one", "check user and password in SMTP_URL"],
+  login_refused: ["the relay refuses the login, or requires one", CHECK_LOGIN],
   tls_failed: [
     "no secure connection to the relay",
-    "smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), or ?tls=none for a relay without TLS in a private network; the certificate must be valid for the host in SMTP_URL, and NODE_EXTRA_CA_CERTS can name the file of a private authority",
+    "smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), or ?tls=none for a relay without TLS in a private network",
+  ],
+  certificate_expired: [
+    "the relay's certificate is out of date",
+    "ask whoever runs the relay to renew it; if it is valid, this machine's clock is wrong",
+  ],
+  certificate_untrusted: [
+    "nobody whom this machine trusts has signed the relay's certificate",
+    "if the relay has a private authority, NODE_EXTRA_CA_CERTS can name the file of that, read at the start; else ask whoever runs the relay for a certificate with its whole chain",
+  ],
+  certificate_of_other_host: [
+    "the relay's certificate is for another host",
+    "name in SMTP_URL a host that the certificate is for, or ask whoever runs the relay",
   ],
   unreachable: [
     "the relay cannot be reached",
@@ -35,15 +47,24 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
     "the relay takes no mail now",
     "if this lasts, check host and port in SMTP_URL, and ask whoever runs the relay why",
   ],
+  unconfirmed: [
+    "the relay takes messages and does not confirm them: recipients may have them, and each retry may be one more copy",
+    "ask whoever runs the relay why it ends connections without an answer; until then pause sending, or start the service with DELIVERY_ON_AMBIGUOUS=hold",
+  ],
+  defers_everybody: [
+    "the relay defers one recipient after the other",
+    "GET /api/v1/emails/{id} shows its words: greylisting passes by itself within minutes; for 4.1.8 the sender's domain needs DNS records, for 4.7.25 this machine's address a name in reverse DNS; else ask whoever runs the relay",
+  ],
   outbox_unwritable: [
     "the outbox cannot be written",
     "check the directory in SMTP_URL, its owner and the disk",
   ],
 };
 
-/** What an operator can do about a relay that takes no mail. */
-export function relayRemedy(trouble: RelayTrouble): string {
-  return TROUBLES[trouble][1];
+/** What is wrong with a relay that takes no mail, and what an operator can do. */
+export function relayTrouble(trouble: RelayTrouble): { readonly what: string; readonly remedy: string } {
+  const [what, remedy] = TROUBLES[trouble];
+  return { what, remedy };
 }
 
 /** What is wrong at this moment, and what to do. */
@@ -56,9 +77,8 @@ function currentTrouble(trouble: RelayTrouble): string {
 /** What to do about mail that the relay permanently refuses. */
 const REFUSALS: Readonly<Record<CorrectableReason, string>> = {
   sender_rejected: "verify the sender's address or domain at the relay too, or let this log-in send from it",
-  relay_refused:
-    "check user and password in SMTP_URL, and to where the relay passes mail on for this machine",
-  authentication_required: "check user and password in SMTP_URL",
+  relay_refused: `${CHECK_LOGIN}, and ask its operator to where it passes mail on for this machine`,
+  authentication_required: CHECK_LOGIN,
   policy_rejected: "check SPF, DKIM, DMARC and the reputation of the sender's domain and the relay",
 };
 
@@ -85,31 +105,33 @@ export function relayChangeLog(logger: Logger): (change: RelayChange) => void {
   };
 }
 
-/** Counting of waiting messages stops here; more are logged as this many. */
-const WAITING_MAX = 10_000;
-
-/** Logs what an operator should know about the relay. `emails` tells how much mail waits for it. */
+/** Logs what an operator should know about the relay. `countWaiting` tells how much mail waits for it; null is unknown. */
 export function relayLog(
   config: Config,
   logger: Logger,
-  emails: ReadDatabase,
+  countWaiting: () => Promise<number | null>,
 ): (report: RelayReport) => void {
   const relay = mailDestination(config);
+  // In their order, although each counts first.
+  let written = Promise.resolve();
   return (report) => {
-    // Null while the read model is unavailable.
-    const waiting = unlessUnavailable(() => countReady(emails, systemClock.now(), WAITING_MAX));
-    if (report.kind === "began") {
-      const { trouble, reason } = report.fault;
-      logger.warn({ relay, reason, waiting }, `${currentTrouble(trouble)}. Mail waits and is retried`);
-      return;
-    }
-    const forSeconds = Math.round(report.forMs / SECOND_MS);
-    const facts = { relay, forSeconds, attempts: report.attempts, waiting };
-    if (report.kind === "ended") logger.info(facts, "the relay takes mail again");
-    else {
-      const { trouble, reason } = report.fault;
-      const when = report.kind === "changed" ? "now" : "still";
-      logger.warn({ ...facts, reason }, `${when}: ${currentTrouble(trouble)}`);
-    }
+    const { facts, text } = lineOf(report);
+    const counting = countWaiting();
+    written = written.then(async () => {
+      const level = report.kind === "ended" ? "info" : "warn";
+      logger[level]({ relay, ...facts, waiting: await counting }, text);
+    });
   };
+}
+
+function lineOf(report: RelayReport): { readonly facts: object; readonly text: string } {
+  if (report.kind === "began") {
+    const { trouble, reason, emailId } = report.fault;
+    return { facts: { reason, emailId }, text: `${currentTrouble(trouble)}. Mail waits and is retried` };
+  }
+  const facts = { forSeconds: Math.round(report.forMs / SECOND_MS), attempts: report.attempts };
+  if (report.kind === "ended") return { facts, text: "the relay takes mail again" };
+  const { trouble, reason, emailId } = report.fault;
+  const when = report.kind === "changed" ? "now" : "still";
+  return { facts: { ...facts, reason, emailId }, text: `${when}: ${currentTrouble(trouble)}` };
 }

@@ -1,4 +1,5 @@
 import { version } from "../../../package.json";
+import { countDeferred } from "../../../projections/emails/mailQueue.ts";
 import { countDueWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { NEAR_LIMIT_MAX, WATCHED_LIMITS } from "../../commands/quota/limitWatch.ts";
@@ -112,6 +113,11 @@ function stateMetrics(
       "postledger_webhook_deliveries_due",
       `Webhook deliveries that should be attempted by now; ${COUNTED_MAX} at most.`,
       countIn(readers.reader("webhook-deliveries"), countDueWebhooks, deps.clock),
+    ),
+    gauge(
+      "postledger_messages_deferred",
+      `Messages that wait for their next attempt, because the relay put them off or took no mail; ${COUNTED_MAX} at most.`,
+      countIn(readers.reader("emails"), (db, _now, max) => countDeferred(db, max), deps.clock),
     ),
     gauge(
       "postledger_erasures_overdue",

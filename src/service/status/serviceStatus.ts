@@ -18,7 +18,6 @@ import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { readModelDirectory } from "../config/storeConfig.ts";
-import { refusalRemedy, relayRemedy } from "../logLines/relayLogLines.ts";
 import type { UnmatchedFeedback } from "../logLines/unmatchedFeedback.ts";
 import type { InboundMail } from "../openInboundMail.ts";
 import { ageText } from "./ageText.ts";
@@ -28,6 +27,7 @@ import { bootstrapKeyChecks } from "./checks/bootstrapKeyChecks.ts";
 import { type Check, failed, ok, warning } from "./checks/check.ts";
 import { clockChecks, latestDated } from "./checks/clockChecks.ts";
 import { contentRoomChecks } from "./checks/contentRoomChecks.ts";
+import { deliveryWorkersCheck } from "./checks/deliveryWorkersCheck.ts";
 import { descriptorChecks } from "./checks/descriptorCheck.ts";
 import { erasureChecks } from "./checks/erasureChecks.ts";
 import { limitChecks } from "./checks/limitChecks.ts";
@@ -97,7 +97,12 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         return { log: [...log, ...limits, ...room], readModels, firstKey };
       },
       workers: async () => [
-        await workersCheck(options),
+        deliveryWorkersCheck({
+          config,
+          delivery: options.delivery,
+          deliveriesInFlight: options.inFlight().deliveries,
+          due: await messagesDue(deps, readers),
+        }),
         ...apiKeyChecks(readers.reader("api-keys"), deps.clock.now()),
         ...pauseChecks(readers.reader("audit-log")),
         ...erasureChecks(readers.reader("erasures"), deps.clock.now()),
@@ -203,24 +208,4 @@ async function firstReadOf(
 ): Promise<number | null> {
   const head = hasCaughtUp ? null : await headOfLog();
   return head === null ? null : logReadFraction({ position, head });
-}
-
-async function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptions): Promise<Check> {
-  const name = "delivery workers";
-  if (!config.deliveryEnabled) {
-    return warning(name, "off: mail is accepted and not delivered here", "set DELIVERY=on where it is to be");
-  }
-  const waiting = await messagesDue(deps, readers);
-  const due = waiting === null ? "messages due unknown" : `${counted(waiting, "message")} due`;
-  const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${due}`;
-  const fault = delivery.relayFault;
-  const refusal = delivery.recentRefusal;
-  if (fault === null && refusal !== null) {
-    const text = `${detail}; the relay refused mail for good: ${refusal.reason}, ${refusal.code}`;
-    return warning(name, text, refusalRemedy(refusal));
-  }
-  if (fault === null) return ok(name, detail);
-  // A relay that greets us may still accept no message, so repeat here what to do.
-  const action = `${relayRemedy(fault.trouble)}; mail waits and is retried`;
-  return warning(name, `${detail}; the relay took no mail: ${fault.reason}`, action);
 }

@@ -38,6 +38,7 @@ import {
   contentStoreHealth,
 } from "../../../src/reactors/content/contentStoreHealth.ts";
 import { MailDeliveryWorker } from "../../../src/reactors/email/mailDeliveryWorker.ts";
+import { RelayDeferralReports } from "../../../src/reactors/email/relayDeferralReports.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../../../src/reactors/email/relayRefusalReports.ts";
 import { addressOf } from "../../support/addressOf.ts";
@@ -455,6 +456,7 @@ async function startInstance(
     workersOf(readers) {
       const delivery = new MailDeliveryWorker({
         relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
+        deferralReports: new RelayDeferralReports(deps.clock, (report) => reports.push(report)),
         contentBreaker: contentHealth.reads,
         refusalReports: new RelayRefusalReports(deps.clock, () => {}),
         onSent: (afterMs) => sentAfterMs.push(afterMs),

@@ -263,13 +263,37 @@ describe("the relay's answer", () => {
     expect(reports).toMatchObject([{ kind: "began", fault: { trouble: "throttled" } }]);
   });
 
-  test("a relay that does not answer the final dot counts as reached but taking no mail", async () => {
+  test("a relay that does not answer the final dot counts as one that may deliver and does not confirm it", async () => {
     world.relay.answer = () => ({ kind: "unknown", reason: "timeout" });
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
     await until(() => delivery.relayFault !== null, "the failure report");
-    expect(delivery.relayFault).toEqual({ trouble: "unavailable", reason: "no_answer_to_final_dot" });
+    expect(delivery.relayFault).toEqual({ trouble: "unconfirmed", reason: "no_answer_to_final_dot" });
+  });
+
+  test("a relay that defers ten recipients without taking one message is in trouble, until it takes one", async () => {
+    world.relay.answer = () => refused("rcpt", "450 4.7.25 cannot find your hostname");
+    const { delivery, reports } = await world.start();
+    const deferred = async (to: string) => {
+      const id = await world.accept(to, { to });
+      await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+      await until(() => delivery.inFlightCount === 0, "the end of the attempt");
+      return id;
+    };
+    for (let nth = 1; nth < 10; nth += 1) await deferred(`r${nth}@example.org`);
+    await deferred("r1@example.org");
+    // One recipient counts once, however often it is deferred.
+    expect(delivery.relayFault).toBeNull();
+    const emailId = await deferred("r10@example.org");
+    const fault = { trouble: "defers_everybody", reason: "recipient_deferred: 450 4.7.25", emailId } as const;
+    expect(delivery.relayFault).toEqual(fault);
+    expect(reports).toEqual([{ kind: "began", fault }]);
+    world.relay.answer = () => ACCEPTED;
+    const taken = await world.accept("taken");
+    await world.untilEvents(taken, "EmailDeliveryStarted", "EmailSent");
+    await until(() => delivery.relayFault === null, "the end of the trouble");
+    expect(reports).toMatchObject([{ kind: "began" }, { kind: "ended", attempts: 1 }]);
   });
 
   test("a refusal of our sender fails", async () => {

@@ -12,7 +12,7 @@ import {
 import { type Config, isRelayMissing } from "../../config/config.ts";
 import type { ContentLocation } from "../../config/contentStoreConfig.ts";
 import { contentSettings } from "../../logLines/contentLogLines.ts";
-import { relayRemedy } from "../../logLines/relayLogLines.ts";
+import { relayTrouble } from "../../logLines/relayLogLines.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
 /** How long the relay may take to greet us and accept the login. */
@@ -60,7 +60,7 @@ async function relayCheck(called: string, transport: MailTransport): Promise<Che
   const name = `${called} (${transport.name})`;
   try {
     const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
-    if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));
+    if (opened.kind !== "session") return failed(name, opened.reason, relayTrouble(opened.trouble).remedy);
     const { login } = opened.session;
     opened.session.release();
     return ok(name, openedText(transport.name, login));
