@@ -45,7 +45,7 @@ describe("doctor's check of deliveries", () => {
   const checkWith = (fault: object | null, relayFaultMs = 0) =>
     deliveryWorkersCheck({
       config,
-      delivery: { relayFault: fault, relayFaultMs, recentRefusal: null } as never,
+      delivery: { relayFault: fault, relayFaultMs, recentRefusals: null } as never,
       deliveriesInFlight: 0,
       due: 0,
     });

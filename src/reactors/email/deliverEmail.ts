@@ -32,7 +32,7 @@ import {
   type RelayFault,
   type RelayTrouble,
 } from "../../kernel/outcome/mailOutcome.ts";
-import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { domainOf, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { destinationOf, type TransportName } from "../../ports/mail/mailTransport.ts";
 import { reportContentFault } from "../content/contentStoreProbe.ts";
@@ -57,7 +57,7 @@ import {
   withRecipientDomain,
 } from "./recordDelivery.ts";
 import type { Deferral } from "./relayDeferralReports.ts";
-import { CORRECTABLE_REASONS, type Refusal } from "./relayRefusalReports.ts";
+import { CORRECTABLE_REASONS, type MailRoute, type Refusal } from "./relayRefusalReports.ts";
 
 /** What the scheduler learns from a delivery. */
 export type DeliveryReport =
@@ -70,6 +70,7 @@ export type DeliveryReport =
       readonly refusal: Refusal | null;
       /** Set when the relay has put it off, for no fault of its own. */
       readonly deferral: Deferral | null;
+      readonly route: MailRoute;
       /** How long after it was due the relay accepted it; null if it did not. */
       readonly sentAfterMs: number | null;
     }
@@ -232,10 +233,12 @@ async function handOver(
   await recordResult(deps, attempt, outcome);
   const isAboutMessage = mailOutcome.kind === "refused" && MESSAGE_STAGES.includes(mailOutcome.stage);
   const relayFault = relayFaultOf(deps, result, isAboutMessage ? due.id : undefined);
-  const refusal = refusalFor(due.id, result);
+  const route: MailRoute = `${due.senderId} to ${domainOf(content.to)}`;
+  const refusal = refusalFor(due.id, route, result);
   const sentAfterMs = result.kind === "sent" ? afterMs : null;
   const deferral = deferralOf(due.id, state.recipientHash, result);
-  return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal, deferral, sentAfterMs };
+  const { revision: claimRevision } = claimed;
+  return { kind: "attempted", claimRevision, relayFault, refusal, deferral, route, sentAfterMs };
 }
 
 /** As decided at acceptance: a message that was then to be simulated never leaves. */
@@ -270,10 +273,10 @@ function returnPathOf(
 }
 
 /** A failure that is neither the message's nor its recipient's fault. */
-function refusalFor(emailId: string, result: AttemptResult): Refusal | null {
+function refusalFor(emailId: string, route: MailRoute, result: AttemptResult): Refusal | null {
   if (result.kind !== "failed") return null;
   const reason = CORRECTABLE_REASONS.find((one) => one === result.reason);
-  return reason === undefined ? null : { emailId, reason, code: result.code };
+  return reason === undefined ? null : { emailId, route, reason, code: result.code };
 }
 
 function deferralOf(emailId: string, recipientHash: string, result: AttemptResult): Deferral | null {

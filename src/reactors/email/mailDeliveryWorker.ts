@@ -25,7 +25,7 @@ import { mailExpiryWorker } from "./mailExpiryWorker.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
 import type { RelayDeferralReports } from "./relayDeferralReports.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
-import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
+import type { RecentRefusals, RelayRefusalReports } from "./relayRefusalReports.ts";
 import { unavailableSender } from "./unavailableSender.ts";
 
 interface MailDeliveryWorkerOptions
@@ -197,8 +197,8 @@ export class MailDeliveryWorker {
     return breaker.trouble === null ? this.options.deferralReports.troubleMs : breaker.troubleMs;
   }
 
-  /** The last message that the relay refused because of our setup; null if there was none lately. */
-  get recentRefusal(): Refusal | null {
+  /** The messages that the relay refused lately because of our setup; null if there are none. */
+  get recentRefusals(): RecentRefusals | null {
     return this.options.refusalReports.recent;
   }
 
@@ -307,6 +307,7 @@ export class MailDeliveryWorker {
       if (report.deferral !== null) this.options.deferralReports.deferred(report.deferral);
       if (report.sentAfterMs !== null) {
         this.options.deferralReports.sent();
+        this.options.refusalReports.sent(report.route);
         this.options.onSent(report.sentAfterMs);
       }
       if (report.relayFault === null) permit.success();

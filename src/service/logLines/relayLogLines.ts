@@ -91,6 +91,7 @@ export function refusalRemedy({ emailId, reason }: Refusal): string {
 export function refusalLog(config: Config, logger: Logger): (report: RelayRefusalReport) => void {
   const relay = mailDestination(config);
   return ({ failed, ...refusal }) => {
+    // Not the route: it has a recipient's domain.
     const { emailId, reason, code } = refusal;
     const text = `the relay refuses mail for good (${reason}), and it is not tried again: ${refusalRemedy(refusal)}`;
     logger.warn({ relay, emailId, reason: `${reason}: ${code}`, failed }, text);

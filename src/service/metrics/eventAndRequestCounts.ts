@@ -1,5 +1,15 @@
+import { EMAIL_ENDS } from "../../domain/email/events.ts";
 import type { RequestLog } from "../../http/server/requestLog.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
+
+/** Those that alerts are for: an increase is only seen of a counter that was there before. */
+const COUNTED_FROM_THE_START: readonly string[] = [
+  "EmailQueued",
+  "EmailDeferred",
+  ...EMAIL_ENDS,
+  "WebhookDelivered",
+  "WebhookAttemptFailed",
+];
 
 /** What this process has done since its start. */
 export interface EventAndRequestCounts {
@@ -14,7 +24,7 @@ export interface EventAndRequestCounts {
 }
 
 export function eventAndRequestCounts(): EventAndRequestCounts {
-  const events = new Map<string, number>();
+  const events = new Map(COUNTED_FROM_THE_START.map((type) => [type, 0]));
   const requests = new Map<number, number>();
   return {
     events,

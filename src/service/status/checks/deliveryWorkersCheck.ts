@@ -1,6 +1,6 @@
 import type { RelayFault } from "../../../kernel/outcome/mailOutcome.ts";
 import { counted } from "../../../kernel/text/readableNumbers.ts";
-import { MINUTE_MS } from "../../../kernel/time.ts";
+import { MINUTE_MS, rfc3339 } from "../../../kernel/time.ts";
 import type { MailDeliveryWorker } from "../../../reactors/email/mailDeliveryWorker.ts";
 import type { Config } from "../../config/config.ts";
 import { refusalRemedy, relayTrouble } from "../../logLines/relayLogLines.ts";
@@ -13,7 +13,7 @@ const DEFERRALS_MS_MAX = 15 * MINUTE_MS;
 
 interface DeliveryFacts {
   readonly config: Pick<Config, "deliveryEnabled">;
-  readonly delivery: Pick<MailDeliveryWorker, "relayFault" | "relayFaultMs" | "recentRefusal">;
+  readonly delivery: Pick<MailDeliveryWorker, "relayFault" | "relayFaultMs" | "recentRefusals">;
   readonly deliveriesInFlight: number;
   /** The messages that are due; null if nobody knows. */
   readonly due: number | null;
@@ -26,11 +26,13 @@ export function deliveryWorkersCheck({ config, delivery, deliveriesInFlight, due
   }
   const dueText = due === null ? "messages due unknown" : `${counted(due, "message")} due`;
   const detail = `${counted(deliveriesInFlight, "delivery", "deliveries")} under way, ${dueText}`;
-  const { relayFault: fault, recentRefusal: refusal } = delivery;
+  const { relayFault: fault, recentRefusals: refusals } = delivery;
   if (fault !== null) return relayFaultCheck(detail, fault, delivery.relayFaultMs);
-  if (refusal === null) return ok(NAME, detail);
-  const text = `${detail}; the relay refused mail for good: ${refusal.reason}, ${refusal.code}`;
-  return warning(NAME, text, refusalRemedy(refusal));
+  if (refusals === null) return ok(NAME, detail);
+  const { failed, last, lastAt } = refusals;
+  const refused = `the relay refused mail for good: ${last.reason}, ${last.code}`;
+  const text = `${detail}; ${refused} (${counted(failed, "message")}, last at ${rfc3339(lastAt)})`;
+  return warning(NAME, text, refusalRemedy(last));
 }
 
 /** A relay that greets us may still accept no message, so what to do is said here, too. */
