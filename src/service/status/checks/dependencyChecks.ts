@@ -117,11 +117,17 @@ export async function contentCheck(config: Config, content: ContentStore): Promi
   }
 }
 
-/** Whether the disk has the free space that is required. */
+const DISK_PAGE = "docs/operations.md, The disk fills up";
+/** `doctor` warns below this many times the free space that is required: that leaves time to make room. */
+const DISK_LOW_TIMES = 10;
+
+/** Whether the disk has the free space that is required, and enough beyond that. */
 export function diskCheck(freeBytes: number, { diskFreeBytesMin }: Pick<Config, "diskFreeBytesMin">): Check {
   const detail = `${bytesText(freeBytes)} free, DISK_FREE_BYTES_MIN is ${bytesText(diskFreeBytesMin)}`;
-  if (freeBytes >= diskFreeBytesMin) return ok("disk", detail);
-  return failed("disk", detail, "make room: sends get 503 until there is");
+  if (freeBytes < diskFreeBytesMin)
+    return failed("disk", detail, `make room (${DISK_PAGE}): sends get 503 until there is`);
+  if (freeBytes >= diskFreeBytesMin * DISK_LOW_TIMES) return ok("disk", detail);
+  return warning("disk", detail, `make room in time (${DISK_PAGE}): below the minimum sends get 503`);
 }
 
 /** Not a fault, but not to be forgotten. */
