@@ -29,6 +29,7 @@ import { personErasure } from "../reactors/erasure/personErasure.ts";
 import { domainRecheckWorker } from "../reactors/sender/domainRecheckWorker.ts";
 import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
 import { staleReservations } from "../reactors/storage/staleReservations.ts";
+import { EndpointFailureReports } from "../reactors/webhookDelivery/endpointFailureReports.ts";
 import { WebhookDeliveryWorker } from "../reactors/webhookDelivery/webhookDeliveryWorker.ts";
 import type { ClaimWorkerDependencies } from "../reactors/worker/claimWorkerDependencies.ts";
 import { emptyWriteAheadLogs } from "../readModels/generations/emptyWriteAheadLogs.ts";
@@ -39,6 +40,7 @@ import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { readModelDirectory } from "./config/storeConfig.ts";
 import { lostContentLog } from "./logLines/contentLogLines.ts";
+import { endpointFailureLog } from "./logLines/endpointLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { ERASURE_INTERRUPTED } from "./status/checks/erasureChecks.ts";
@@ -203,6 +205,7 @@ function webhookDelivery(
     userAgent: "Postledger-Webhooks",
     random: Math.random,
     onTrouble: workerErrorLog({ logger, text: "webhook delivery was interrupted", idField: "deliveryId" }),
+    endpointFailures: new EndpointFailureReports(deps.clock, endpointFailureLog(logger)),
     onDisabled: (endpoint) => logger.warn(endpoint, DISABLED_ENDPOINT),
     onBlockedDestination: ({ workspaceId, endpointId, url }) =>
       // Log only the host: paths of destinations may hold secrets.

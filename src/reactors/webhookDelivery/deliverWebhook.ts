@@ -39,6 +39,7 @@ import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { BlockedDestinationReports } from "./blockedDestinationReports.ts";
+import type { EndpointFailureReports } from "./endpointFailureReports.ts";
 
 export interface WebhookDeliveryDependencies extends Dependencies, ClaimWorkerDependencies {
   readonly transport: WebhookTransport;
@@ -48,6 +49,8 @@ export interface WebhookDeliveryDependencies extends Dependencies, ClaimWorkerDe
   /** Called for each endpoint that is disabled automatically. */
   readonly onDisabled: (endpoint: DisabledEndpoint) => void;
   readonly blockedDestinations: BlockedDestinationReports;
+  /** Told of each result. */
+  readonly endpointFailures: EndpointFailureReports;
   readonly deliveries: ReadDatabase;
   /** Waits briefly for it to catch up with the log; false when it does not, or once `signal` aborts. */
   readonly waitUntilCaughtUp: (signal: AbortSignal) => Promise<boolean>;
@@ -188,6 +191,8 @@ async function conclude(
   const { workspaceId, endpointId } = row;
   deps.blockedDestinations.note({ workspaceId, endpointId, url }, outcome);
   const result = classifyWebhookOutcome(outcome);
+  const statusCode = outcome.kind === "answered" ? outcome.statusCode : null;
+  deps.endpointFailures.note({ workspaceId, endpointId }, result, statusCode);
   const attempt = { result, facts: factsOf(deps, outcome, event) };
   await retryUntilRecorded(deps, claimed.id, () =>
     recordWebhookAttempt(deps.store, claimed, attempt, recordingOf(deps, workspaceId)),

@@ -254,6 +254,22 @@ test("a delivery is not forgotten when the clock is set back while it is being c
 });
 
 describe("an endpoint", () => {
+  test("that fails three calls in a row is reported once, and once when a call gets through", async () => {
+    world.endpoints.answer = (_, nth) => answered(nth <= 4 ? 503 : 200);
+    const endpointId = await world.register("shop");
+    const { failingReports } = await world.start();
+    for (const delivery of await addDeliveries(endpointId, 2)) await world.untilEvents(delivery, ...FAILED);
+    expect(failingReports).toEqual([]);
+    for (const delivery of await addDeliveries(endpointId, 2)) await world.untilEvents(delivery, ...FAILED);
+    const endpoint = { workspaceId: world.workspaceId, endpointId };
+    const began = { ...endpoint, report: { kind: "began", fault: "status: 503" } };
+    expect<readonly unknown[]>(failingReports).toEqual([began]);
+    const [delivery = ""] = await addDeliveries(endpointId, 1);
+    await world.untilEvents(delivery, ...DELIVERED);
+    const ended = { ...endpoint, report: { kind: "ended", forMs: 0, attempts: 4 } };
+    expect<readonly unknown[]>(failingReports).toEqual([began, ended]);
+  });
+
   test("that answers 410 is disabled, and gets no more deliveries", async () => {
     const id = await world.register("shop");
     const watching = await world.register("watching", ["webhook.disabled"]);

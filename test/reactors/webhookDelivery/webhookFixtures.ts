@@ -27,6 +27,10 @@ import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { SqlRow } from "../../../src/ports/readDatabase.ts";
 import type { WebhookTransport } from "../../../src/ports/webhookTransport.ts";
 import type { DisabledEndpoint } from "../../../src/reactors/webhookDelivery/deliverWebhook.ts";
+import {
+  type EndpointFailureReport,
+  EndpointFailureReports,
+} from "../../../src/reactors/webhookDelivery/endpointFailureReports.ts";
 import { WebhookDeliveryWorker } from "../../../src/reactors/webhookDelivery/webhookDeliveryWorker.ts";
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
 import { testDependencies } from "../../support/testDependencies.ts";
@@ -104,6 +108,8 @@ export interface WebhookInstance {
   readonly failures: { readonly error: unknown; readonly id: string }[];
   /** Endpoints that the instance has disabled. */
   readonly disabled: readonly DisabledEndpoint[];
+  /** Endpoints that began to fail, or ended to. */
+  readonly failingReports: readonly EndpointFailureReport[];
   wake(): void;
   /** Waits until its read model reaches the log's current head. */
   caughtUp(): Promise<void>;
@@ -289,6 +295,7 @@ async function startInstance(
 ): Promise<WebhookInstance> {
   const failures: WebhookInstance["failures"][number][] = [];
   const disabled: DisabledEndpoint[] = [];
+  const failingReports: EndpointFailureReport[] = [];
   const { name, tables } = webhookDeliveries;
   const { store } = deps;
   const instance = await startTestInstance({
@@ -310,6 +317,7 @@ async function startInstance(
         isLogShared: true,
         random: () => 0,
         onTrouble: (error, id) => failures.push({ error, id }),
+        endpointFailures: new EndpointFailureReports(deps.clock, (report) => failingReports.push(report)),
         onDisabled: (endpoint) => disabled.push(endpoint),
         onBlockedDestination: () => {},
       }),
@@ -321,6 +329,7 @@ async function startInstance(
     deps,
     failures,
     disabled,
+    failingReports,
     rows: () => {
       const db = readers.reader(name);
       return Object.fromEntries(
