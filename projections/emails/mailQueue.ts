@@ -232,6 +232,8 @@ export interface DueOfSender {
   readonly authorityId: string;
   readonly senderId: string;
   readonly due: number;
+  /** Since when the first of them is due. */
+  readonly dueAt: EpochMs;
 }
 
 /** The messages that have been due longest at `now`, counted by sender. Reads `limit` rows. */
@@ -241,8 +243,9 @@ export function dueBySender(
   now: EpochMs,
   limit: number,
 ): readonly DueOfSender[] {
-  const sql = `SELECT workspace_id AS ownerId, authority_id AS authorityId, sender_id AS senderId, count(*) AS due
-    FROM (SELECT workspace_id, authority_id, sender_id FROM emails INDEXED BY mail_queue_ready
+  const sql = `SELECT workspace_id AS ownerId, authority_id AS authorityId, sender_id AS senderId, count(*) AS due,
+      min(due_at) AS dueAt
+    FROM (SELECT workspace_id, authority_id, sender_id, due_at FROM emails INDEXED BY mail_queue_ready
       WHERE queue = 'ready' AND simulated = ? AND due_at <= ? ORDER BY due_at LIMIT ? + 0)
     GROUP BY workspace_id, authority_id, sender_id`;
   return allRows(db, sql, isSimulated(lane), now, limit);

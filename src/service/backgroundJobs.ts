@@ -106,7 +106,9 @@ export function createBackgroundJobs(
     relays.note(change);
     logChange(change);
   });
-  const tellOfRelay = relayLog(config, logger, () => messagesDue(deps, readers));
+  const tellOfRelay = relayLog(config, logger, async () => {
+    return (await messagesDue(deps, readers))?.count ?? null;
+  });
   const relayOutageReports = new RelayOutageReports(deps.clock, tellOfRelay);
   const stop = new AbortController();
   const repeatable = { ...deps, content: contentRemovalsUntil(stop.signal, deps.content) };

@@ -48,7 +48,8 @@ function accept(count: number, { senderOf = (number) => `s${number}`, ...given }
   db.commit();
 }
 
-const due = () => messagesDue(world.deps, { reader: () => db });
+const found = () => messagesDue(world.deps, { reader: () => db });
+const due = async () => (await found())?.count ?? null;
 
 test("mail that many senders have scheduled hides nothing that is due", async () => {
   accept(1_100, { scheduledAt: rfc3339(world.clock.now() + DAY_MS) });
@@ -72,6 +73,17 @@ test("mail that a pause holds hides nothing that is due, however much it is", as
   expect(await due()).toBeNull();
   await world.pause();
   expect(await due()).toBe(3);
+});
+
+test("the message that has been due longest is named by its workspace, also among more than are counted", async () => {
+  const since = world.clock.now();
+  accept(1, { senderOf: () => "z" });
+  world.pass(1_000);
+  accept(2);
+  const oldest = { since, workspaceId: world.workspaceId };
+  expect(await found()).toEqual({ count: 3, oldest });
+  accept(MESSAGES_DUE_MAX, { senderOf: () => "a" });
+  expect(await found()).toEqual({ count: MESSAGES_DUE_MAX, oldest });
 });
 
 test("no more than 10,000 messages are counted", async () => {

@@ -34,6 +34,8 @@ export function authorize(deps: Dependencies, route: Route) {
       context.endedKey = principal.endedKey;
       throw unauthorized(request, principal.fault);
     }
+    // First, so that the log says whose request was refused.
+    context.principal = principal;
     const { workspaceId } = principal;
     const { state: workspace } = await deps.workspaces.loaded(workspaceId);
     const limits = limitsOf(workspace, deps.limitsDefault);
@@ -44,7 +46,6 @@ export function authorize(deps: Dependencies, route: Route) {
     }
     requireClient(request, principal);
     if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
-    context.principal = principal;
     if (request.method !== "GET") return;
     beginRead(request, workspaceId);
     refuseBodyOfGet(request.headers);

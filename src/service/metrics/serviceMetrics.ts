@@ -65,7 +65,7 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
       gauge(
         "postledger_messages_due",
         `Messages that should be delivered by now, without those that a pause or their sender holds; ${MESSAGES_DUE_MAX} at most.`,
-        due === null ? [] : [{ value: due }],
+        due === null ? [] : [{ value: due.count }],
       ),
       gauge(
         "postledger_workspaces_near_limit",

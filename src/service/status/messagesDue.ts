@@ -26,15 +26,23 @@ interface Counting {
   readonly now: EpochMs;
 }
 
+/** The messages for the relay that are due and may leave. */
+export interface MessagesDue {
+  /** Counted up to {@link MESSAGES_DUE_MAX}. */
+  readonly count: number;
+  /** The one that has been due longest; null if none is due. */
+  readonly oldest: { readonly since: EpochMs; readonly workspaceId: string } | null;
+}
+
 /**
- * How many messages for the relay are due and may leave, counted up to {@link MESSAGES_DUE_MAX}. Leaves out what is held:
- * since the log was restored, by a pause, or until a sender is verified or enabled again. Null if more than {@link
- * LOOKED_AT_MAX} senders have to be looked at, while the read model is unavailable, or if the store does not answer.
+ * Leaves out what is held: since the log was restored, by a pause, or until a sender is verified or enabled again. Null
+ * if more than {@link LOOKED_AT_MAX} senders have to be looked at, while the read model is unavailable, or if the store
+ * does not answer.
  */
 export async function messagesDue(
   deps: Dependencies,
   readers: Pick<Readers, "reader">,
-): Promise<number | null> {
+): Promise<MessagesDue | null> {
   try {
     return await countDue({ deps, emails: readers.reader("emails"), now: deps.clock.now() });
   } catch (error) {
@@ -43,42 +51,56 @@ export async function messagesDue(
   }
 }
 
+/** Messages of one sender, or of one of its queues, that may leave. */
+interface DueGroup {
+  readonly ownerId: string;
+  readonly dueAt: EpochMs;
+  /** Counted up to `max`. */
+  count(max: number): number;
+}
+
 /** A number that leaves out senders nobody looked at would hide their mail, so it is null instead. */
-async function countDue(counting: Counting): Promise<number | null> {
+async function countDue(counting: Counting): Promise<MessagesDue | null> {
   const { emails, now } = counting;
   // What is due is counted by itself unless it is very much, so mail that waits for its time never counts as looked at.
   const isVeryMuch = hasMoreReadyThan(emails, "relay", now, MESSAGES_DUE_MAX);
-  const counts = isVeryMuch ? fromQueueToQueue(counting) : ofDueMessages(counting);
-  let count = 0;
-  let looked = 0;
-  for await (const due of counts) {
-    if (looked === LOOKED_AT_MAX) return null;
+  const groups = isVeryMuch ? fromQueueToQueue(counting) : ofDueMessages(counting);
+  let [count, looked] = [0, 0];
+  let first: DueGroup | null = null;
+  for await (const group of groups) {
+    if (looked === LOOKED_AT_MAX && count < MESSAGES_DUE_MAX) return null;
+    if (looked === LOOKED_AT_MAX) break;
     looked += 1;
-    count += due;
-    if (count >= MESSAGES_DUE_MAX) return MESSAGES_DUE_MAX;
+    if (group === null) continue;
+    if (count < MESSAGES_DUE_MAX) count += group.count(MESSAGES_DUE_MAX - count);
+    if (first === null || group.dueAt < first.dueAt) first = group;
   }
-  return count;
+  const oldest = first && { since: first.dueAt, workspaceId: mailOwnerOf(first.ownerId).workspaceId };
+  return { count, oldest };
 }
 
-/** How many due messages of each sender may leave. Reads every due message. */
-async function* ofDueMessages(counting: Counting): AsyncIterable<number> {
-  for (const sender of dueBySender(counting.emails, "relay", counting.now, MESSAGES_DUE_MAX))
-    yield (await isPaused(counting, sender.ownerId)) || (await isHeld(counting, sender)) ? 0 : sender.due;
+/** The due messages of each sender; null for one whose mail is held. Reads every due message. */
+async function* ofDueMessages(counting: Counting): AsyncIterable<DueGroup | null> {
+  for (const sender of dueBySender(counting.emails, "relay", counting.now, MESSAGES_DUE_MAX)) {
+    const mayNotLeave = (await isPaused(counting, sender.ownerId)) || (await isHeld(counting, sender));
+    yield mayNotLeave ? null : { ...sender, count: (max) => Math.min(sender.due, max) };
+  }
 }
 
 /** As {@link ofDueMessages}, but steps over all that a pause or a sender holds, however much that is. */
-async function* fromQueueToQueue(counting: Counting): AsyncIterable<number> {
+async function* fromQueueToQueue(counting: Counting): AsyncIterable<DueGroup | null> {
   const { emails, now } = counting;
   const ownerAfter = (id: string) => nextWaitingOwner(emails, "relay", id);
   for (let owner = ownerAfter(""); owner !== null; owner = ownerAfter(owner)) {
     if (await isPaused(counting, owner)) {
-      yield 0;
+      yield null;
       continue;
     }
     let queue = nextSenderQueue(emails, "relay", owner, FIRST_SENDER);
     for (; queue !== null; queue = nextSenderQueue(emails, "relay", owner, queue)) {
-      const isDue = queue.dueAt <= now && !(await isHeld(counting, queue));
-      yield isDue ? countReadyOf(emails, queue, now, MESSAGES_DUE_MAX) : 0;
+      const due = queue;
+      const isDue = due.dueAt <= now && !(await isHeld(counting, due));
+      yield isDue ? { ...due, count: (max) => countReadyOf(emails, due, now, max) } : null;
     }
   }
 }

@@ -102,6 +102,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
           delivery: options.delivery,
           deliveriesInFlight: options.inFlight().deliveries,
           due: await messagesDue(deps, readers),
+          now: deps.clock.now(),
         }),
         ...apiKeyChecks(readers.reader("api-keys"), deps.clock.now()),
         ...pauseChecks(readers.reader("audit-log")),

@@ -221,6 +221,15 @@ test(
         { ...inApi, keyId: revoked.id, keyStatus: "revoked" },
         { ...shared, keyId: revoked.id, keyStatus: "revoked" },
       ]);
+      // A request that its key may not make, or not now, is the workspace's, too.
+      const reading = await issue(null);
+      expect((await callerOf(service.url, reading.key).call("GET", "/webhooks")).status).toBe(403);
+      await until(() => service.log().includes('"code":"FORBIDDEN"'), "the line of the refusal");
+      const refusal = service
+        .log()
+        .split("\n")
+        .find((text) => text.includes('"code":"FORBIDDEN"'));
+      expect(JSON.parse(refusal ?? "{}")).toMatchObject({ status: 403, workspaceId });
       for (const { key } of [expiring, revoked]) expect(service.log()).not.toContain(key);
     } finally {
       await service.kill("SIGTERM");

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readConfig } from "../../src/service/config/config.ts";
 import { relayLog, relayTrouble } from "../../src/service/logLines/relayLogLines.ts";
-import { deliveryWorkersCheck } from "../../src/service/status/checks/deliveryWorkersCheck.ts";
 import { until } from "../support/until.ts";
 
-const MINUTE_MS = 60_000;
-const config = readConfig({ DATA_DIR: "/nowhere", DELIVERY: "on" });
+const config = readConfig({ DATA_DIR: "/nowhere" });
 
 describe("what to do about a relay", () => {
   test("without TLS, or with a private authority, differs, and no bad certificate is to be passed over", () => {
@@ -38,29 +36,5 @@ describe("what to do about a relay", () => {
       { waiting: 3, text: expect.stringMatching(/does not confirm.*DELIVERY_ON_AMBIGUOUS=hold.*retried$/) },
       { waiting: null, text: "the relay takes mail again" },
     ]);
-  });
-});
-
-describe("doctor's check of deliveries", () => {
-  const checkWith = (fault: object | null, relayFaultMs = 0) =>
-    deliveryWorkersCheck({
-      config,
-      delivery: { relayFault: fault, relayFaultMs, recentRefusals: null } as never,
-      deliveriesInFlight: 0,
-      due: 0,
-    });
-
-  test("fails for a relay that greets us and confirms nothing", () => {
-    expect(checkWith({ trouble: "unconfirmed", reason: "no_answer_to_final_dot" }, MINUTE_MS)).toMatchObject({
-      status: "failed",
-      detail: expect.stringContaining("(no_answer_to_final_dot, for 60 s)"),
-      action: expect.stringContaining("pause sending"),
-    });
-  });
-
-  test("fails for a relay that defers everybody for longer than greylisting lasts", () => {
-    const fault = { trouble: "defers_everybody", reason: "greylisted: 450" };
-    expect(checkWith(fault, 14 * MINUTE_MS).status).toBe("warning");
-    expect(checkWith(fault, 15 * MINUTE_MS).status).toBe("failed");
   });
 });
