@@ -1,6 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { writeDurably } from "../adapters/durableFiles/durableFile.ts";
+import type { Waiting } from "../domain/email/waitingReason.ts";
 import { urlOf } from "../http/server/requestTarget.ts";
 import { equalInConstantTime } from "../kernel/crypto/equalInConstantTime.ts";
 
@@ -30,6 +31,8 @@ interface LocalAnswers {
   status(): Promise<unknown>;
   /** Whether the log is frozen and nothing in flight here could still be written to it. */
   settled(): Promise<boolean>;
+  /** Why a message has not ended; null if it has, or there is none. */
+  waiting(emailId: string): Promise<Waiting | null>;
   /** A link that logs in to the dashboard of a workspace; null means the only one. */
   dashboardLink(workspaceId: string | null): Promise<unknown>;
 }
@@ -54,6 +57,8 @@ export async function openLocalControl(dataDir: string, answers: LocalAnswers) {
           return Response.json(await answers.status());
         case "/settled":
           return Response.json(await answers.settled());
+        case "/waiting":
+          return Response.json({ waiting: await answers.waiting(searchParams.get("email") ?? "") });
         case "/dashboard-link":
           return Response.json(await answers.dashboardLink(searchParams.get("workspace")));
         default:

@@ -8,10 +8,13 @@ import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { createDependencies } from "../commands/createDependencies.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { deliveryHandoffCache } from "../commands/email/deliveryHandoffCache.ts";
+import { readEmailHistory } from "../commands/email/emailHistory.ts";
+import type { EmailView } from "../commands/email/readEmail.ts";
 import type { ListedAcceptance } from "../commands/email/send/knownAcceptances.ts";
 import type { OpenInstance } from "../commands/instance/openInstance.ts";
 import type { ServiceMembership } from "../commands/instance/registerService.ts";
 import type { NearLimit } from "../commands/quota/limitWatch.ts";
+import type { Waiting } from "../domain/email/waitingReason.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { LOG_FROZEN } from "../http/server/problem.ts";
 import { unlessAborted } from "../kernel/concurrency/unlessAborted.ts";
@@ -108,6 +111,7 @@ export async function runApp(
   const control = await openLocalControl(config.dataDir, {
     status,
     settled: end.settled,
+    waiting: waitingReader(deps, workers.delivery.readWaitingReason(config.deliveryEnabled)),
     dashboardLink: makeLink,
   });
   stop.throwIfAborted();
@@ -252,6 +256,14 @@ async function leaveRegistry(membership: ServiceMembership, logger: Logger): Pro
         "could not record in the store that this service has stopped working: an export that freezes the log will wait its full time",
       ),
     );
+}
+
+/** Says of a message, by its id, why it has not ended. */
+function waitingReader({ store }: Dependencies, readReason: (view: EmailView) => Promise<Waiting | null>) {
+  return async (id: string) => {
+    const { state: email, events } = await readEmailHistory(store, id);
+    return email && readReason({ id, email, content: null, events });
+  };
 }
 
 /** What a thread needs to open this copy of the log. */

@@ -250,6 +250,7 @@ describe("doctor", () => {
       const control = await openLocalControl(itsDir, {
         status,
         settled: async () => true,
+        waiting: async () => null,
         dashboardLink: async () => null,
       });
       try {

@@ -14,7 +14,9 @@ describe.each(await testStores())("email show on $name", (store) => {
   let service: TestService;
   let workspaceId: string;
   let id: string;
-  let calls: Readonly<Record<"lines" | "json" | "content" | "erased" | "unknown", CommandCallResult>>;
+  let calls: Readonly<
+    Record<"lines" | "json" | "content" | "erased" | "unknown" | "waiting", CommandCallResult>
+  >;
 
   beforeAll(async () => {
     service = await startService(store);
@@ -23,6 +25,7 @@ describe.each(await testStores())("email show on $name", (store) => {
     const accept = async () => (await tenant.send(newKey(), message())).json.id as string;
     id = await accept();
     const erasedId = await accept();
+    const waitingId = await accept();
     await service.addEmailEvents(
       id,
       { type: "EmailDeliveryStarted", data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "smtp" } },
@@ -36,14 +39,16 @@ describe.each(await testStores())("email show on $name", (store) => {
       words: ["email", "show", ...words],
       env: { ...store.env, DATA_DIR: service.app.dataDir, DISK_FREE_BYTES_MIN: "0" },
     });
-    const [lines, json, content, erased, unknown] = (await runCalls([
-      call(id),
-      call(id.toUpperCase(), "--json"),
-      call(id, "--json", "--content"),
-      call(erasedId, "--json", "--content"),
-      call(crypto.randomUUID()),
-    ])) as [CommandCallResult, CommandCallResult, CommandCallResult, CommandCallResult, CommandCallResult];
-    calls = { lines, json, content, erased, unknown };
+    const named = {
+      lines: call(id),
+      json: call(id.toUpperCase(), "--json"),
+      content: call(id, "--json", "--content"),
+      erased: call(erasedId, "--json", "--content"),
+      unknown: call(crypto.randomUUID()),
+      waiting: call(waitingId),
+    };
+    const results = await runCalls(Object.values(named));
+    calls = Object.fromEntries(Object.keys(named).map((name, nth) => [name, results[nth]])) as typeof calls;
   }, TEST_MS_MAX);
   afterAll(() => service.remove());
 
@@ -121,6 +126,13 @@ describe.each(await testStores())("email show on $name", (store) => {
     },
     TEST_MS_MAX,
   );
+
+  test("says why a message waits, as the running service sees it", () => {
+    expect(calls.waiting.out).toContain(
+      "\nwaiting  delivery_off: The instance that was asked delivers no mail.\n",
+    );
+    expect(calls.lines.out).not.toContain("\nwaiting ");
+  });
 
   test("says that there is no such message", () => {
     expect(calls.unknown).toMatchObject({ status: 1, out: "" });

@@ -2,15 +2,17 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { withReplyTexts } from "../../commands/email/decryptRelayReplies.ts";
 import { contentSaltOf, readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { contentOf } from "../../commands/email/readEmail.ts";
+import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { emailJson } from "../../http/email/emailResource.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { askRunningService } from "../service/askRunningService.ts";
 
-/**
- * When each member is shown. Without `content` nothing is that its sender wrote, and no address; `never` is what only the
- * service knows.
- */
+/** How long the service may take to say why a message waits. */
+const ASK_MS_MAX = 5_000;
+
+/** When each member is shown. Without `content` nothing is that its sender wrote, and no address. */
 const SHOWN: Readonly<Record<keyof ReturnType<typeof emailJson>, "always" | "content" | "never">> = {
   id: "always",
   object: "never",
@@ -39,7 +41,7 @@ const SHOWN: Readonly<Record<keyof ReturnType<typeof emailJson>, "always" | "con
   metadata: "content",
   deliver_before: "always",
   content_retention: "always",
-  waiting: "never",
+  waiting: "always",
   content_erased: "always",
   timeline: "always",
 };
@@ -51,15 +53,30 @@ type Shown = ReturnType<typeof emailJson> & {
   readonly content_fault?: string;
 };
 
+/** Why a message waits, as the service sees it; null if it has ended, or no service answers. */
+async function askWaiting(dataDir: string, id: string): Promise<Waiting | null> {
+  const asked = await askRunningService(dataDir, `/waiting?email=${encodeURIComponent(id)}`, ASK_MS_MAX);
+  return asked.kind === "answered" ? (asked.body as { readonly waiting: Waiting | null }).waiting : null;
+}
+
+interface ShowOptions {
+  readonly withContent: boolean;
+  readonly waiting: Waiting | null;
+}
+
 /** A message as the API answers it; null if there is none. Without its content, replies are reduced to their codes. */
-async function readShown(deps: Dependencies, id: string, withContent: boolean): Promise<Shown | null> {
+async function readShown(
+  deps: Dependencies,
+  id: string,
+  { withContent, waiting }: ShowOptions,
+): Promise<Shown | null> {
   const history = await readEmailHistory(deps.store, id);
   const { state: email } = history;
   if (email === null) return null;
   const found = withContent ? await contentOf(deps, id, history).catch(contentStoreErrorIn) : null;
   const [content, fault] = found instanceof ContentStoreError ? [null, found] : [found, null];
   const events = withReplyTexts(deps.keys, withContent ? contentSaltOf(history) : null, history.events);
-  const answer = emailJson({ id, email, content, events, isContentShown: withContent }, null);
+  const answer = emailJson({ id, email, content, events, isContentShown: withContent }, waiting);
   const { workspaceId: workspace_id, isTest: test } = email;
   const shown = withContent ? ["always", "content"] : ["always"];
   const members = Object.entries(answer).filter(([name]) =>
@@ -75,15 +92,20 @@ function contentStoreErrorIn(error: unknown): ContentStoreError {
 }
 
 function linesOf(shown: Shown): readonly string[] {
-  const { id, workspace_id, test, timeline, ...members } = shown;
+  const { id, workspace_id, test, timeline, waiting, ...members } = shown;
   const known = Object.entries(members).filter(([, value]) => value !== null);
   return [
     `${id}  workspace ${workspace_id}${test ? "  test" : ""}`,
     ...known.map(([name, value]) => `${name}  ${textOf(value)}`),
+    ...(waiting === null ? [] : [`waiting  ${waitingText(waiting)}`]),
     ...timeline.map(({ type, at, sequence: _, ...facts }) =>
       [at, type, ...Object.entries(facts).map(([name, value]) => `${name} ${textOf(value)}`)].join("  "),
     ),
   ];
+}
+
+function waitingText({ reason, until, detail }: NonNullable<Shown["waiting"]>): string {
+  return `${reason}${until === null ? "" : ` until ${until}`}: ${detail}`;
 }
 
 function textOf(value: unknown): string {
@@ -95,7 +117,7 @@ export const emailShow: Command = {
   operands: [{ name: "id", help: "id of the message" }],
   summary: "Show what happened to a message",
   description:
-    "Status, reason, attempts, and the timeline with the codes of the relay's replies. It shows no address and no content, unless --content asks for them. Exit status 1 if content that was asked for cannot be read now.",
+    "Status, reason, attempts, why it waits, as the service that runs on DATA_DIR says, and the timeline with the codes of the relay's replies. It shows no address and no content, unless --content asks for them. Exit status 1 if content that was asked for cannot be read now.",
   options: [
     {
       name: "content",
@@ -107,7 +129,9 @@ export const emailShow: Command = {
   async run({ config, operand, option, print }) {
     const id = operand("id").toLowerCase();
     const withContent = option("content") !== undefined;
-    const shown = await withLog(config, ({ deps }) => readShown(deps, id, withContent));
+    const shown = await withLog(config, async ({ deps }) =>
+      readShown(deps, id, { withContent, waiting: await askWaiting(config.dataDir, id) }),
+    );
     if (shown === null) notFound(`there is no message ${id}`);
     print(shown, linesOf(shown));
     return shown.content_fault === undefined ? 0 : 1;

@@ -18,7 +18,7 @@ type ServiceAnswer =
   | { readonly kind: "answered"; readonly body: unknown }
   | { readonly kind: "silent" | "busy" | "none" };
 
-type ControlPath = "/status" | "/settled" | `/dashboard-link${string}`;
+type ControlPath = "/status" | "/settled" | `/waiting?email=${string}` | `/dashboard-link${string}`;
 
 export async function askRunningService(
   dataDir: string,
