@@ -7,6 +7,7 @@ import { contentCleanupCheckpointFile } from "../adapters/system/contentCleanupC
 import type { Dependencies } from "../commands/dependencies.ts";
 import type { ServiceMembership } from "../commands/instance/registerService.ts";
 import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
+import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
 import { unlessAborted } from "../kernel/concurrency/unlessAborted.ts";
 import { newId } from "../kernel/ids.ts";
 import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
@@ -48,7 +49,7 @@ import { type ClockWatch, clockWatch } from "./status/clockWatch.ts";
 import { diskWatch } from "./status/diskWatch.ts";
 import { messagesDue } from "./status/messagesDue.ts";
 import { pauseWatch } from "./status/pauseWatch.ts";
-import { type RelayStates, relayStates } from "./status/relayStates.ts";
+import { relayStates } from "./status/relayStates.ts";
 
 /** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */
 const REMOTE_READ_SPACING_MS = 25;
@@ -64,9 +65,9 @@ interface Worker {
 
 export interface BackgroundJobs {
   readonly delivery: MailDeliveryWorker;
-  readonly clockWatch: Pick<ClockWatch, "latestSeen">;
-  /** The status of each of several relays. */
-  readonly relays: RelayStates["list"];
+  readonly clockWatch: Pick<ClockWatch, "latestSeen" | "jumpAhead">;
+  /** The status of the relays, for the dashboard. */
+  readonly relays: DashboardOptions["relays"];
   /** Mail and webhook calls in flight. */
   inFlightCount(): number;
   webhooksInFlightCount(): number;
@@ -145,7 +146,7 @@ export function createBackgroundJobs(
   return {
     delivery,
     clockWatch: clock,
-    relays: () => relays.list(),
+    relays: () => relays.list(delivery),
     inFlightCount: () => delivery.inFlightCount + webhooks.inFlightCount,
     webhooksInFlightCount: () => webhooks.inFlightCount,
     start() {

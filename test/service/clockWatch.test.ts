@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { HOUR_MS, MINUTE_MS } from "../../src/kernel/time.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/kernel/time.ts";
 import { clockChecks } from "../../src/service/status/checks/clockChecks.ts";
 import { clockWatch } from "../../src/service/status/clockWatch.ts";
 import { until } from "../support/until.ts";
@@ -19,7 +19,7 @@ test("each jump of the clock has one line, ahead or back, and doctor warns while
   const warn = ({ jumpSeconds }: { jumpSeconds: number }, text: string) =>
     void lines.push({ jumpSeconds, text });
   const watch = clockWatch({ warn } as never, clock, 1);
-  const doctor = () => clockChecks(watch.latestSeen(), time);
+  const doctor = () => clockChecks({ latest: watch.latestSeen(), jumpAhead: watch.jumpAhead() }, time);
   const lookAgain = async () => {
     const before = looks;
     await until(() => looks > before + 1, "the next looks");
@@ -37,7 +37,11 @@ test("each jump of the clock has one line, ahead or back, and doctor warns while
     expect(lines).toEqual([]);
     await jump(2 * HOUR_MS);
     expect(lines.splice(0)).toEqual([{ jumpSeconds: 7_200, text: expect.stringContaining("jumped ahead") }]);
-    expect(doctor()).toEqual([]);
+    const jumped = {
+      name: "clock",
+      detail: expect.stringContaining("jumped ahead by 2 h to 2030-01-01T15:01"),
+    };
+    expect(doctor()).toMatchObject([jumped]);
     await jump(-2 * HOUR_MS);
     expect(lines).toEqual([{ jumpSeconds: -7_200, text: expect.stringContaining("jumped back") }]);
     expect(doctor()).toEqual([
@@ -52,6 +56,11 @@ test("each jump of the clock has one line, ahead or back, and doctor warns while
     await jump(2 * HOUR_MS);
     expect(doctor()).toEqual([]);
     expect(lines).toHaveLength(1);
+    await jump(2 * HOUR_MS);
+    expect(doctor()).toHaveLength(1);
+    monotonic += DAY_MS;
+    await jump(DAY_MS);
+    expect(doctor()).toEqual([]);
   } finally {
     await watch.stop();
   }

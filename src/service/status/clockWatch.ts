@@ -1,11 +1,14 @@
 import type { Logger } from "pino";
-import { type EpochMs, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
+import { DAY_MS, type EpochMs, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type PeriodicWorker, periodicWorker } from "../../reactors/worker/periodicWorker.ts";
 
 const LOOK_INTERVAL_MS = 5 * SECOND_MS;
 /** Corrections below this change nothing that anybody would notice. */
 export const JUMP_MS_MIN = MINUTE_MS;
+
+/** How long `doctor` mentions a jump ahead: nothing shows whether the new time is right. */
+const JUMP_SHOWN_MS = DAY_MS;
 
 const PAGE = "docs/operations.md, When the clock is wrong";
 const AHEAD = `the clock jumped ahead, or the machine was suspended: API keys and sessions may have expired, and scheduled mail may go out. If the new time is wrong, set it right within 15 minutes: until then nothing expires for good (${PAGE})`;
@@ -14,6 +17,14 @@ const BACK = `the clock jumped back: what was scheduled by the later time, such 
 export interface ClockWatch extends PeriodicWorker {
   /** The latest time of day that the clock has shown since the start: events may be dated up to then. */
   latestSeen(): EpochMs;
+  /** The last jump ahead, unless the clock has gone back since or {@link JUMP_SHOWN_MS} have passed. */
+  jumpAhead(): ClockJump | null;
+}
+
+/** When the clock jumped, by its new time, and how far. */
+export interface ClockJump {
+  readonly at: EpochMs;
+  readonly byMs: number;
 }
 
 /** Logs one line for each jump of the clock by more than a minute. */
@@ -25,14 +36,20 @@ export function clockWatch(
   const startOf = () => clock.now() - clock.monotonicMs();
   let startedAt = startOf();
   let latest = clock.now();
+  let ahead: (ClockJump & { readonly seenAt: number }) | null = null;
   const look = async () => {
     latest = Math.max(latest, clock.now());
     const jumpMs = startOf() - startedAt;
     // Small corrections do not add up to a jump.
     startedAt += jumpMs;
-    if (Math.abs(jumpMs) > JUMP_MS_MIN)
-      logger.warn({ jumpSeconds: Math.round(jumpMs / SECOND_MS) }, jumpMs > 0 ? AHEAD : BACK);
+    if (Math.abs(jumpMs) <= JUMP_MS_MIN) return;
+    ahead = jumpMs > 0 ? { at: clock.now(), byMs: jumpMs, seenAt: clock.monotonicMs() } : null;
+    logger.warn({ jumpSeconds: Math.round(jumpMs / SECOND_MS) }, jumpMs > 0 ? AHEAD : BACK);
   };
   const worker = periodicWorker({ round: look, intervalMs, firstDelayMs: 0, onTrouble: () => {} });
-  return { ...worker, latestSeen: () => latest };
+  return {
+    ...worker,
+    latestSeen: () => latest,
+    jumpAhead: () => (ahead !== null && clock.monotonicMs() - ahead.seenAt < JUMP_SHOWN_MS ? ahead : null),
+  };
 }

@@ -58,7 +58,7 @@ interface StatusOptions {
   readonly damage: Pick<LogDamage, "reason">;
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
-  readonly clockWatch: Pick<ClockWatch, "latestSeen">;
+  readonly clockWatch: Pick<ClockWatch, "latestSeen" | "jumpAhead">;
   readonly logId: string;
   readonly url: URL;
   /** Where mail is taken over SMTP; null if it is not. */
@@ -80,7 +80,13 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         serviceCheck(options, startedAt),
         configurationCheck(config),
         ...descriptorChecks(descriptorLimit()),
-        ...clockChecks(Math.max(clockWatch.latestSeen(), latestDated(readers)), deps.clock.now()),
+        ...clockChecks(
+          {
+            latest: Math.max(clockWatch.latestSeen(), latestDated(readers)),
+            jumpAhead: clockWatch.jumpAhead(),
+          },
+          deps.clock.now(),
+        ),
         ...submissionChecks(options),
         ...returnedMailChecks(options),
         ...unmatchedFeedbackChecks(options),

@@ -127,6 +127,19 @@ describe("the overview of what is scheduled", () => {
   });
 });
 
+describe("the overview with a single relay", () => {
+  const fixture = dashboardFixture(sqliteStore, { DELIVERY: "on", SMTP_URL: "smtp://127.0.0.1:1" });
+
+  test("shows the operator why it takes no mail, and for how long", async () => {
+    const operator = await logInAsOperator(fixture.service, fixture.tenant);
+    expect((await operator.get("/")).html).not.toContain("127.0.0.1:1");
+    for (let nth = 0; nth < 3; nth += 1) await fixture.tenant.send(newKey(), message());
+    const shown = /127\.0\.0\.1:1<\/dt><dd>.*in trouble<\/span> <span class="soft">for .*ECONNREFUSED/;
+    await until(async () => shown.test((await operator.get("/")).html), "the trouble");
+    expect((await fixture.visitor.get("/")).html).not.toContain("127.0.0.1:1");
+  });
+});
+
 describe("the overview with several relays", () => {
   // Nobody listens on ports 1 and 2.
   const fixture = dashboardFixture(sqliteStore, {
@@ -140,9 +153,9 @@ describe("the overview with several relays", () => {
       '<dt>127.0.0.1:1</dt><dd><span class="status good">taking mail</span></dd>',
     );
     await fixture.tenant.send(newKey(), message());
-    const isResting = async () =>
-      /127\.0\.0\.1:1<\/dt><dd><span class="status waiting">resting/.test((await operator.get("/")).html);
-    await until(isResting, "the relay's circuit breaker to open");
+    const isInTrouble = async () =>
+      /127\.0\.0\.1:1<\/dt><dd><span class="status waiting">in trouble/.test((await operator.get("/")).html);
+    await until(isInTrouble, "the relay's circuit breaker to open");
     expect((await fixture.visitor.get("/")).html).not.toContain("127.0.0.1:1");
   });
 

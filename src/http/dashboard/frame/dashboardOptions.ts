@@ -29,12 +29,11 @@ export interface ReadModelBuild {
   readonly lagMs: number;
 }
 
-/** One of several relays. */
 export interface RelayState {
   /** Host and port. */
   readonly name: string;
-  /** Why it is left alone, and since when; null while it takes mail. The reason is in our own words. */
-  readonly resting: { readonly since: EpochMs; readonly reason: string } | null;
+  /** Why it takes no mail, and since when; null while it does. For the operator. */
+  readonly trouble: { readonly since: EpochMs; readonly reason: string } | null;
 }
 
 /** What the dashboard needs. */
@@ -64,7 +63,7 @@ export interface DashboardOptions {
   readonly readModelStates: () => Promise<readonly ReadModelState[]>;
   /** The progress of read models being built; null while all are caught up. */
   readonly readModelBuild: () => Promise<ReadModelBuild | null>;
-  /** The status of each of several relays; empty for a single one, which readiness covers. */
+  /** The status of each of several relays; a single one is there only while it is in trouble. */
   readonly relays: () => readonly RelayState[];
   readonly maintenance: Maintenance;
   readonly destinationRules: DestinationRules;

@@ -41,7 +41,7 @@ export interface OverviewProps {
   readonly now: number;
   readonly range: Range;
   readonly checks: Checks;
-  /** Each of several relays, for the operator. */
+  /** Each of several relays, or a single one in trouble, for the operator. */
   readonly relays: readonly RelayState[];
   /** What the key may see of the workspace's checks and of the service's maintenance. */
   readonly upkeep: readonly MaintenanceCheck[];
@@ -291,14 +291,14 @@ function withCode(text: string): Child {
   return text.split("`").map((part, nth) => (nth % 2 === 0 ? part : <code>{part}</code>));
 }
 
-const RelayFact: FC<{ readonly relay: RelayState; readonly now: number }> = ({ relay: { resting }, now }) =>
-  resting === null ? (
+const RelayFact: FC<{ readonly relay: RelayState; readonly now: number }> = ({ relay: { trouble }, now }) =>
+  trouble === null ? (
     <Status status="ok" label="taking mail" />
   ) : (
     <>
-      <Status status="paused" label="resting" />{" "}
+      <Status status="paused" label="in trouble" />{" "}
       <span class="soft">
-        for {lengthOfTime(now - resting.since)}: {resting.reason}
+        for {lengthOfTime(now - trouble.since)}: {trouble.reason}
       </span>
     </>
   );
