@@ -14,7 +14,7 @@ import type { Config } from "../config/config.ts";
 import { DESCRIPTORS_REMEDY, OUT_OF_DESCRIPTORS } from "../status/checks/descriptorCheck.ts";
 
 const CHECK_LOGIN =
-  "check user and password in SMTP_URL, and restart the service: SMTP_URL_FILE too is read only at a start";
+  "check user and password in SMTP_URL, and restart the service if you change them: it reads SMTP_URL and SMTP_URL_FILE only when it starts";
 
 /** What is wrong, and what to do about it. */
 const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: string]>> = {
@@ -53,7 +53,7 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
   ],
   defers_everybody: [
     "the relay defers one recipient after the other",
-    "GET /api/v1/emails/{id} shows its words: greylisting passes by itself within minutes; for 4.1.8 the sender's domain needs DNS records, for 4.7.25 this machine's address a name in reverse DNS; else ask whoever runs the relay",
+    "GET /api/v1/emails/{id} of a deferred message shows its words: greylisting passes by itself within minutes; for 4.1.8 the sender's domain needs DNS records, for 4.7.25 this machine's address a name in reverse DNS; else ask whoever runs the relay",
   ],
   outbox_unwritable: [
     "the outbox cannot be written",
@@ -77,7 +77,7 @@ function currentTrouble(trouble: RelayTrouble): string {
 /** What to do about mail that the relay permanently refuses. */
 const REFUSALS: Readonly<Record<CorrectableReason, string>> = {
   sender_rejected: "verify the sender's address or domain at the relay too, or let this log-in send from it",
-  relay_refused: `${CHECK_LOGIN}, and ask its operator to where it passes mail on for this machine`,
+  relay_refused: `ask whoever runs the relay to where it passes mail on for this machine, and ${CHECK_LOGIN}`,
   authentication_required: CHECK_LOGIN,
   policy_rejected: "check SPF, DKIM, DMARC and the reputation of the sender's domain and the relay",
 };

@@ -294,6 +294,9 @@ describe("the relay's answer", () => {
     await world.untilEvents(taken, "EmailDeliveryStarted", "EmailSent");
     await until(() => delivery.relayFault === null, "the end of the trouble");
     expect(reports).toMatchObject([{ kind: "began" }, { kind: "ended", attempts: 1 }]);
+    world.relay.answer = () => refused("rcpt", "450 4.7.25 cannot find your hostname");
+    await deferred("r11@example.org");
+    expect(delivery.relayFault).toBeNull();
   });
 
   test("a refusal of our sender fails", async () => {

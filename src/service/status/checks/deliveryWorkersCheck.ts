@@ -53,14 +53,15 @@ function dueText(due: MessagesDue | null, now: EpochMs): string {
 }
 
 /** A relay that greets us may still accept no message, so what to do is said here, too. */
-function relayFaultCheck(detail: string, { trouble, reason }: RelayFault, forMs: number): Check {
+function relayFaultCheck(detail: string, { trouble, reason, emailId }: RelayFault, forMs: number): Check {
   const { what, remedy } = relayTrouble(trouble);
   // The relay's own check passes all the same, and nothing else would fail.
   const isFailed = trouble === "unconfirmed" || (trouble === "defers_everybody" && forMs >= DEFERRALS_MS_MAX);
+  const message = emailId === undefined ? "" : `, last message ${emailId}`;
   const tell = isFailed ? failed : warning;
   return tell(
     NAME,
-    `${detail}; ${what} (${reason}, for ${ageText(forMs)})`,
+    `${detail}; ${what} (${reason}, for ${ageText(forMs)}${message})`,
     `${remedy}; mail waits and is retried`,
   );
 }
