@@ -8,6 +8,7 @@ import {
   isAcceptance,
 } from "../../src/domain/email/events.ts";
 import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
+import { keyIdOf } from "../../src/kernel/event/actor.ts";
 import { mailOwnerId } from "../../src/kernel/liveOrTestOwner.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
@@ -32,7 +33,7 @@ const insertEmail = insertInto("emails", [
   ...["id", "workspace_id", "status", "accepted_as", "sender_id", "template_id", "recipient_hash", "reason"],
   ...["created_at", "updated_at", "attempts", "is_retained", "content_bytes", "tags", "fingerprint"],
   ...["authority_id", "queue", "due_at", "revision", "scheduled_at", "lease_ms", "held", "simulated"],
-  ...["needs_content_store", "deliver_before"],
+  ...["needs_content_store", "deliver_before", "template_version_id", "api_key_id"],
 ] as const);
 const TAGGED = "INSERT INTO email_tags (tag, id, created_at) VALUES (?, ?, ?)";
 const WITH_METADATA = "INSERT INTO email_metadata (pair, id, created_at) VALUES (?, ?, ?)";
@@ -67,7 +68,14 @@ const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
 const NEVER_QUEUED = { authority_id: null, queue: null, due_at: null, revision: null };
 
 function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: ProjectedRows): void {
-  const { workspaceId, senderId, recipientHash, acceptedAt, templateId = null } = data;
+  const {
+    workspaceId,
+    senderId,
+    recipientHash,
+    acceptedAt,
+    templateId = null,
+    templateVersionId = null,
+  } = data;
   const { contentBytes, tagHashes = [], metadataHashes = [], test: isTest = false, fingerprint } = data;
   const { authorityId = senderId, simulated = false, attachmentBytes, deliverBefore } = data;
   const ownerId = mailOwnerId({ workspaceId, isTest });
@@ -83,6 +91,8 @@ function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: Proj
   };
   insertEmail(db, {
     ...{ id, workspace_id: ownerId, sender_id: senderId, template_id: templateId },
+    template_version_id: templateVersionId,
+    api_key_id: keyIdOf(String(event.metadata.actor)),
     recipient_hash: recipientHash,
     status,
     accepted_as: status,

@@ -66,6 +66,8 @@ const FILTER_COLUMNS = {
   senderId: "sender_id",
   recipientHash: "recipient_hash",
   templateId: "template_id",
+  templateVersionId: "template_version_id",
+  apiKeyId: "api_key_id",
 } as const;
 export type RowFilter = keyof typeof FILTER_COLUMNS;
 export const ROW_FILTERS = Object.keys(FILTER_COLUMNS) as readonly RowFilter[];

@@ -14,6 +14,7 @@ describe.each(await testStores())("email show on $name", (store) => {
   let service: TestService;
   let workspaceId: string;
   let id: string;
+  let keyId: string;
   let calls: Readonly<
     Record<"lines" | "json" | "content" | "erased" | "unknown" | "waiting", CommandCallResult>
   >;
@@ -22,6 +23,7 @@ describe.each(await testStores())("email show on $name", (store) => {
     service = await startService(store);
     const tenant = await service.tenant();
     workspaceId = tenant.workspaceId;
+    keyId = tenant.apiKey.slice(3, 15);
     const accept = async () => (await tenant.send(newKey(), message())).json.id as string;
     id = await accept();
     const erasedId = await accept();
@@ -57,8 +59,10 @@ describe.each(await testStores())("email show on $name", (store) => {
     expect({ status, err }).toEqual({ status: 0, err: "" });
     expect(out).toStartWith(`${id}  workspace ${workspaceId}\nstatus  bounced\nreason  mailbox_full\n`);
     expect(out).toContain("\nattempts  1\n");
+    expect(out).toContain(`\napi_key_id  ${keyId}\n`);
+    expect(out).toMatch(/\napi_key_name {2}\S/);
     expect(out).toMatch(
-      /Z {2}queued\n.*Z {2}delivery_started {2}attempt 1 .*\n.*Z {2}bounced {2}attempt 1 {2}reason/,
+      /Z {2}queued {2}api_key_id .*\n.*Z {2}delivery_started {2}attempt 1 .*\n.*Z {2}bounced {2}attempt 1 {2}reason/,
     );
     expect(out).toContain("reply 552 5.2.2\n");
     expect(out).not.toMatch(PRIVATE);

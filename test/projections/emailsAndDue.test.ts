@@ -69,7 +69,7 @@ function projected({ stream, revision, at, event }: Logged): ProjectedEvent {
     id: crypto.randomUUID(),
     type: event.type,
     data,
-    metadata: { at: rfc3339(at), workspaceId: "w1" },
+    metadata: { at: rfc3339(at), workspaceId: "w1", actor: "api-key:k1" },
   };
 }
 
@@ -119,6 +119,7 @@ const acceptanceOptions: fc.Arbitrary<Required<AcceptanceOptions>> = fc.record({
   authorityId: fc.constantFrom(undefined, "s2", "d1"),
   recipientHash: fc.constantFrom("r1", "r2", "r3"),
   templateId: fc.constantFrom(undefined, "t1"),
+  templateVersionId: fc.constantFrom(undefined, "v1"),
   tagHashes: fc.subarray(["g1", "g2"]),
   metadataHashes: fc.subarray(["m1", "m2", "m3"]),
   deadlineInMs: fc.integer({ min: 1, max: 72 * HOUR_MS }),
@@ -304,6 +305,8 @@ describe("the rows of random logs (properties):", () => {
           status: state.status,
           sender_id: state.senderId,
           template_id: state.templateId,
+          template_version_id: state.templateVersionId,
+          api_key_id: "k1",
           recipient_hash: state.recipientHash,
           created_at: rfc3339(state.acceptedAt),
           updated_at: updatedAt,

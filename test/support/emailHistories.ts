@@ -164,6 +164,7 @@ export interface AcceptanceOptions {
   readonly authorityId?: string | undefined;
   readonly recipientHash?: string;
   readonly templateId?: string | undefined;
+  readonly templateVersionId?: string | undefined;
   readonly tagHashes?: readonly string[];
   readonly metadataHashes?: readonly string[];
   /** How long after its acceptance its deadline is. */
@@ -189,6 +190,7 @@ export function acceptance(options: AcceptanceOptions = {}): readonly EmailEvent
     ...(options.tagHashes === undefined ? {} : { tagHashes: [...options.tagHashes] }),
     ...(options.metadataHashes === undefined ? {} : { metadataHashes: [...options.metadataHashes] }),
     ...(options.templateId === undefined ? {} : { templateId: options.templateId }),
+    ...(options.templateVersionId === undefined ? {} : { templateVersionId: options.templateVersionId }),
     ...(options.deadlineInMs === undefined ? {} : { deliverBefore: rfc3339(at + options.deadlineInMs) }),
     ...(options.isErasedAtEnd ? { contentRetention: UNTIL_FINAL_STATUS } : {}),
   };

@@ -1,8 +1,9 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { withReplyTexts } from "../../commands/email/decryptRelayReplies.ts";
-import { contentSaltOf, readEmailHistory } from "../../commands/email/emailHistory.ts";
+import { contentSaltOf, readEmailHistory, sendingKeyId } from "../../commands/email/emailHistory.ts";
 import { contentOf } from "../../commands/email/readEmail.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
+import { keyNames } from "../../http/dashboard/apiKey/keyNames.ts";
 import { emailJson } from "../../http/email/emailResource.ts";
 import { ContentStoreError } from "../../ports/contentStore.ts";
 import { type Command, notFound } from "../program/command.ts";
@@ -26,6 +27,7 @@ const SHOWN: Readonly<Record<keyof ReturnType<typeof emailJson>, "always" | "con
   message_id: "content",
   tags: "content",
   template_id: "always",
+  api_key_id: "always",
   scheduled_at: "always",
   next_attempt_at: "always",
   attempts: "always",
@@ -49,6 +51,8 @@ const SHOWN: Readonly<Record<keyof ReturnType<typeof emailJson>, "always" | "con
 type Shown = ReturnType<typeof emailJson> & {
   readonly workspace_id: string;
   readonly test: boolean;
+  /** Of the key with which it was sent. */
+  readonly api_key_name: string | null;
   /** Why content that was asked for is not shown; only then a member. */
   readonly content_fault?: string;
 };
@@ -83,7 +87,9 @@ async function readShown(
     shown.includes(SHOWN[name as keyof typeof SHOWN]),
   );
   const missing = fault === null ? {} : { content_fault: `it cannot be read now: ${fault.message}` };
-  return { workspace_id, test, ...missing, ...Object.fromEntries(members) } as Shown;
+  const keyId = sendingKeyId(history);
+  const api_key_name = (await keyNames(deps, [keyId])).get(keyId ?? "") ?? null;
+  return { workspace_id, test, ...missing, ...Object.fromEntries(members), api_key_name } as Shown;
 }
 
 function contentStoreErrorIn(error: unknown): ContentStoreError {

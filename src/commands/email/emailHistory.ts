@@ -1,5 +1,6 @@
-import { type EmailEvent, emailCodec, emailStream } from "../../domain/email/events.ts";
+import { type EmailEvent, emailCodec, emailStream, isAcceptance } from "../../domain/email/events.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
+import { keyIdOf } from "../../kernel/event/actor.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { streamPages } from "../transact.ts";
@@ -66,6 +67,12 @@ export function statusSince({ events }: Pick<EmailHistory, "events">): string | 
     state = next;
   }
   return since;
+}
+
+/** The id of the API key with which a message was sent; null if there was none. */
+export function sendingKeyId({ events }: Pick<EmailHistory<LoggedEvent>, "events">): string | null {
+  const acceptance = events.find(({ event }) => isAcceptance(event));
+  return acceptance === undefined ? null : keyIdOf(acceptance.actor);
 }
 
 /** The salt that encrypts the texts about a message; null once its content is erased. */

@@ -10,6 +10,7 @@ import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/scheduledTime.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, rfc3339, utcDay } from "../../kernel/time.ts";
+import { ApiKeyId } from "../apiKey/apiKeyResource.ts";
 import { Closed, FreeText, Id, ListText, NamedTexts, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { withTextFault } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
@@ -88,6 +89,8 @@ const filters = {
   from: Type.Optional(FreeText("Messages from this address.")),
   to: Type.Optional(FreeText("Messages to this address.")),
   template_id: Type.Optional(Id("Messages made from this template.")),
+  template_version_id: Type.Optional(Id("Messages made from this version of a template.")),
+  api_key_id: Type.Optional({ ...ApiKeyId, description: "Messages sent with this API key." }),
   tag: Type.Optional(
     Text({ minLength: 1, maxLength: TAG_CHARACTERS_MAX, description: "Messages with this tag." }),
   ),

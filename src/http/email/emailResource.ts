@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { EmailRow } from "../../../projections/emails/queries.ts";
+import { sendingKeyId } from "../../commands/email/emailHistory.ts";
 import { ACCEPTED_AS, UNTIL_FINAL_STATUS } from "../../domain/email/events.ts";
 import type { Receipt } from "../../domain/email/idempotency.ts";
 import { messageIdOf } from "../../domain/email/messageId.ts";
@@ -65,6 +66,7 @@ const summaryFields = {
   ),
   tags: Type.Array(Type.String(), { description: "None once the content is erased." }),
   template_id: Nullable(Uuid),
+  api_key_id: Nullable(FreeText("The key with which it was sent.")),
   scheduled_at: Nullable(Time("What it is, or was, scheduled for; null: at once.")),
   next_attempt_at: Nullable(DateTime),
   attempts: Count("How many times a delivery was begun, whoever was at fault when it failed."),
@@ -73,7 +75,7 @@ const summaryFields = {
 export const EmailSummary = Closed(summaryFields, {
   $id: "EmailSummary",
   description:
-    "A message in a list; addresses and subject are null once its content is erased. While it cannot be read, `template_id`, `scheduled_at` and `next_attempt_at` are null too, and `tags` empty. With the scope `email:status` alone the subject is always null.",
+    "A message in a list; addresses and subject are null once its content is erased. While it cannot be read, `template_id`, `api_key_id`, `scheduled_at` and `next_attempt_at` are null too, and `tags` empty. With the scope `email:status` alone the subject is always null.",
 });
 
 const summaryJson = jsonOfSchema(EmailSummary);
@@ -82,21 +84,23 @@ const summaryJson = jsonOfSchema(EmailSummary);
  * A message in a list: addresses, subject and status. Null fields once the content is erased. A member of the state with
  * the schema's name needs no line here.
  */
-export function emailSummaryJson({ id, email, content, events }: ShownEmail) {
+export function emailSummaryJson(view: ShownEmail) {
+  const { id, email, content, events } = view;
   const createdAt = rfc3339(email.acceptedAt);
   const updatedAt = events.at(-1)?.at ?? createdAt;
   const { from = null, to = null, subject = null, tags = [] } = content ?? {};
   const messageId = content && messageIdOf(id, content.from);
   const scheduledAt = email.scheduledAt === null ? null : rfc3339(email.scheduledAt);
   const nextAttemptAt = email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null;
-  const shown = { from, to, subject, messageId, tags: [...tags] };
+  const shown = { from, to, subject, messageId, tags: [...tags], apiKeyId: sendingKeyId(view) };
   return summaryJson({ ...email, id, createdAt, updatedAt, ...shown, scheduledAt, nextAttemptAt });
 }
 
 /** As {@link emailSummaryJson}, from the read model alone. */
 export function rowSummaryJson(row: EmailRow) {
   const content = { from: null, to: null, subject: null, messageId: null, tags: [] };
-  return summaryJson({ ...row, ...content, templateId: null, scheduledAt: null, nextAttemptAt: null });
+  const unknown = { templateId: null, apiKeyId: null, scheduledAt: null, nextAttemptAt: null };
+  return summaryJson({ ...row, ...content, ...unknown });
 }
 
 const Waiting = Closed(

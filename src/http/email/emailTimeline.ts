@@ -1,7 +1,8 @@
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
-import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
+import type { LoggedEvent } from "../../commands/email/emailHistory.ts";
 import { type EmailEvent, OPERATOR } from "../../domain/email/events.ts";
 import { FEEDBACK_SOURCES } from "../../domain/email/feedback/feedbackDecision.ts";
+import { keyIdOf } from "../../kernel/event/actor.ts";
 import { pascalCase } from "../../kernel/text/capitalized.ts";
 import { Closed, Count, DateTime, Discriminated, FreeText, Uuid } from "../body/commonSchemas.ts";
 import { jsonOfSchema } from "../body/jsonOfSchema.ts";
@@ -29,11 +30,13 @@ export const ReplyCode = Type.Integer({ description: "The relay's reply code (RF
 export const EnhancedCode = FreeText("The relay's enhanced status code (RFC 3463), such as `5.1.1`.");
 export const RelayId = FreeText("The relay's own id of the message, if its answer has one.");
 
+const apiKeyId = Type.Optional(FreeText("The API key that did it; absent if none did."));
+
 /** One kind of timeline entry: an event of the log, under its public name. */
 function entry<Name extends string, Facts extends TProperties>(type: Name, facts: Facts) {
   const sequence = Count("The event's revision in the message's stream.");
   return Closed(
-    { type: Type.Literal(type), at: DateTime, sequence, ...facts },
+    { type: Type.Literal(type), at: DateTime, sequence, api_key_id: apiKeyId, ...facts },
     { $id: `${pascalCase(type)}TimelineEntry` },
   );
 }
@@ -128,8 +131,8 @@ const ENTRY_JSON = Object.fromEntries(
 ) as Readonly<Record<EmailEvent["type"], EntryJson>>;
 
 /** A history event as a timeline entry, with only the members that its schema names. */
-export function timelineJson({ sequence, at, event }: HistoryEvent) {
+export function timelineJson({ sequence, at, actor, event }: LoggedEvent) {
   // A bounce without a source is the relay's own answer.
   const data = event.type === "EmailBounced" ? { source: "relay", ...event.data } : event.data;
-  return ENTRY_JSON[event.type]({ ...data, sequence, at });
+  return ENTRY_JSON[event.type]({ ...data, sequence, at, apiKeyId: keyIdOf(actor) ?? undefined });
 }

@@ -5,6 +5,7 @@ import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { bringForward } from "../../commands/email/bringForward.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
+import { sendingKeyId } from "../../commands/email/emailHistory.ts";
 import { metadataHashes } from "../../commands/email/metadataHashes.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
 import { rescheduleEmail } from "../../commands/email/rescheduleEmail.ts";
@@ -222,7 +223,8 @@ function hasAll(hashes: readonly string[], wanted: readonly string[]): boolean {
   return wanted.every((hash) => hashes.includes(hash));
 }
 
-function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }: EmailView): boolean {
+function isWanted({ keys }: Dependencies, wanted: EmailQuery, view: EmailView): boolean {
+  const { email, content } = view;
   const { createdFrom, createdBefore, tag, metadata = [] } = wanted;
   const acceptedAt = rfc3339(email.acceptedAt);
   if (createdFrom !== undefined && acceptedAt < createdFrom) return false;
@@ -233,20 +235,25 @@ function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }
     return false;
   if (wanted.statuses !== undefined && !wanted.statuses.includes(email.status)) return false;
   if (wanted.reasons !== undefined && !wanted.reasons.includes(email.reason ?? "")) return false;
-  return ROW_FILTERS.every((name) => wanted[name] === undefined || wanted[name] === email[name]);
+  const own = { ...email, apiKeyId: sendingKeyId(view) };
+  return ROW_FILTERS.every((name) => wanted[name] === undefined || wanted[name] === own[name]);
 }
 
 function queryOf(deps: Dependencies, principal: Principal, query: ListEmailsQuery): EmailQuery {
-  const { tag, metadata, template_id: template } = query;
+  const { tag, metadata, api_key_id: apiKeyId } = query;
   // Whoever may not see metadata must not find out by guessing.
   if (metadata !== undefined && !mayReadContent(principal))
     throw new Problem("FORBIDDEN", { detail: `the filter metadata needs ${scopeText("email:read")}` });
-  const templateId = template?.toLowerCase();
+  const templates = {
+    templateId: query.template_id?.toLowerCase(),
+    templateVersionId: query.template_version_id?.toLowerCase(),
+  };
   const addressOf = (name: "from" | "to") =>
     query[name] === undefined ? undefined : addressIn(`/${name}`, query[name]).canonical;
   const valuesOf = (name: "status" | "reason") =>
     query[name] === undefined ? undefined : [...new Set(query[name].split(","))];
   const lists = { statuses: valuesOf("status"), reasons: valuesOf("reason") };
-  const filters = { ...lists, templateId, tag, metadata, from: addressOf("from"), to: addressOf("to") };
+  const addresses = { from: addressOf("from"), to: addressOf("to") };
+  const filters = { ...lists, ...templates, ...addresses, apiKeyId, tag, metadata };
   return { ...emailQuery(deps, principal, { ...filters, ...createdRange(query) }), ...pageRequest(query) };
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SEARCH_WORDS } from "../../../src/http/dashboard/email/emailSearch.ts";
 import type { ListEmailsQuery } from "../../../src/http/email/emailOperations.ts";
+import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { faultsIn } from "../../support/mail/sentEmail.ts";
 import {
@@ -31,6 +32,8 @@ const FILTERS: Readonly<Record<Exclude<keyof ListEmailsQuery, "limit" | "cursor"
   from: [() => SENDER, NOBODY],
   to: [() => RECIPIENT, NOBODY],
   template_id: [() => templateId, crypto.randomUUID()],
+  template_version_id: [() => versionId, crypto.randomUUID()],
+  api_key_id: [() => tenant.apiKey.slice(3, 15), newApiKey().id],
   tag: [() => TAG, "news"],
   metadata: [() => ORDER, "4712"],
   created_from: [() => LONG_AGO, FAR_AHEAD],
@@ -47,6 +50,8 @@ const WORDS: Readonly<Record<(typeof SEARCH_WORDS)[number], Values>> = {
   status: FILTERS.status,
   reason: FILTERS.reason,
   template: FILTERS.template_id,
+  version: FILTERS.template_version_id,
+  apikey: FILTERS.api_key_id,
   tag: FILTERS.tag,
   metadata: [() => `order=${ORDER}`, "order=4712"],
   after: FILTERS.created_from,
@@ -58,12 +63,13 @@ let service: TestService;
 let tenant: Tenant;
 let visitor: Visitor;
 let templateId: string;
+let versionId: string;
 let id: string;
 beforeAll(async () => {
   service = await startService({ name: "SQLite", env: {}, isShared: false });
   tenant = await service.tenant();
   visitor = await logIn(service.url, tenant.apiKey);
-  templateId = await publishedTemplate();
+  [templateId, versionId] = await publishedTemplate();
   const sent = await tenant.send(
     KEY,
     message({
@@ -81,13 +87,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.remove());
 
-async function publishedTemplate(): Promise<string> {
+async function publishedTemplate(): Promise<[id: string, versionId: string]> {
   const create = async (path: string, body?: object) => (await tenant.call("POST", path, { body })).json.id;
   const template = await create("/api/v1/templates", { name: "Receipt" });
   const versions = `/api/v1/templates/${template}/versions`;
   const version = await create(versions, { subject: "Receipt", text: "Paid", variables: [] });
   await create(`${versions}/${version}/publish`);
-  return template;
+  return [template, version];
 }
 
 async function listed(query: Readonly<Record<string, string>>): Promise<readonly string[]> {
@@ -136,8 +142,35 @@ test.each(["status:queued,bounced", "reason:no_route,mailbox_full", 'reason:"no_
   },
 );
 
-test("the id of a template may be given in upper case", async () => {
+test("the ids of a template and its version may be given in upper case", async () => {
   expect(await listed({ template_id: templateId.toUpperCase() })).toEqual([id]);
+  expect(await listed({ template_version_id: versionId.toUpperCase() })).toEqual([id]);
+});
+
+test("the list, the message, its timeline and the CSV file name the key and the version", async () => {
+  const api_key_id = tenant.apiKey.slice(3, 15);
+  const { data } = (await tenant.call("GET", "/api/v1/emails")).json;
+  expect(data).toMatchObject([{ id, api_key_id }]);
+  const { json } = await tenant.call("GET", `/api/v1/emails/${id}`);
+  expect(json).toMatchObject({ api_key_id, template_version_id: versionId });
+  const [, queued, started] = json.timeline;
+  expect(queued).toMatchObject({ type: "queued", api_key_id });
+  expect(started).not.toHaveProperty("api_key_id");
+  const [names = "", row = ""] = (await visitor.get("/messages.csv")).html.split("\r\n");
+  const cells = row.split(",");
+  const cellOf = (name: string) => cells[names.split(",").indexOf(name)];
+  expect([cellOf("template_version_id"), cellOf("api_key_id")]).toEqual([versionId, api_key_id]);
+});
+
+test("a key itself is refused where its id is wanted, and not repeated", async () => {
+  const [fault] = faultsIn(await tenant.call("GET", `/api/v1/emails?api_key_id=${tenant.apiKey}`));
+  expect(fault).toEqual({
+    pointer: "/api_key_id",
+    message: "must be the id of a key: 12 letters and digits",
+  });
+  const { status, html } = await visitor.get(`/messages?q=apikey:${tenant.apiKey}`);
+  expect(status).toBe(422);
+  expect(html).toContain("apikey: takes the id of an API key, not the key itself.");
 });
 
 test.each(Object.keys(FILTERS))("an empty %s is refused, and not left out", async (name) => {

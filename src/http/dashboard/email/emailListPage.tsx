@@ -90,6 +90,8 @@ const DAY_FIELDS = [
 
 const OTHER_FIELDS = [
   { name: "template", label: "Template id" },
+  { name: "version", label: "Template version id" },
+  { name: "apikey", label: "API key id" },
   { name: "tag", label: "Tag", placeholder: "welcome" },
   { name: "metadata", label: "Metadata", placeholder: "order=4711" },
   { name: "key", label: "Idempotency-Key", maxLength: 200 },

@@ -114,6 +114,8 @@ const COLUMNS: CsvColumns<MessageRow> = {
   template_id: (row) => row.templateId,
   attempts: (row) => String(row.attempts),
   reason: (row) => row.reason,
+  template_version_id: (row) => row.templateVersionId,
+  api_key_id: (row) => row.apiKeyId,
 };
 
 /** Streams the messages that a search finds as a CSV file. */

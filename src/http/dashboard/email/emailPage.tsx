@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
+import { sendingKeyId } from "../../../commands/email/emailHistory.ts";
 import { AT_END } from "../../../domain/email/contentErasure.ts";
 import { METADATA_INDEXED_MAX } from "../../../domain/email/contentLimits.ts";
 import { messageIdOf } from "../../../domain/email/messageId.ts";
@@ -326,10 +327,11 @@ function contentText({ contentErased, erasedFor }: ShownEmail["email"]): string 
 
 function factsOf({ context, view, templateAlias }: EmailPageProps): readonly Fact[] {
   const { id, email, content } = view;
-  const search = (name: "to" | "from" | "template" | "tag", value: string) => (
+  const search = (name: "to" | "from" | "template" | "version" | "apikey" | "tag", value: string) => (
     <a href={listAddress(context, searchText({ [name]: value }))}>{value}</a>
   );
   const erased = <i class="soft">erased</i>;
+  const apiKeyId = sendingKeyId(view);
   return [
     ["To", content === null ? erased : named(content.toName, search("to", content.to))],
     ["From", content === null ? erased : named(content.fromName, search("from", content.from))],
@@ -345,6 +347,11 @@ function factsOf({ context, view, templateAlias }: EmailPageProps): readonly Fac
         ? null
         : named(templateAlias ?? undefined, search("template", email.templateId)),
     ],
+    [
+      "Template version",
+      email.templateVersionId === null ? null : search("version", email.templateVersionId),
+    ],
+    ["API key", apiKeyId === null ? null : search("apikey", apiKeyId)],
     ["Tags", content?.tags === undefined ? null : content.tags.map((tag) => <>{search("tag", tag)} </>)],
     ["Id", <Copyable text={id} label="the id" />],
     [

@@ -3,6 +3,7 @@ import type { Principal } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
+import { isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { omitUndefined } from "../../../kernel/omitUndefined.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
@@ -19,6 +20,8 @@ export const SEARCH_WORDS = [
   "status",
   "reason",
   "template",
+  "version",
+  "apikey",
   "tag",
   "metadata",
   "after",
@@ -166,18 +169,22 @@ export function emailQueryOf(
     if (pair === null) faults.push("metadata: takes a name and a value, such as metadata:order=4711.");
     return pair === null ? undefined : Object.fromEntries([pair]);
   };
-  const { template, tag } = words;
+  const { template, version, apikey: apiKeyId, tag } = words;
   const metadata = words.metadata === undefined ? undefined : pairOf(words.metadata);
   const statuses = valuesOf(words.status);
   const reasons = valuesOf(words.reason);
   faults.push(...listFaults("status", EMAIL_STATUSES, statuses));
   faults.push(...listFaults("reason", EMAIL_REASONS, reasons));
   if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
+  if (version !== undefined && !isUuid(version))
+    faults.push("version: takes the id of a version of a template.");
+  if (apiKeyId !== undefined && !isApiKeyId(apiKeyId))
+    faults.push("apikey: takes the id of an API key, not the key itself.");
   const to = addressOf("to");
   const from = addressOf("from");
   const created = omitUndefined({ createdFrom: timeOf("after"), createdBefore: timeOf("before") });
   if (faults.length > 0) return { faults };
-  const templateId = template?.toLowerCase();
-  const filters = { statuses, reasons, to, from, templateId, tag, metadata, ...created };
+  const templates = { templateId: template?.toLowerCase(), templateVersionId: version?.toLowerCase() };
+  const filters = { statuses, reasons, to, from, ...templates, apiKeyId, tag, metadata, ...created };
   return { query: emailQuery(deps, principal, filters) };
 }

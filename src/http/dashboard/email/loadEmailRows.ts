@@ -1,7 +1,7 @@
 import { type EmailQuery, type EmailRow, listEmails } from "../../../../projections/emails/queries.ts";
 import type { Principal } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import { statusSince } from "../../../commands/email/emailHistory.ts";
+import { sendingKeyId, statusSince } from "../../../commands/email/emailHistory.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
@@ -23,6 +23,9 @@ export interface MessageRow extends EmailRow {
   readonly to: string | null;
   readonly subject: string | null;
   readonly templateId: string | null;
+  readonly templateVersionId: string | null;
+  /** The key with which it was sent. */
+  readonly apiKeyId: string | null;
   /** The beginning of the text; "" if there is none. */
   readonly snippet: string;
   /** How it was handed over; null before that. */
@@ -85,8 +88,9 @@ export async function messageOfKey(
 }
 
 function rowAlone(row: EmailRow): MessageRow {
-  const unknown = { scheduledAt: null, templateId: null, snippet: "", transport: null };
-  return { ...row, ...unknown, statusSince: row.updatedAt, from: null, to: null, subject: null };
+  const unknown = { scheduledAt: null, snippet: "", transport: null };
+  const origin = { templateId: null, templateVersionId: null, apiKeyId: null };
+  return { ...row, ...unknown, ...origin, statusSince: row.updatedAt, from: null, to: null, subject: null };
 }
 
 function rowOfView(view: ShownEmail): MessageRow {
@@ -104,6 +108,8 @@ function rowOfView(view: ShownEmail): MessageRow {
     to: content?.to ?? null,
     subject: content?.subject ?? null,
     templateId: email.templateId,
+    templateVersionId: email.templateVersionId,
+    apiKeyId: sendingKeyId(view),
     reason: email.reason,
     snippet: excerpt((content?.text ?? "").replace(/\s+/g, " ").trim(), SNIPPET_CHARACTERS_MAX),
     transport: email.transport,
