@@ -43,7 +43,7 @@ describe.each(await testStores())("email show on $name", (store) => {
     });
     const named = {
       lines: call(id),
-      json: call(id.toUpperCase(), "--json"),
+      json: call(`<${id.toUpperCase()}@example.com>`, "--json"),
       content: call(id, "--json", "--content"),
       erased: call(erasedId, "--json", "--content"),
       unknown: call(crypto.randomUUID()),

@@ -9,6 +9,7 @@ import { ContentStoreError } from "../../ports/contentStore.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { askRunningService } from "../service/askRunningService.ts";
+import { EMAIL_OPERAND, emailIdOperand } from "./emailIdOperand.ts";
 
 /** How long the service may take to say why a message waits. */
 const ASK_MS_MAX = 5_000;
@@ -120,7 +121,7 @@ function textOf(value: unknown): string {
 
 export const emailShow: Command = {
   name: "email show",
-  operands: [{ name: "id", help: "id of the message" }],
+  operands: [EMAIL_OPERAND],
   summary: "Show what happened to a message",
   description:
     "Status, reason, attempts, why it waits, as the service that runs on DATA_DIR says, and the timeline with the codes of the relay's replies. It shows no address and no content, unless --content asks for them. Exit status 1 if content that was asked for cannot be read now.",
@@ -133,7 +134,7 @@ export const emailShow: Command = {
   ],
   examples: ["postledger email show <id>", "postledger email show <id> --json --content"],
   async run({ config, operand, option, print }) {
-    const id = operand("id").toLowerCase();
+    const id = emailIdOperand(operand("id"));
     const withContent = option("content") !== undefined;
     const shown = await withLog(config, async ({ deps }) =>
       readShown(deps, id, { withContent, waiting: await askWaiting(config.dataDir, id) }),

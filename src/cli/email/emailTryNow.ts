@@ -5,6 +5,7 @@ import { type Email, isTerminal } from "../../domain/email/state.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, refuse } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { EMAIL_OPERAND, emailIdOperand } from "./emailIdOperand.ts";
 
 interface Tried {
   readonly email: Email;
@@ -32,13 +33,13 @@ function linesOf(id: string, { email, isBroughtForward }: Tried): readonly strin
 
 export const emailTryNow: Command = {
   name: "email try-now",
-  operands: [{ name: "id", help: "id of the message" }],
+  operands: [EMAIL_OPERAND],
   summary: "Deliver a waiting message now",
   description:
     "Ends the wait of a deferred message for its next attempt, and of a scheduled one for its time. A running service delivers it next. `delivery resume` does the same with all deferred messages.",
   examples: ["postledger email try-now <id>"],
   async run({ config, operand, print }) {
-    const id = operand("id").toLowerCase();
+    const id = emailIdOperand(operand("id"));
     const tried = await withLog(config, ({ deps }) => tryNow(deps, id), { writes: true });
     if (tried === null) notFound(`there is no message ${id}`);
     const { email, isBroughtForward } = tried;

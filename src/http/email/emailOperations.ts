@@ -77,6 +77,12 @@ const filters = {
       description: "The one message accepted under this key, where the other filters want it too.",
     }),
   ),
+  message_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: "The one message with this Message-ID, with or without angle brackets, as for a key.",
+    }),
+  ),
   status: Type.Optional(
     AnyOf(EMAIL_STATUSES, "Messages with this status, or with one of several: `bounced,failed`."),
   ),

@@ -13,6 +13,7 @@ import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../commands/email/send/sendOutcome.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { AbandonedError } from "../../commands/template/templateScheduler.ts";
+import { emailIdOfMessageId } from "../../domain/email/messageId.ts";
 import { PAST_DEADLINE, scheduleFault } from "../../domain/email/scheduledTime.ts";
 import { isTerminal } from "../../domain/email/state.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
@@ -136,9 +137,9 @@ function acceptedEmails(options: EmailsOptions) {
   };
   return operationController(deps, emailOperations, {
     listEmails: async ({ query, caller: { principal: owner } }) => {
-      const { idempotency_key: key } = query;
       const wanted = queryOf(deps, owner, query);
-      if (key !== undefined) return lookUpByKey(deps, owner, key, wanted);
+      if (query.idempotency_key !== undefined || query.message_id !== undefined)
+        return lookUpOne(deps, owner, query, wanted);
       await catchUpIfInTime(options.readModel("emails"));
       const whole = (view: EmailView) => emailSummaryJson(redactEmail(view, owner));
       const page = await pageOfEmails(options, wanted, { whole, unreadable: rowSummaryJson });
@@ -213,9 +214,17 @@ async function reachable(deps: Dependencies, principal: Principal, id: string): 
   return idOfPath(id);
 }
 
-async function lookUpByKey(deps: Dependencies, owner: Principal, key: string, wanted: EmailQuery) {
-  const view = await readEmailByKey(deps, owner, trimmedKey(key));
-  const isFound = view !== null && isWanted(deps, wanted, view);
+async function lookUpOne(
+  deps: Dependencies,
+  owner: Principal,
+  { idempotency_key: key, message_id: messageId }: ListEmailsQuery,
+  wanted: EmailQuery,
+) {
+  // No message has the Message-ID of another program.
+  const id = messageId === undefined ? undefined : emailIdOfMessageId(messageId);
+  const read = () => (id ? readEmail(deps, owner, id) : null);
+  const view = await (key === undefined ? read() : readEmailByKey(deps, owner, trimmedKey(key)));
+  const isFound = view !== null && (id === undefined || id === view.id) && isWanted(deps, wanted, view);
   return { data: isFound ? [emailSummaryJson(redactEmail(view, owner))] : [], next_cursor: null };
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { messageIdOf } from "../../../src/domain/email/messageId.ts";
 import { SEARCH_WORDS } from "../../../src/http/dashboard/email/emailSearch.ts";
 import type { ListEmailsQuery } from "../../../src/http/email/emailOperations.ts";
 import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
@@ -27,6 +28,7 @@ type Values = readonly [finds: () => string, misses: string];
 /** Each filter of `GET /api/v1/emails`. */
 const FILTERS: Readonly<Record<Exclude<keyof ListEmailsQuery, "limit" | "cursor">, Values>> = {
   idempotency_key: [() => KEY, newKey()],
+  message_id: [() => messageIdOf(id, SENDER), messageIdOf(crypto.randomUUID(), SENDER)],
   status: [() => "bounced", "queued"],
   reason: [() => "mailbox_full", "no_route"],
   from: [() => SENDER, NOBODY],
@@ -160,6 +162,33 @@ test("the list, the message, its timeline and the CSV file name the key and the 
   const cells = row.split(",");
   const cellOf = (name: string) => cells[names.split(",").indexOf(name)];
   expect([cellOf("template_version_id"), cellOf("api_key_id")]).toEqual([versionId, api_key_id]);
+});
+
+test.each([
+  ["in brackets", () => messageIdOf(id, SENDER), true],
+  ["without brackets", () => messageIdOf(id, SENDER).slice(1, -1), true],
+  ["in upper case", () => messageIdOf(id, SENDER).toUpperCase(), true],
+  ["of another program", () => "<CAF=x1@mail.example.org>", false],
+  ["of another message", () => messageIdOf(crypto.randomUUID(), SENDER), false],
+])(
+  "a Message-ID finds the message by the list and by the dashboard's search: %s",
+  async (_, text, isFound) => {
+    expect(await listed({ message_id: text() })).toEqual(isFound ? [id] : []);
+    const { location } = await visitor.get(`/messages?${new URLSearchParams({ q: ` ${text()} ` })}`);
+    expect(location?.endsWith(`/messages/${id}`) ?? false).toBe(isFound);
+  },
+);
+
+test("what has the form of a Message-ID may be the address of a recipient", async () => {
+  const to = `${crypto.randomUUID()}@example.com`;
+  const { json } = await tenant.send(newKey(), message({ to }));
+  await until(
+    async () =>
+      (await visitor.get(`/messages?${new URLSearchParams({ q: to })}`)).html.includes(
+        `/messages/${json.id}`,
+      ),
+    "the message to show",
+  );
 });
 
 test("a key itself is refused where its id is wanted, and not repeated", async () => {

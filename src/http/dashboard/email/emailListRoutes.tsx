@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
@@ -64,7 +65,8 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
   const { query } = context;
   if (query.has("words")) return seeOther(listAddress(context, searchText(wordsOfForm(query))));
   const search = parseSearch(query.get("q") ?? "");
-  if (search.id !== null) return context.seeOther(`/messages/${search.id}`);
+  if (search.id !== null && (await isMessage(options, context, search)))
+    return context.seeOther(`/messages/${search.id}`);
   // Before reading the rows: a change in between is then announced twice rather than never.
   const stream = await messagesStream(options, context);
   const found = await find(options, context, search);
@@ -88,6 +90,11 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
       />
     ),
   };
+}
+
+/** Whether a search that may be an id means that: an address is only looked for if no message has the id. */
+async function isMessage({ deps }: ListSource, { principal }: PageContext, { id, words }: Search) {
+  return words.to === undefined || (await readEmail(deps, principal, id ?? "")) !== null;
 }
 
 async function find(source: ListSource, context: PageContext, search: Search) {

@@ -2,6 +2,7 @@ import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import type { Principal } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_REASONS } from "../../../domain/email/emailReasons.ts";
+import { emailIdOfMessageId } from "../../../domain/email/messageId.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
 import { isUuid } from "../../../kernel/ids.ts";
@@ -39,7 +40,10 @@ export interface Search {
   /** As typed. */
   readonly text: string;
   readonly words: SearchTerms;
-  /** The id of a message, if the search is just that. */
+  /**
+   * The id of a message, if the search is just that or a Message-ID. Without brackets that may be an address as well, which
+   * `words` then has.
+   */
   readonly id: string | null;
   /** What could not be understood, a sentence each. */
   readonly faults: readonly string[];
@@ -60,7 +64,10 @@ export function parseSearch(text: string): Search {
   if (text.length > SEARCH_CHARACTERS_MAX) {
     return { text, words, id: null, faults: [`A search has at most ${SEARCH_CHARACTERS_MAX} characters.`] };
   }
-  if (isUuid(text.trim())) return { text, words, id: text.trim().toLowerCase(), faults: [] };
+  const alone = text.trim();
+  if (isUuid(alone)) return { text, words, id: alone.toLowerCase(), faults: [] };
+  const id = emailIdOfMessageId(alone);
+  if (id !== null) return { text, words: alone.startsWith("<") ? words : { to: alone }, id, faults: [] };
   const faults: string[] = [];
   for (const [, rawName, quoted, joined, apart, alone] of text.matchAll(TOKEN)) {
     const name = alone?.includes("@") ? "to" : rawName?.toLowerCase();
