@@ -19,6 +19,7 @@ import {
   ROWS_SCANNED_MAX,
   type RowPage,
 } from "../keysetPagination.ts";
+import { WAITING_SINCE } from "./mailQueueColumns.ts";
 import {
   fingerprintKey,
   IS_RARE,
@@ -103,8 +104,9 @@ export function listEmails(db: ReadDatabase, asked: EmailQuery): RowPage<EmailRo
   if (query.statuses?.length === 0) return { rows: [], next: null };
   const [rarest, ...others] = rarestFirst(db, marksOf(query));
   if (rarest !== undefined) return listMarked(db, query, rarest, others);
-  const areRare = statuses.length > 1 && statuses.every((status) => RARE_STATUSES.includes(status));
-  return areRare && recipientHash === undefined ? listRare(db, query, statuses) : listByOneIndex(db, query);
+  if (recipientHash !== undefined || !statuses.every((status) => FEW_STATUSES.includes(status)))
+    return listByOneIndex(db, query);
+  return statuses.length > 1 ? listFew(db, query, statuses) : listOfStatus(db, query, statuses[0]);
 }
 
 /** The statuses that give reasons, of those that are asked for. They are rare, so their index finds all reasons. */
@@ -112,9 +114,31 @@ function reasonedStatuses({ statuses }: EmailQuery): readonly string[] {
   return REASONED_STATUSES.filter((status) => statuses?.includes(status) ?? true);
 }
 
-/** Messages of several rare statuses: a page of each, merged as far as all these pages reach. */
-function listRare(db: ReadDatabase, query: EmailQuery, statuses: readonly string[]): RowPage<EmailRow> {
-  const pages = statuses.map((status) => listByOneIndex(db, { ...query, statuses: [status] }));
+/** The statuses whose messages are found without looking at many others. */
+const FEW_STATUSES: readonly string[] = [...RARE_STATUSES, "queued"];
+
+function listOfStatus(db: ReadDatabase, query: EmailQuery, status?: string): RowPage<EmailRow> {
+  if (status !== "queued") return listByOneIndex(db, query);
+  const since = queuedSince(db, query.ownerId);
+  if (since === null) return { rows: [], next: null };
+  const { createdFrom = "" } = query;
+  return listByOneIndex(db, createdFrom < since ? { ...query, createdFrom: since } : query);
+}
+
+/**
+ * A time since when every queued message of the owner was accepted; null if it has none. Held mail has no index by age:
+ * while there is any, the answer is "", which is before all times.
+ */
+function queuedSince(db: ReadDatabase, ownerId: string): string | null {
+  if (db.get("SELECT 1 FROM emails INDEXED BY mail_queue_held WHERE held = 1 LIMIT 1")) return "";
+  const sql = `SELECT ${WAITING_SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id = ? ORDER BY ${WAITING_SINCE} LIMIT 1`;
+  return firstRow<{ readonly since: string }>(db, sql, ownerId)?.since ?? null;
+}
+
+/** Messages of several such statuses: a page of each, merged as far as all these pages reach. */
+function listFew(db: ReadDatabase, query: EmailQuery, statuses: readonly string[]): RowPage<EmailRow> {
+  const pages = statuses.map((status) => listOfStatus(db, { ...query, statuses: [status] }, status));
   const numberOf = ({ id }: KeysetCursor) => Number(db.get(NUMBER_BY_ID, id)?.number);
   const newestFirst = (one: KeysetCursor, other: KeysetCursor) => {
     if (one.createdAt === other.createdAt) return numberOf(other) - numberOf(one);

@@ -297,6 +297,8 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     params: oneOf("email", ({ status }) => status === "queued" || status === "scheduled"),
     after: forgetAfterDelete("email"),
   },
+  // Few messages match, so that others still have something to work on.
+  cancelEmails: { query: ({ workspace }) => ({ to: `${workspace.canary()}@example.com` }) },
   tryEmailNow: { needs: "sendEmail", params: oneOf("email") },
   sendEmailAgain: {
     needs: "sendEmail",

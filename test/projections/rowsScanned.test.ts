@@ -73,11 +73,11 @@ const cases: readonly Case[] = [
     projection: emails,
     fill: (db) =>
       fill(db, "emails", (n) => ({
-        status: n === 0 ? "queued" : "sent",
+        status: n === 0 ? "sending" : "sent",
         sender_id: "s",
         recipient_hash: `r${n}`,
       })),
-    list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["queued"], ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["sending"], ...page }),
   },
   {
     name: "messages by several statuses",
@@ -88,7 +88,7 @@ const cases: readonly Case[] = [
         sender_id: "s",
         recipient_hash: `r${n}`,
       })),
-    list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["queued", "failed"], ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", statuses: ["sending", "failed"], ...page }),
   },
   {
     name: "messages by a reason",
@@ -107,11 +107,11 @@ const cases: readonly Case[] = [
     projection: emails,
     fill: (db) =>
       fill(db, "emails", (n) => ({
-        status: n === 0 ? "queued" : "sent",
+        status: n === 0 ? "sending" : "sent",
         sender_id: "s",
         recipient_hash: `r${n}`,
       })),
-    list: (db, page) => listEmails(db, { ownerId: "w", senderId: "s", statuses: ["queued"], ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", senderId: "s", statuses: ["sending"], ...page }),
   },
   {
     name: "messages of a recipient by a sender",
@@ -333,6 +333,29 @@ test("messages of a recipient are found by an index, also oldest first", () => {
     });
     expect(plans.filter((plan) => plan.includes("emails_by_recipient (<expr>=?"))).toHaveLength(3);
     expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
+  });
+});
+
+const WAITING = ["queued", "scheduled", "deferred"];
+
+test.each([
+  ["queued", { queue: "ready" }],
+  ["held", { queue: "held", held: 1 }],
+] as const)("messages that wait are found behind any number that were sent: %s", (_, columns) => {
+  withTables(emails, (db) => {
+    const waiting = (n: number) => n === ROWS - 1 || n === ROWS - 2;
+    fill(db, "emails", (n) => (waiting(n) ? { status: "queued", ...columns } : { status: "sent" }));
+    insert(db, "emails", { id: "deferred", created_at: rfc3339(START), status: "deferred" });
+    const seen = new Set<string>();
+    let queries = 0;
+    for (let after: KeysetCursor | null | undefined; after !== null; queries += 1) {
+      const query = { ownerId: "w", statuses: WAITING, limit: LIMIT, ...(after ? { after } : {}) };
+      const page = listEmails(db, query);
+      for (const { id } of page.rows) seen.add(id);
+      after = page.next;
+    }
+    expect([...seen]).toEqual([`row${ROWS - 1}`, `row${ROWS - 2}`, "deferred"]);
+    expect(queries).toBe("held" in columns ? Math.ceil(ROWS / ROWS_SCANNED_MAX) : 1);
   });
 });
 

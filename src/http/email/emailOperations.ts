@@ -13,10 +13,11 @@ import { DAY_MS, rfc3339, utcDay } from "../../kernel/time.ts";
 import { ApiKeyId } from "../apiKey/apiKeyResource.ts";
 import { Closed, FreeText, Id, ListText, NamedTexts, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { withTextFault } from "../body/validation.ts";
-import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
+import { answersPage, CREATED_RANGE, listQuery } from "../lists/listOperation.ts";
 import { nearestFilterValue } from "../lists/nearestFilterValue.ts";
 import { answersAccepted, answersOk, operationsOf } from "../server/operation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
+import { CanceledEmails } from "./cancelEmails.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader, idempotencyKeyOf, refuseIdempotencyKey } from "./idempotencyKey.ts";
@@ -70,7 +71,8 @@ function AnyOf(values: readonly string[], description: string) {
 /** The pairs of metadata in one request. */
 const METADATA_PAIRS_MAX = 5;
 
-const filters = {
+/** The filters that name one message. */
+const oneMessage = {
   idempotency_key: Type.Optional(
     Type.String({
       minLength: 1,
@@ -83,6 +85,9 @@ const filters = {
       description: "The one message with this Message-ID, with or without angle brackets, as for a key.",
     }),
   ),
+};
+
+const filters = {
   status: Type.Optional(
     AnyOf(EMAIL_STATUSES, "Messages with this status, or with one of several: `bounced,failed`."),
   ),
@@ -154,7 +159,7 @@ export const emailOperations = operationsOf("Emails", {
     summary: "List emails",
     description:
       "Newest first. With `idempotency_key` it looks up the one message accepted under that key. A test key reaches only test mail, every other key only live mail. Without the scope `email:read` subjects are null.",
-    ...answersPage(EmailSummary, filters),
+    ...answersPage(EmailSummary, { ...oneMessage, ...filters }),
   },
   getEmail: {
     summary: "Read an email",
@@ -176,6 +181,15 @@ export const emailOperations = operationsOf("Emails", {
       "A message that is already canceled is answered as it is. One that the relay may have, because the outcome of an " +
       "attempt is not known (`ambiguous` in its timeline), cannot be canceled.",
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_CANCELABLE"),
+  },
+  cancelEmails: {
+    summary: "Cancel the emails that wait and match",
+    description:
+      "Takes the filters of the list, at least one of them, and cancels up to `limit` messages a call, each as if it were " +
+      "canceled alone. Repeat it with `next_cursor` as `cursor` until that is null. Needs the scope `email:status` too, " +
+      "because it finds what the list finds.",
+    ...answersOk(CanceledEmails),
+    query: listQuery(filters),
   },
   tryEmailNow: {
     summary: "Deliver an email that waits for a time now",

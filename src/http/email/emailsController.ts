@@ -13,6 +13,7 @@ import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../commands/email/send/sendOutcome.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { AbandonedError } from "../../commands/template/templateScheduler.ts";
+import { permits } from "../../domain/apiKey/scopes.ts";
 import { emailIdOfMessageId } from "../../domain/email/messageId.ts";
 import { PAST_DEADLINE, scheduleFault } from "../../domain/email/scheduledTime.ts";
 import { isTerminal } from "../../domain/email/state.ts";
@@ -29,6 +30,7 @@ import { requireSender, requireSenderOf, scopeText } from "../server/authorizati
 import { type Caller, type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { isAbandoned, requestContextOf } from "../server/requestContext.ts";
+import { cancelEmails, canceledEmailsJson } from "./cancelEmails.ts";
 import { sendBatch } from "./emailBatch.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
 import { emailQuery, pageOfEmails } from "./emailPages.ts";
@@ -170,6 +172,12 @@ function acceptedEmails(options: EmailsOptions) {
       if (outcome === "notCancelable") throw tooLateToBe("canceled", await existing(deps, principal, id));
       return now(principal, id);
     },
+    cancelEmails: async ({ query, caller }) => {
+      requireFilter(query, caller.principal);
+      await catchUpIfInTime(options.readModel("emails"));
+      const wanted = queryOf(deps, caller.principal, query);
+      return canceledEmailsJson(await cancelEmails(options, wanted, caller));
+    },
     tryEmailNow: async ({ params, caller: { principal, commandContext } }) => {
       const id = await reachable(deps, principal, params.id);
       const isDue = await bringForward(deps, await existing(deps, principal, id), commandContext());
@@ -185,6 +193,15 @@ function acceptedEmails(options: EmailsOptions) {
       return now(principal, id);
     },
   });
+}
+
+/** Throws unless there is a filter, so that nobody cancels everything for want of one, and the key may use it. */
+function requireFilter({ limit: _, cursor: __, ...filters }: ListEmailsQuery, { scopes }: Principal): void {
+  if (!permits(scopes, "email:status"))
+    throw new Problem("FORBIDDEN", { detail: `to find messages needs ${scopeText("email:status")} too` });
+  if (Object.keys(filters).length > 0) return;
+  const detail = "name at least one filter of the list of emails, such as template_version_id or status";
+  throw new Problem("INVALID_REQUEST", { detail });
 }
 
 const TOO_LATE_TO_BE = {

@@ -36,6 +36,7 @@ export const routes = {
   listEmails: get("/api/v1/emails", "email:status"),
   getEmail: get("/api/v1/emails/:id", "email:status"),
   sendEmailBatch: post("/api/v1/emails/batch", "email:send", BODY_BYTES_MAX),
+  cancelEmails: post("/api/v1/emails/cancel", "email:send"),
   rescheduleEmail: post("/api/v1/emails/:id/reschedule", "email:send"),
   cancelEmail: post("/api/v1/emails/:id/cancel", "email:send"),
   tryEmailNow: post("/api/v1/emails/:id/try-now", "email:send"),

@@ -110,8 +110,9 @@ describe.each(await testStores())("every operation on $name", (store) => {
   const withAsOf = guarded.filter(({ operation }) =>
     operation.parameters?.some(({ name }: { name: string }) => name === "created_from"),
   );
-  test("several lists can be asked for a range of time", () =>
+  test("what lists or cancels can be asked for a range of time", () =>
     expect(withAsOf.map(({ name }) => name).sort()).toEqual([
+      "cancelEmails",
       "listAuditLog",
       "listEmails",
       "listSuppressions",
@@ -176,7 +177,9 @@ describe.each(await testStores())("every operation on $name", (store) => {
       }
     });
 
-    test.each(bodiless)("$name lets an empty one pass", async (one) => {
+    // Without a filter, which this has not, `cancelEmails` is refused whatever its body.
+    const complete = bodiless.filter(({ name }) => name !== "cancelEmails");
+    test.each(complete)("$name lets an empty one pass", async (one) => {
       for (const body of ["", "{}"]) {
         const { status } = await withBody(one, body, sized(body));
         expect(status).not.toBe(400);
