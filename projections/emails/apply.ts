@@ -33,7 +33,7 @@ const insertEmail = insertInto("emails", [
   ...["id", "workspace_id", "status", "accepted_as", "sender_id", "template_id", "recipient_hash", "reason"],
   ...["created_at", "updated_at", "attempts", "is_retained", "content_bytes", "tags", "fingerprint"],
   ...["authority_id", "queue", "due_at", "revision", "scheduled_at", "lease_ms", "held", "simulated"],
-  ...["needs_content_store", "deliver_before", "template_version_id", "api_key_id"],
+  ...["needs_content_store", "deliver_before", "template_version_id", "api_key_id", "again_of"],
 ] as const);
 const TAGGED = "INSERT INTO email_tags (tag, id, created_at) VALUES (?, ?, ?)";
 const WITH_METADATA = "INSERT INTO email_metadata (pair, id, created_at) VALUES (?, ?, ?)";
@@ -77,7 +77,7 @@ function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: Proj
     templateVersionId = null,
   } = data;
   const { contentBytes, tagHashes = [], metadataHashes = [], test: isTest = false, fingerprint } = data;
-  const { authorityId = senderId, simulated = false, attachmentBytes, deliverBefore } = data;
+  const { authorityId = senderId, simulated = false, attachmentBytes, deliverBefore, againOf = null } = data;
   const ownerId = mailOwnerId({ workspaceId, isTest });
   const id = idOf(event);
   const isSuppressed = type === "EmailSuppressed";
@@ -92,6 +92,7 @@ function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: Proj
   insertEmail(db, {
     ...{ id, workspace_id: ownerId, sender_id: senderId, template_id: templateId },
     template_version_id: templateVersionId,
+    again_of: againOf,
     api_key_id: keyIdOf(String(event.metadata.actor)),
     recipient_hash: recipientHash,
     status,

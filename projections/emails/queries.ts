@@ -85,6 +85,8 @@ export interface EmailQuery extends Readonly<Partial<Record<RowFilter, string>>>
   readonly tag?: string;
   /** The keyed hashes of pairs of metadata, which a message has all. */
   readonly metadata?: readonly string[];
+  /** Only messages that were not sent again to their recipient, and are no such repeat themselves. */
+  readonly isNeverAgain?: true;
 }
 
 export interface EmailRow {
@@ -238,9 +240,13 @@ export function newestTagged(db: ReadDatabase, tag: string): string | null {
   return firstRow<{ readonly id: string }>(db, sql, tag)?.id ?? null;
 }
 
+const NEVER_AGAIN = `emails.again_of IS NULL AND NOT EXISTS (SELECT 1 FROM emails AS again INDEXED BY emails_by_original
+  WHERE again.again_of = emails.id AND again.recipient_hash = emails.recipient_hash)`;
+
 function filtersOf(query: EmailQuery): readonly Condition[] {
-  const { statuses, reasons } = query;
+  const { statuses, reasons, isNeverAgain } = query;
   return [
+    ...(isNeverAgain ? [{ sql: NEVER_AGAIN, values: [] }] : []),
     ...(statuses === undefined ? [] : [isOneOf("status", statuses)]),
     ...(reasons === undefined ? [] : [isOneOf("reason", reasons)]),
     ...ROW_FILTERS.flatMap((name) => equals(FILTER_COLUMNS[name], query[name])),

@@ -307,6 +307,7 @@ describe("the rows of random logs (properties):", () => {
           template_id: state.templateId,
           template_version_id: state.templateVersionId,
           api_key_id: "k1",
+          again_of: null,
           recipient_hash: state.recipientHash,
           created_at: rfc3339(state.acceptedAt),
           updated_at: updatedAt,

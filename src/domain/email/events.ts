@@ -82,6 +82,8 @@ const Accepted = Type.Object({
   deliverBefore: Type.Optional(Type.String()),
   /** How long its sender wants the content kept: {@link UNTIL_FINAL_STATUS}; absent: as long as the workspace keeps it. */
   contentRetention: Type.Optional(Type.String()),
+  /** The message whose content it is, if that was sent again. */
+  againOf: Type.Optional(Type.String()),
 });
 /** What every accepted message keeps. */
 export type Acceptance = Static<typeof Accepted>;

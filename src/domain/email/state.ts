@@ -69,6 +69,8 @@ export interface Email {
   readonly contentEventId: string;
   readonly templateId: string | null;
   readonly templateVersionId: string | null;
+  /** The message whose content was sent again as this one; null if none was. */
+  readonly againOf: string | null;
   /** The status that the 202 carried: a replay repeats it whatever happened since. */
   readonly acceptedAs: AcceptedAs;
   /** When it is scheduled for; null if it was sent to go at once. */
@@ -130,7 +132,7 @@ function accepted({ type, data }: AcceptanceEvent): Email {
   const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
   const { templateId = null, templateVersionId = null, authorityId = senderId } = data;
   const { directBytes = 0, attachmentsUntil, test = false, simulated = false } = data;
-  const { deliverBefore, contentRetention } = data;
+  const { deliverBefore, contentRetention, againOf = null } = data;
   const acceptedAs = ACCEPTED_AS[type];
   const acceptedAt = epochMs(data.acceptedAt);
   const scheduledAt = type === "EmailScheduled" ? epochMs(data.scheduledAt) : null;
@@ -148,6 +150,7 @@ function accepted({ type, data }: AcceptanceEvent): Email {
     contentEventId,
     templateId,
     templateVersionId,
+    againOf,
     acceptedAs,
     scheduledAt,
     deliverBefore: deliverBefore === undefined ? null : epochMs(deliverBefore),

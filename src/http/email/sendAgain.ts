@@ -50,11 +50,19 @@ export function sendAgain(
     const body = await bodyOf(deps, view, to);
     // Not the content: whoever may not read it could guess it, and learn by a send with this key whether it is that.
     const comparable = { again: view.id, recipient: recipientOf(deps, view, to) };
-    if (body !== null)
-      return sendEmail(deps, { ...sendRequest(body), comparable, workspaceId, idempotencyKey, context });
+    if (body !== null) {
+      const again = { id: view.id, template: templateOf(view) };
+      const send = { ...sendRequest(body), comparable, workspaceId, idempotencyKey, context, again };
+      return sendEmail(deps, send);
+    }
     const id = emailId(ownerOf({ workspaceId, context }), idempotencyKey);
     return (await replayWithoutContent(deps, { id, workspaceId, comparable })) ?? { kind: "noContent" };
   });
+}
+
+/** What the content was made from. It goes out as it was rendered then. */
+function templateOf({ email: { templateId: id, templateVersionId: versionId } }: EmailView) {
+  return id === null || versionId === null ? null : { id, versionId };
 }
 
 /** The keyed hash of the address that the message goes to. */

@@ -19,6 +19,12 @@ const SAMPLES = 35;
 const OUTBOX_PAGE = 25;
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>`;
 
+/** The fields of the form that asks about all that match. */
+function fieldsOf(html: string): Readonly<Record<string, string>> {
+  const fields = html.matchAll(/name="(q|until|nonce|mail)" value="([^"]*)"/g);
+  return Object.fromEntries([...fields].map(([, name = "", value = ""]) => [name, value]));
+}
+
 describe.each(await testStores())("messages on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
@@ -356,7 +362,10 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect((await visitor.get("/messages")).html).not.toContain("/dashboard/messages/send-again");
     expect((await visitor.get("/messages/send-again")).status).toBe(400);
     const now = { until: new Date().toISOString(), nonce: crypto.randomUUID() };
-    const refused = await visitor.post("/messages/send-again", { q: "", ...now });
+    expect((await visitor.get("/messages/cancel")).status).toBe(400);
+    const mail = "live";
+    expect((await visitor.post("/messages/cancel", { q: "", mail, ...now })).status).toBe(400);
+    const refused = await visitor.post("/messages/send-again", { q: "", mail, ...now });
     expect(refused.status).toBe(400);
     expect(refused.html).toContain("only what matches a search");
   });
@@ -670,18 +679,71 @@ describe.each(await testStores())("messages on $name", (store) => {
     for (let nth = 0; nth < 3; nth += 1) ids.add((await own.send(newKey(), message())).json.id);
     const count = async () => (await own.call("GET", "/api/v1/emails")).json.data.length;
     await until(async () => (await count()) === 3, "the list");
-    const { html } = await session.get("/messages/send-again?q=to%3Aana%40example.com");
-    const fields = Object.fromEntries(
-      [...html.matchAll(/name="(q|until|nonce|mail)" value="([^"]*)"/g)].map(([, name = "", value = ""]) => [
-        name,
-        value,
-      ]),
+    const ask = () => session.get("/messages/send-again?q=to%3Aana%40example.com");
+    const answerTo = async (fields: Readonly<Record<string, string>>) =>
+      (await session.post("/messages/send-again", fields)).html;
+    const asked = (await ask()).html;
+    expect(asked).toContain("Send 3 messages again?");
+    expect(asked).toContain("as rendered then, not with the present template");
+    expect(await answerTo(fieldsOf(asked))).toContain("3 messages were sent again");
+    await until(async () => (await count()) === 6, "the new messages in the list");
+    // Neither the same form nor the page when it is opened again repeats them, or what came of them.
+    expect(await answerTo(fieldsOf(asked))).toContain("0 messages were sent again");
+    const askedAgain = (await ask()).html;
+    expect(askedAgain).toContain("Send 0 messages again?");
+    expect(askedAgain).toContain("6 messages match.");
+    expect(await answerTo(fieldsOf(askedAgain))).toContain("0 messages were sent again");
+    expect(await count()).toBe(6);
+    const all = { ...fieldsOf(askedAgain), all: "true" };
+    expect(await answerTo(all)).toContain("6 messages were sent again");
+    await until(async () => (await count()) === 12, "all twelve in the list");
+  });
+
+  test("one that was sent again to somebody else alone still counts as not sent again", async () => {
+    const own = await service.tenant();
+    const session = await logIn(service.url, own.apiKey);
+    const { id } = (await own.send(newKey(), message())).json;
+    const body = { to: "support@example.com" };
+    const headers = { "idempotency-key": newKey() };
+    const again = (await own.call("POST", `/api/v1/emails/${id}/send-again`, { body, headers })).json;
+    await until(
+      async () => (await own.call("GET", "/api/v1/emails")).json.data.length === 2,
+      "both in the list",
     );
-    for (let nth = 0; nth < 2; nth += 1) {
-      const answer = await session.post("/messages/send-again", fields);
-      expect(answer.html).toContain("3 messages were sent again");
-      await until(async () => (await count()) === 6, "the new messages in the list");
-    }
+    const { html } = await session.get("/messages/send-again?q=status%3Aqueued");
+    expect(html).toContain("Send 1 message again?");
+    expect((await session.get(`/messages/${again.id}`)).html).toContain(`href="/dashboard/messages/${id}"`);
+  });
+
+  test("all that match and wait are canceled, and the rest is said", async () => {
+    const own = await service.tenant();
+    const session = await logIn(service.url, own.apiKey);
+    const ids: string[] = [];
+    for (let nth = 0; nth < 4; nth += 1) ids.push((await own.send(newKey(), message())).json.id);
+    const [sending = "", lost = ""] = ids;
+    const started = { attempt: 1, worker: "w", leaseMs: 60_000, transport: "smtp" };
+    const wait = { attempt: 1, reason: "connection_lost", attemptBurnt: true, ambiguous: true };
+    const nextAttemptAt = "2090-01-01T00:00:00Z";
+    for (const id of [sending, lost])
+      await service.addEmailEvents(id, { type: "EmailDeliveryStarted", data: started });
+    await service.addEmailEvents(lost, { type: "EmailDeferred", data: { ...wait, nextAttemptAt } });
+    const statuses = async () =>
+      (await own.call("GET", "/api/v1/emails")).json.data.map(({ status }: { status: string }) => status);
+    await until(async () => (await statuses()).includes("deferred"), "the list");
+    const list = (await session.get("/messages?q=to%3Aana%40example.com")).html;
+    expect(list).toContain('href="/dashboard/messages/cancel?q=to%3Aana%40example.com"');
+    const { html } = await session.get("/messages/cancel?q=to%3Aana%40example.com");
+    expect(html).toContain("Cancel 3 messages?");
+    expect(html).toContain("4 messages match ");
+    const done = (await session.post("/messages/cancel", fieldsOf(html))).html;
+    expect(done).toContain("2 messages were canceled; 1 could not be.");
+    expect(done).toContain(`${lost}</a>: the relay may have it`);
+    await until(async () => (await statuses()).join() === "canceled,canceled,deferred,sending", "the end");
+    const reader = await logIn(service.url, (await own.withKey({ scopes: ["email:status"] })).apiKey);
+    expect((await reader.get("/messages?q=to%3Aana%40example.com")).html).not.toContain("/messages/cancel");
+    expect((await reader.get("/messages/cancel?q=to%3Aana%40example.com")).status).toBe(403);
+    const sender = await logIn(service.url, (await own.withKey({ scopes: ["email:send"] })).apiKey);
+    expect((await sender.get("/messages/cancel?q=to%3Aana%40example.com")).status).toBe(403);
   });
 
   test("leave as CSV, all of them, and nothing in it is a formula", async () => {

@@ -119,7 +119,7 @@ describe("test mail in the dashboard", () => {
     const asked = await tester.get("/messages/send-again?q=to%3Aana%40example.com");
     const live = await switchMode(tester, "live");
     const again = await live.post("/messages/send-again", fieldsOf(asked.html));
-    expect(again.html).toContain("Send all that match again?");
+    expect(again.html).toContain("Send 1 message again?");
     const answer = await live.post("/messages/send-again", fieldsOf(again.html));
     expect(answer.html).toContain("1 message was sent again");
     const count = async (caller: Tenant) => (await caller.call("GET", "/api/v1/emails")).json.data.length;

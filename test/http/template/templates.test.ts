@@ -79,6 +79,20 @@ describe.each(await testStores())("templates on $name", (store) => {
     return rest;
   };
 
+  test("a message that is sent again keeps its content, template and version when another is published", async () => {
+    const { id, versionId } = await publishedTemplate({ subject: "Wrong" });
+    const sent = await expectStatus(202, tenant.send(newKey(), sendTemplate(id)));
+    const { id: next } = await draft(id, { subject: "Right" });
+    await expectStatus(200, tryPublish(id, next));
+    const headers = { "idempotency-key": newKey() };
+    const again = await expectStatus(
+      202,
+      tenant.call("POST", `/api/v1/emails/${sent.id}/send-again`, { headers }),
+    );
+    const made = { subject: "Wrong", template_id: id, template_version_id: versionId };
+    expect(await read(`/api/v1/emails/${again.id}`)).toMatchObject(made);
+  });
+
   describe("a template", () => {
     test("is created as a draft without a version", async () => {
       const answer = await tenant.call("POST", PATH, { body: { name: "Welcome" } });

@@ -76,6 +76,7 @@ async function append(
     ...(send.template && { templateId: send.template.id, templateVersionId: send.template.versionId }),
     ...(send.deliverBefore === undefined ? {} : { deliverBefore: rfc3339(send.deliverBefore) }),
     ...(send.contentRetention === undefined ? {} : { contentRetention: send.contentRetention }),
+    ...(send.again && { againOf: send.again.id }),
   };
   const status = acceptedAs(send, suppressed);
   const acceptedEvent = acceptance(status, accepted, send.scheduledAt ?? context.at);

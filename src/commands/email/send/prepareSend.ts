@@ -64,7 +64,7 @@ async function checkedInOrder(deps: Dependencies, send: ValidatedSend): Promise<
   if (workspace?.paused) return refused("SENDING_PAUSED");
   const rendered =
     send.template === null
-      ? { kind: "rendered" as const, content: send.content, template: null }
+      ? { kind: "rendered" as const, content: send.content, template: send.again?.template ?? null }
       : await renderedContent(deps, send, send.template);
   if (rendered.kind === "refused") return rendered;
   const read = send.autoText ? await withAutoText(deps, rendered.content, send.context) : rendered;

@@ -30,7 +30,14 @@ export interface ValidatedSend {
   readonly autoText?: boolean;
   readonly template: RequestedTemplate | null;
   readonly attachments: readonly RequestedAttachment[];
+  /** The message whose content it is, and what that was made from; absent unless it is sent again. */
+  readonly again?: { readonly id: string; readonly template: UsedTemplate | null };
   readonly context: WorkspaceCommandContext;
+}
+
+interface UsedTemplate {
+  readonly id: string;
+  readonly versionId: string;
 }
 
 /** The ids of a request and its message. */
@@ -47,7 +54,7 @@ export interface Prepared {
   readonly sender: AuthorizingSender;
   readonly content: EmailContent;
   /** Null without a template. */
-  readonly template: { readonly id: string; readonly versionId: string } | null;
+  readonly template: UsedTemplate | null;
   readonly resolved: readonly ResolvedAttachment[];
 }
 

@@ -42,6 +42,7 @@ export function listAddress(context: PageContext, text: string): string {
 export const EmailList: FC<EmailListProps> = (props) => {
   const { context, search, rows, faults } = props;
   const text = searchText(search.words);
+  const actionAt = (path: string) => context.to(withFilter(path, { q: text }));
   const isList = faults.length === 0 && search.words.key === undefined;
   return (
     <>
@@ -51,11 +52,10 @@ export const EmailList: FC<EmailListProps> = (props) => {
         ) : null}
         {isList ? <CsvButton context={context} path="/messages.csv" filter={{ q: text }} /> : null}
         {context.may("email:send") && isList && text !== "" && rows.length > 0 ? (
-          <LinkButton
-            href={`${context.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}
-            label="Send all again…"
-            asks
-          />
+          <>
+            <LinkButton href={actionAt("/messages/send-again")} label="Send all again…" asks />
+            <LinkButton href={actionAt("/messages/cancel")} label="Cancel all…" kind="danger" asks />
+          </>
         ) : null}
       </Heading>
       <SearchBox context={context} search={search} faults={faults} />

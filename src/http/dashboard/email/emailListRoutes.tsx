@@ -1,15 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
+import { rfc3339, utcDay } from "../../../kernel/time.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
-import { Problem, refusedFor } from "../../server/problem.ts";
-import { LinkButton } from "../components/button.tsx";
-import { confirmationPage } from "../components/confirmationPage.tsx";
 import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
-import { HiddenFields, PostForm } from "../components/form.tsx";
-import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import {
   type DashboardRoute,
@@ -17,7 +12,6 @@ import {
   getInBackground,
   type Page,
   type PageContext,
-  post,
 } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/flashMessages.ts";
 import { pageAsked } from "../frame/listPaging.ts";
@@ -27,6 +21,7 @@ import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListP
 import {
   emailQueryOf,
   parseSearch,
+  queryOfSearch,
   SEARCH_WORDS,
   type Search,
   type SearchTerms,
@@ -40,20 +35,15 @@ import {
   messageOfKey,
   messagesOf,
 } from "./loadEmailRows.ts";
-import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
 
 const ROWS_PER_PAGE = 30;
 
-/** The list of messages, and actions on all results of a search. */
+/** The list of messages. */
 export function emailListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/messages", "email:status", (context) => showList(options, context)),
     getInBackground("/messages/rows", "email:status", (context) => showRows(options, context)),
     get("/messages.csv", "email:status", async (context) => csv(options, context)),
-    get("/messages/send-again", "email:send", async (context) =>
-      confirmSendAgain(options, context, context.query.get("q") ?? ""),
-    ),
-    post("/messages/send-again", "email:send", (context) => sendAllAgain(options, context)),
   ];
 }
 
@@ -127,7 +117,7 @@ const COLUMNS: CsvColumns<MessageRow> = {
 
 /** Streams the messages that a search finds as a CSV file. */
 function csv(source: ListSource, context: PageContext): Response {
-  const query = queryOf(source, context, context.query.get("q") ?? "");
+  const query = queryOfSearch(source.deps, context.principal, context.query.get("q") ?? "");
   const day = utcDay(rfc3339(source.deps.clock.now()));
   return csvResponse(source.deps, context, `messages-${day}.csv`, {
     page: "/messages",
@@ -159,112 +149,3 @@ async function showRows(source: ListSource, context: PageContext): Promise<Page>
     ),
   };
 }
-
-/** The query of a search from our own forms and links, which must be valid. */
-function queryOf(source: ListSource, context: PageContext, text: string) {
-  const search = parseSearch(text);
-  const parsed = emailQueryOf(source.deps, context.principal, search);
-  if ("faults" in parsed) throw new Problem("INVALID_REQUEST", { detail: parsed.faults[0] ?? "" });
-  if (search.id === null && search.words.key === undefined) return parsed.query;
-  throw new Problem("INVALID_REQUEST", { detail: "the search names one message: open that" });
-}
-
-/** The query of what is to be sent again: never everything there is, for want of a filter. */
-function queryToSendAgain(source: ListSource, context: PageContext, text: string) {
-  const query = queryOf(source, context, text);
-  if (text.trim() !== "") return query;
-  throw new Problem("INVALID_REQUEST", { detail: "search first: only what matches a search is sent again" });
-}
-
-function confirmSendAgain(source: ListSource, context: PageContext, text: string): Page {
-  queryToSendAgain(source, context, text);
-  return confirmationPage(context, {
-    title: "Send all again",
-    question: "Send all that match again?",
-    above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
-    verb: "Send again",
-    isDangerous: true,
-    text: (
-      <>
-        {" "}
-        <p>
-          Every message that matches <code>{text}</code> and was accepted before now is sent once more,
-          whatever became of it, as a new message that names the old one. At most {BATCH_MAX} go at once. A
-          recipient who already has one gets it again: mail that has left cannot be taken back. Messages whose
-          content was erased, or whose files have expired, are left out.
-        </p>
-        <HiddenFields
-          values={{
-            q: text,
-            until: rfc3339(source.deps.clock.now()),
-            nonce: crypto.randomUUID(),
-            mail: context.mail,
-          }}
-        />
-      </>
-    ),
-  });
-}
-
-async function sendAllAgain(source: ListSource, context: PageContext): Promise<Page> {
-  const { form, mail } = context;
-  const text = form.get("q") ?? "";
-  // The question was about the other kind of mail.
-  if (form.get("mail") !== mail) return confirmSendAgain(source, context, text);
-  const until = form.get("until") ?? "";
-  const nonce = form.get("nonce") ?? "";
-  if (Number.isNaN(epochMs(until)) || !isUuid(nonce)) throw refusedFor("INVALID_REQUEST", []);
-  const query = queryToSendAgain(source, context, text);
-  // The messages this sends are newer than `until`, so they are not found and sent again.
-  const before = [query.createdBefore, until].filter((time) => time !== undefined).sort()[0] ?? until;
-  const result = await sendBatchAgain(source, context, {
-    query: { ...query, createdBefore: before },
-    nonce,
-    cursor: form.get("cursor"),
-  });
-  return {
-    title: "Sent again",
-    above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
-    body: <BatchReport context={context} result={result} fields={{ q: text, until, nonce, mail }} />,
-  };
-}
-
-const BatchReport = ({
-  context,
-  result,
-  fields,
-}: {
-  readonly context: PageContext;
-  readonly result: BatchResult;
-  readonly fields: Readonly<Record<string, string>>;
-}) => (
-  <>
-    <Heading title="Sent again" />
-    <p>
-      {result.sent} {result.sent === 1 ? "message was" : "messages were"} sent again
-      {result.skipped === 0 ? "" : `; ${result.skipped} could not be`}.
-    </p>
-    {result.refusals.length === 0 ? null : (
-      <ul>
-        {result.refusals.map(({ id, why }) => (
-          <li>
-            <a href={context.to(`/messages/${id}`)}>{id}</a>: {why}
-          </li>
-        ))}
-      </ul>
-    )}
-    {result.nextCursor === null ? (
-      <p class="actions">
-        <LinkButton href={context.to("/messages")} label="To the messages" />
-      </p>
-    ) : (
-      <PostForm context={context} action="/messages/send-again" class="actions">
-        <HiddenFields values={{ ...fields, cursor: result.nextCursor }} />
-        <span>More match.</span>
-        <button type="submit" class="danger">
-          Go on with the next
-        </button>
-      </PostForm>
-    )}
-  </>
-);

@@ -351,6 +351,14 @@ function factsOf({ context, view, templateAlias }: EmailPageProps): readonly Fac
       "Template version",
       email.templateVersionId === null ? null : search("version", email.templateVersionId),
     ],
+    [
+      "Again",
+      email.againOf === null ? null : (
+        <>
+          the content of <a href={context.to(`/messages/${email.againOf}`)}>{email.againOf}</a>, sent again
+        </>
+      ),
+    ],
     ["API key", apiKeyId === null ? null : search("apikey", apiKeyId)],
     ["Tags", content?.tags === undefined ? null : content.tags.map((tag) => <>{search("tag", tag)} </>)],
     ["Id", <Copyable text={id} label="the id" />],

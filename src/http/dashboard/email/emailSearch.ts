@@ -13,6 +13,7 @@ import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { emailQuery } from "../../email/emailPages.ts";
 import { mayReadContent } from "../../email/redactEmail.ts";
 import { nearestFilterValue } from "../../lists/nearestFilterValue.ts";
+import { Problem } from "../../server/problem.ts";
 
 /** What can be searched for, in the order in which a search is written. */
 export const SEARCH_WORDS = [
@@ -144,6 +145,15 @@ export function metadataSearch(name: string, value: string): string | null {
   const text = searchText({ metadata: `${name}=${value}` });
   const [readName, readValue] = pairIn(parseSearch(text).words.metadata ?? "") ?? [];
   return readName === name && readValue === value ? text : null;
+}
+
+/** The query of a search from our own forms and links, which must be valid, and not name one message. */
+export function queryOfSearch(deps: Pick<Dependencies, "keys">, principal: Principal, text: string) {
+  const search = parseSearch(text);
+  const parsed = emailQueryOf(deps, principal, search);
+  if ("faults" in parsed) throw new Problem("INVALID_REQUEST", { detail: parsed.faults[0] ?? "" });
+  if (search.id === null && search.words.key === undefined) return parsed.query;
+  throw new Problem("INVALID_REQUEST", { detail: "the search names one message: open that" });
 }
 
 /** The query for a search, or its faults, a sentence each. */

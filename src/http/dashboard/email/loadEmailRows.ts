@@ -64,6 +64,27 @@ export async function countNewer(
   return at === -1 ? shown.length : at;
 }
 
+/** The most messages to count. */
+const COUNTED_MAX = 1_000;
+
+/** How many messages match a query; without `isAll` there may be more. */
+export interface MatchCount {
+  readonly count: number;
+  readonly isAll: boolean;
+}
+
+export async function countMatching(
+  { readModel }: ListSource,
+  query: Omit<EmailQuery, "limit">,
+): Promise<MatchCount> {
+  const { shown, nextCursor } = await findPage(
+    readModel("emails"),
+    { ...query, limit: COUNTED_MAX },
+    listEmails,
+  );
+  return { count: shown.length, isAll: nextCursor === null };
+}
+
 /** The current state of these messages, in the order of the ids. */
 export async function messagesOf(
   { deps, readModel }: ListSource,

@@ -10,11 +10,12 @@ import { refusalText } from "./refusalText.ts";
 
 /** Messages that one form sends again, which must fit into the time of a request. */
 export const BATCH_MAX = 200;
-const REFUSALS_SHOWN_MAX = 10;
+export const REFUSALS_SHOWN_MAX = 10;
+export const OTHER_SENDERS = "the key is bound to other senders";
 /** Codes after which every further message would be refused too. */
 const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"];
 
-interface Batch {
+export interface Batch {
   readonly query: Omit<EmailQuery, "limit">;
   /** The form's nonce: the same form submitted twice sends each message once. */
   readonly nonce: string;
@@ -23,7 +24,7 @@ interface Batch {
 }
 
 export interface BatchResult {
-  readonly sent: number;
+  readonly done: number;
   readonly skipped: number;
   readonly refusals: readonly { readonly id: string; readonly why: string }[];
   /** Where the next batch begins; null when nothing is left. */
@@ -43,18 +44,18 @@ export async function sendBatchAgain(
     ...after,
   });
   const refusals: { id: string; why: string }[] = [];
-  let sent = 0;
+  let done = 0;
   let skipped = 0;
   for (const { id } of shown) {
     const why = await refusalOf(source, context, id, nonce);
-    if (why === null) sent += 1;
+    if (why === null) done += 1;
     else {
       skipped += 1;
       if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push({ id, why: why.text });
-      if (why.isForAll) return { sent, skipped, refusals, nextCursor: null };
+      if (why.isForAll) return { done, skipped, refusals, nextCursor: null };
     }
   }
-  return { sent, skipped, refusals, nextCursor };
+  return { done, skipped, refusals, nextCursor };
 }
 
 /** Sends one message again. Returns why it was not sent, else null. */
@@ -62,8 +63,7 @@ async function refusalOf({ deps }: ListSource, context: PageContext, id: string,
   const view = await readEmail(deps, context.principal, id);
   const from = view?.content?.from.toLowerCase();
   if (view === null || from === undefined) return { text: "its content was erased", isForAll: false };
-  if (!coversSender(context.principal, from))
-    return { text: "the key is bound to other senders", isForAll: false };
+  if (!coversSender(context.principal, from)) return { text: OTHER_SENDERS, isForAll: false };
   const outcome = await sendAgain(deps, { view, to: null, key: nonce }, context);
   if (outcome.kind === "accepted") return null;
   const isForAll = outcome.kind === "refused" && REFUSED_FOR_ALL.includes(outcome.code);

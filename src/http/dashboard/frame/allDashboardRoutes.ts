@@ -5,6 +5,7 @@ import { backupAndExportRoutes } from "../audit/backupAndExportRoutes.tsx";
 import { emailActionRoutes } from "../email/emailActionRoutes.tsx";
 import { emailListRoutes } from "../email/emailListRoutes.tsx";
 import { emailRoutes } from "../email/emailRoutes.tsx";
+import { matchingEmailsRoutes } from "../email/matchingEmailsRoutes.tsx";
 import { rescheduleRoutes } from "../email/rescheduleRoutes.tsx";
 import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
 import { buildAndSessionPolls } from "../live/buildAndSessionPolls.tsx";
@@ -39,6 +40,7 @@ export function allDashboardRoutes(
   return [
     ...overviewRoutes(options),
     ...emailListRoutes(options),
+    ...matchingEmailsRoutes(options),
     ...newEmailRoutes(options),
     ...emailRoutes(options),
     ...emailActionRoutes(options),

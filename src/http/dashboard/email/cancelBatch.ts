@@ -1,0 +1,36 @@
+import { cancelEmails } from "../../email/cancelEmails.ts";
+import type { ListSource } from "../../lists/caughtUpReads.ts";
+import { decodeCursor, PAGE_ITEMS_MAX } from "../../lists/cursorPaging.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
+import { type Batch, type BatchResult, OTHER_SENDERS, REFUSALS_SHOWN_MAX } from "./sendBatchAgain.ts";
+
+/** Pages of messages that one form cancels, which must fit into the time of a request. */
+const PAGES_MAX = 10;
+
+const FAULTS = {
+  notCancelable: "a worker has taken it, or it has ended",
+  deliveryUnknown: "the relay may have it",
+  otherSender: OTHER_SENDERS,
+} as const;
+
+/** Cancels the next waiting messages of a search. */
+export async function cancelBatch(
+  source: ListSource,
+  context: PageContext,
+  { query, cursor }: Pick<Batch, "query" | "cursor">,
+): Promise<BatchResult> {
+  const refusals: { id: string; why: string }[] = [];
+  let [done, skipped, nextCursor] = [0, 0, cursor];
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const after = nextCursor === null ? {} : { after: decodeCursor(nextCursor) };
+    const found = await cancelEmails(source, { ...query, limit: PAGE_ITEMS_MAX, ...after }, context);
+    for (const { id, fault } of found.shown) {
+      if (fault === null) done += 1;
+      else skipped += 1;
+      if (fault !== null && refusals.length < REFUSALS_SHOWN_MAX) refusals.push({ id, why: FAULTS[fault] });
+    }
+    nextCursor = found.nextCursor;
+    if (nextCursor === null) break;
+  }
+  return { done, skipped, refusals, nextCursor };
+}
