@@ -586,6 +586,15 @@ describe("keys and senders on the command line", () => {
         [third.id]: { status: "active", expires_at: null, scopes: ["email:send"], ...limits },
         [twice.id]: { senders: ["ann@acme.test", "ops@acme.example", "shop.example"] },
       });
+      const alone = await run("api-key", "revoke", first.json.id);
+      expect(alone.out).toMatch(
+        new RegExp(
+          `^${first.json.id} revoked\n${second.id} came of it and still works: .*\n${third.id} came of it` +
+            `.*\n.*api-key revoke ${first.json.id} --with-children\n$`,
+        ),
+      );
+      const aloneAgain = (await run("api-key", "revoke", first.json.id, "--json")).json;
+      expect(aloneAgain).toMatchObject({ revoked: true, active_children: [second.id, third.id] });
       const revoked = await run("api-key", "revoke", first.json.id, "--with-children", "--json");
       expect(revoked.json).toEqual({ id: first.json.id, revoked: true, children: [second.id, third.id] });
       expect(await list()).toMatchObject({

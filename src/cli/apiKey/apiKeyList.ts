@@ -39,7 +39,7 @@ async function keysAndUses(store: EventStore, invocation: Invocation): Promise<K
 }
 
 function listed(id: string, key: ApiKey, { keys, lastUses }: KeysAndUses) {
-  const { name, scopes, expiresAt, senders, clientRanges, isTest, person } = key;
+  const { name, scopes, expiresAt, senders, clientRanges, isTest, person, issuerId, rotatedFrom } = key;
   const lastUse = lastUses.get(id);
   return {
     id,
@@ -48,6 +48,8 @@ function listed(id: string, key: ApiKey, { keys, lastUses }: KeysAndUses) {
     status: keyStatus(key, systemClock.now()),
     expires_at: expiresAt === null ? null : rfc3339(expiresAt),
     last_used_at: lastUse === undefined ? null : rfc3339(lastUse),
+    issued_by: issuerId,
+    rotated_from: rotatedFrom,
     senders: senders && [...senders],
     client_ranges: clientRanges,
     person,
@@ -64,6 +66,7 @@ function keyLine({
   name,
   person,
   scopes,
+  issued_by,
   test,
   handed_out,
 }: ReturnType<typeof listed>): string {
@@ -71,7 +74,8 @@ function keyLine({
   const remark = isLeft ? "  its rotation was not recorded, so nobody has its secret: revoke it" : "";
   const expiry = expires_at === null ? "does not expire" : `until ${expires_at}`;
   const lastUse = last_used_at === null ? "never used" : `last used in the hour from ${last_used_at}`;
-  return `${id}  ${status.padEnd(7)}  ${expiry}  ${lastUse}  ${keyNameWithPerson({ name, person })}  ${scopes.join(",")}${test ? "  test" : ""}${remark}`;
+  const issuer = issued_by === null ? "" : `  issued by ${issued_by}`;
+  return `${id}  ${status.padEnd(7)}  ${expiry}  ${lastUse}  ${keyNameWithPerson({ name, person })}  ${scopes.join(",")}${issuer}${test ? "  test" : ""}${remark}`;
 }
 
 export const apiKeyList: Command = {

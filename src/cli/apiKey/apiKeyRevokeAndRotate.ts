@@ -1,10 +1,13 @@
+import { systemClock } from "../../adapters/system/systemClock.ts";
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import { rotateKeyForOperator } from "../../commands/apiKey/rotateApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { loadAllOfKind } from "../../commands/loadAllOfKind.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../domain/apiKey/decisions.ts";
-import type { ApiKey } from "../../domain/apiKey/state.ts";
+import { keyNameWithPerson } from "../../domain/apiKey/person.ts";
+import { type ApiKey, keyStatus } from "../../domain/apiKey/state.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
@@ -17,7 +20,7 @@ import { unknownKey } from "./unknownKey.ts";
 async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
   const revoked: string[] = [];
   for (;;) {
-    const children = apiKeysBelow(await loadAllOfKind(deps.store, apiKeyAggregate), id);
+    const children = (await apiKeysBelow(deps, id)).map(([child]) => child);
     if (children.length === 0) return revoked;
     for (const child of children) await revokeKey(deps, child, systemCommandContext("cli"));
     revoked.push(...children);
@@ -25,41 +28,57 @@ async function revokeChildren(deps: Dependencies, id: string): Promise<readonly 
 }
 
 /** The unrevoked keys that a key issued or was rotated to, directly or through others. */
-function apiKeysBelow(keys: ReadonlyMap<string, ApiKey>, id: string): readonly string[] {
+async function apiKeysBelow({ store }: Dependencies, id: string): Promise<readonly [string, ApiKey][]> {
+  const keys = await loadAllOfKind(store, apiKeyAggregate);
   const below = new Set([id]);
   const isBelow = ({ issuerId, rotatedFrom }: ApiKey) =>
     below.has(issuerId ?? "") || below.has(rotatedFrom ?? "");
   // A key comes after its parent in the log, and so in the map.
   for (const [one, key] of keys) if (isBelow(key)) below.add(one);
-  return [...below].filter((one) => one !== id && keys.get(one)?.revoked === false);
+  return [...keys].filter(([one, { revoked }]) => one !== id && below.has(one) && !revoked);
+}
+
+/** The keys that a revoked one leaves behind, and what ends them. */
+function leftLines(id: string, left: readonly [string, ApiKey][]): readonly string[] {
+  if (left.length === 0) return [];
+  return [
+    ...left.map(([child, key]) => `${child} came of it and still works: ${keyNameWithPerson(key)}`),
+    `to revoke what came of it as well: ${POSTLEDGER} api-key revoke ${id} --with-children`,
+  ];
 }
 
 export const apiKeyRevoke: Command = {
   name: "api-key revoke",
   operands: [{ name: "id", help: "id of the key: see `api-key list`" }],
   summary: "Revoke a key: it stops working within a second",
+  description:
+    "Then it names the keys that came of it and still work, for which it reads the log from its start.",
   options: [
     {
       name: "with-children",
       value: null,
-      help: "also revoke the keys that it has issued or was rotated to, and theirs; reads the log from its start",
+      help: "also revoke the keys that it has issued or was rotated to, and theirs",
     },
   ],
   examples: ["postledger api-key revoke <id>", "postledger api-key revoke <id> --with-children"],
   async run(invocation) {
     const id = invocation.operand("id");
     const isWithChildren = invocation.option("with-children") !== undefined;
-    const { outcome, children } = await withLog(
+    const { outcome, children, left } = await withLog(
       invocation.config,
-      async ({ deps }) => ({
-        outcome: await revokeKey(deps, id, systemCommandContext("cli")),
-        children: isWithChildren ? await revokeChildren(deps, id) : [],
-      }),
+      async ({ deps }) => {
+        const outcome = await revokeKey(deps, id, systemCommandContext("cli"));
+        const children = isWithChildren ? await revokeChildren(deps, id) : [];
+        const below = isWithChildren || outcome === "notFound" ? [] : await apiKeysBelow(deps, id);
+        const left = below.filter(([, key]) => keyStatus(key, systemClock.now()) === "active");
+        return { outcome, children, left };
+      },
       { writes: true },
     );
     if (outcome === "notFound") unknownKey(id);
-    const lines = [id, ...children].map((one) => `${one} revoked`);
-    invocation.print({ id, revoked: true, ...(isWithChildren ? { children } : {}) }, lines);
+    const lines = [...[id, ...children].map((one) => `${one} revoked`), ...leftLines(id, left)];
+    const others = isWithChildren ? { children } : { active_children: left.map(([child]) => child) };
+    invocation.print({ id, revoked: true, ...others }, lines);
   },
 };
 

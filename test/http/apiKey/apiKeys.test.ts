@@ -402,6 +402,23 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect(listed).toMatchObject({ issued_by: second.id, status: "active" });
     });
 
+    test("is named by the command line, with who issued it and with what ends it", async () => {
+      const own = await service.tenant({ sender: null });
+      const [first, second, third] = await chain(own);
+      const run = (...words: readonly string[]) =>
+        runCommand(["api-key", ...words], service.app.dataDir, store.env);
+      const listed = (await run("list", "--workspace", own.workspaceId, "--json")).json;
+      const issuers = listed.map(({ issued_by }: { readonly issued_by: string | null }) => issued_by);
+      expect(issuers).toEqual([null, own.keyId, first.id, second.id]);
+      expect((await run("list", "--workspace", own.workspaceId)).out).toContain(`  issued by ${second.id}\n`);
+      const { out } = await run("revoke", first.id);
+      expect(out).toContain(`${second.id} came of it and still works: `);
+      expect(out).toContain(`${third.id} came of it and still works: `);
+      expect(out).toContain(`api-key revoke ${first.id} --with-children\n`);
+      expect((await run("revoke", first.id, "--with-children")).out).toContain(`${third.id} revoked\n`);
+      expect((await run("revoke", first.id, "--json")).json).toMatchObject({ active_children: [] });
+    });
+
     test("goes with it where that is asked for, to the last, and nothing else does", async () => {
       const own = await service.tenant({ sender: null });
       const [first, second, third] = await chain(own);
