@@ -42,6 +42,7 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     const { html } = await fixture.visitor.get(`/api-keys/${id}`);
     for (const text of ["&lt;b&gt;Shop&lt;/b&gt;", "email:read", "127.0.0.0/8", fixture.tenant.keyId])
       expect(html).toContain(text);
+    expect(html).toContain(`href="/dashboard/messages?q=apikey%3A${id}"`);
     expect(html).not.toContain(secret);
     expect((await fixture.visitor.get("/api-keys")).html).toContain("&lt;b&gt;Shop&lt;/b&gt;");
   });

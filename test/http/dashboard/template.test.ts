@@ -135,6 +135,7 @@ describe("templates in the dashboard", () => {
     ];
     const version = await draft(id, { text: "Hello {{ name }}: {{ order }}", variables });
     const { html } = await fixture.visitor.get(`/templates/${id}/versions/${version}`);
+    expect(html).toContain(`href="/dashboard/messages?q=version%3A${version}"`);
     for (const text of ["Hello {{ name }}: {{ order }}", "&quot;there&quot;", "the send is refused"])
       expect(html).toContain(text);
     const { status, location } = await fixture.visitor.post(`/templates/${id}/versions/${version}/publish`);

@@ -12,7 +12,7 @@ import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Facts, RowList } from "../components/list.tsx";
+import { Copyable, Facts, RowList, withFilter } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Hour, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
@@ -199,6 +199,12 @@ export function apiKeyPage(
             ],
             ["Sends from", senders === null ? "every sender of the workspace" : <Each texts={senders} />],
             ["Accepted from", ranges === null ? "every address" : <Each texts={ranges} />],
+            [
+              "Messages",
+              context.may("email:status") ? (
+                <a href={context.to(withFilter("/messages", { q: `apikey:${id}` }))}>sent with it</a>
+              ) : null,
+            ],
             ["Last used", apiKey.last_used_at === null ? "never" : <Hour from={apiKey.last_used_at} />],
             ["Expires", apiKey.expires_at === null ? "never" : <Time at={apiKey.expires_at} />],
             ["Created", <Time at={apiKey.created_at} />],

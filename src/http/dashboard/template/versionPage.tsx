@@ -7,7 +7,7 @@ import type { VariableDefinition } from "../../../domain/template/variables.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
-import { type Column, Copyable, Facts, RowTable } from "../components/list.tsx";
+import { type Column, Copyable, Facts, RowTable, withFilter } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -66,6 +66,12 @@ export const VersionDetail: FC<VersionDetailProps> = ({
             version.publishedAt === null ? "never: no send uses it" : <Time at={version.publishedAt} />,
           ],
           ["Subject", <code>{source.subject}</code>],
+          [
+            "Messages",
+            context.may("email:status") ? (
+              <a href={context.to(withFilter("/messages", { q: `version:${version.id}` }))}>made from it</a>
+            ) : null,
+          ],
         ]}
       />
       <Variables variables={source.variables} />
