@@ -197,11 +197,12 @@ function acceptedEmails(options: EmailsOptions) {
 
 /** Throws unless there is a filter, so that nobody cancels everything for want of one, and the key may use it. */
 function requireFilter({ limit: _, cursor: __, ...filters }: ListEmailsQuery, { scopes }: Principal): void {
+  if (Object.keys(filters).length === 0) {
+    const detail = "name at least one filter of the list of emails, such as template_version_id or status";
+    throw new Problem("INVALID_REQUEST", { detail });
+  }
   if (!permits(scopes, "email:status"))
     throw new Problem("FORBIDDEN", { detail: `to find messages needs ${scopeText("email:status")} too` });
-  if (Object.keys(filters).length > 0) return;
-  const detail = "name at least one filter of the list of emails, such as template_version_id or status";
-  throw new Problem("INVALID_REQUEST", { detail });
 }
 
 const TOO_LATE_TO_BE = {
