@@ -68,16 +68,10 @@ const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
 const NEVER_QUEUED = { authority_id: null, queue: null, due_at: null, revision: null };
 
 function accept(event: ProjectedEvent, { type, data }: AcceptanceEvent, db: ProjectedRows): void {
-  const {
-    workspaceId,
-    senderId,
-    recipientHash,
-    acceptedAt,
-    templateId = null,
-    templateVersionId = null,
-  } = data;
+  const { workspaceId, senderId, recipientHash, acceptedAt } = data;
+  const { templateId = null, templateVersionId = null, againOf = null } = data;
   const { contentBytes, tagHashes = [], metadataHashes = [], test: isTest = false, fingerprint } = data;
-  const { authorityId = senderId, simulated = false, attachmentBytes, deliverBefore, againOf = null } = data;
+  const { authorityId = senderId, simulated = false, attachmentBytes, deliverBefore } = data;
   const ownerId = mailOwnerId({ workspaceId, isTest });
   const id = idOf(event);
   const isSuppressed = type === "EmailSuppressed";

@@ -45,7 +45,8 @@ export const TABLES: readonly ProjectionTable[] = [
     name: "emails",
     columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
       template_id TEXT, template_version_id TEXT, api_key_id TEXT, again_of TEXT, recipient_hash TEXT NOT NULL,
-      created_at TEXT NOT NULL, updated_at TEXT NOT NULL, attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL,
+      created_at TEXT NOT NULL, updated_at TEXT NOT NULL, attempts INTEGER NOT NULL, reason TEXT,
+      is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL,
       ${QUEUE_COLUMNS}, tags TEXT, accepted_as TEXT NOT NULL, fingerprint TEXT NOT NULL,
       reported TEXT, reported_reason TEXT`,
     key: ["id"],
@@ -55,6 +56,7 @@ export const TABLES: readonly ProjectionTable[] = [
       `CREATE INDEX emails_by_rare_status ON emails (workspace_id, status, created_at) WHERE ${IS_RARE}`,
       // Messages that have ended and whose content is not erased.
       `CREATE INDEX emails_retained ON emails (workspace_id, ${RETAINED_SINCE}) WHERE is_retained = 1`,
+      // Few messages are sent again, and the others cost nothing here.
       "CREATE INDEX emails_by_original ON emails (again_of) WHERE again_of IS NOT NULL",
       ...QUEUE_INDEXES,
     ],

@@ -189,8 +189,8 @@ interface StepReportProps extends Step {
 const StepReport: FC<StepReportProps> = ({ context, fields, listAt, result, action, done }) => (
   <>
     <p>
-      {result.done} {result.done === 1 ? "message was" : "messages were"} {done}
-      {result.skipped === 0 ? "" : `; ${result.skipped} could not be`}.
+      {grouped(result.done)} {result.done === 1 ? "message was" : "messages were"} {done}
+      {result.skipped === 0 ? "" : `; ${grouped(result.skipped)} could not be`}.
     </p>
     {result.refusals.length === 0 ? null : (
       <ul>
