@@ -198,7 +198,7 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     expect(installation.out).toContain("instance.created");
     expect(installation.out).not.toContain("limits.changed");
     expect(installation.err).toMatch(
-      /^not shown: \d+ entries of \d+ workspaces, see `.*audit log --workspace <id>`\n$/,
+      /^not shown: [\d,]+ entries of [\d,]+ workspaces, see `.*audit log --workspace <id>`\n$/,
     );
     const both = await command("--json");
     expect([both.exitCode, both.err]).toEqual([0, ""]);
