@@ -287,16 +287,10 @@ describe("the master key", () => {
   });
 });
 
-describe.each(await testStores())("a log on $name", (store) => {
-  const env = { ...store.env, BOOTSTRAP: "off", DELIVERY: "off" };
-  let dataDir: string;
-  beforeAll(async () => {
-    dataDir = await temporaryDirectory();
-  });
-  afterAll(() => rm(dataDir, { recursive: true }));
-
-  test("is begun by a command, and by no service that may not begin it", async () => {
-    const careful = { ...env, STORE_CREATE_IF_MISSING: "off" };
+test("a log is begun by a command, and by no service that may not begin it", async () => {
+  const dataDir = await temporaryDirectory();
+  const careful = { BOOTSTRAP: "off", DELIVERY: "off", STORE_CREATE_IF_MISSING: "off" };
+  try {
     expect(await refusal(dataDir, careful)).toMatch(/^there is no log in .* restore a backup/);
     expect(await readdir(dataDir)).not.toContain("events.db");
     const call = (...words: readonly string[]) => ({ words, env: { ...careful, DATA_DIR: dataDir } });
@@ -307,7 +301,18 @@ describe.each(await testStores())("a log on $name", (store) => {
     expect(listed).toMatchObject({ status: 1, err: expect.stringContaining("restore a backup") });
     expect(created).toMatchObject({ status: 0, err: "" });
     expect(await refusal(dataDir, careful)).toBe("");
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+});
+
+describe.each(await testStores())("a log on $name", (store) => {
+  const env = { ...store.env, BOOTSTRAP: "off", DELIVERY: "off" };
+  let dataDir: string;
+  beforeAll(async () => {
+    dataDir = await temporaryDirectory();
   });
+  afterAll(() => rm(dataDir, { recursive: true }));
 
   test("is refused with a master key or a content store that is not its own", async () => {
     const otherContent = await temporaryDirectory();
