@@ -317,6 +317,7 @@ describe.each(await testStores())("a log on $name", (store) => {
   test("is refused with a master key or a content store that is not its own", async () => {
     const otherContent = await temporaryDirectory();
     try {
+      expect(await refusal(dataDir, env)).toBe("");
       const otherKey = Buffer.alloc(32, "another").toString("base64");
       expect(await refusal(dataDir, { ...env, MASTER_KEY: otherKey })).toContain("MASTER_KEY_PREVIOUS");
       expect(await refusal(dataDir, { ...env, CONTENT_URL: `file:${otherContent}` })).toContain(
