@@ -43,7 +43,9 @@ test(
       [restored, "restored"],
     ] as const)
       expect(end?.out).toStartWith(`DATA_DIR ${join(folder, dataDir)} (the log is a file in it)\n`);
-    expect(restored?.out).toMatch(/^before that, do again what was done since: revoke keys, /m);
+    expect(restored?.out).toMatch(
+      /^before `delivery resume`, do again what was done after the copy was taken: revoke keys, /m,
+    );
     const { files, bytes } = JSON.parse(exact?.out ?? "{}");
     const sizes = [...new Bun.Glob("**/*").scanSync(out)]
       .filter((path) => path !== "manifest.jsonl")

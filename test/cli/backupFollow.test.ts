@@ -248,7 +248,7 @@ test(
       json: { differs_at: expect.any(Number), faults, fault_count: 1 },
     });
     const { out } = await runCommand(["backup", "follow", "--out", copy, "--once"], service.dataDir);
-    expect(out).toContain("not to be read or replaced in the copy: ");
+    expect(out).toContain("cannot be read or replaced in the copy: ");
     expect(out).toContain("remove that from the copy");
     expect(out).toContain(differing);
   },

@@ -14,7 +14,7 @@ const MS_MAX = 240_000;
 const WAIT_MS = 90_000;
 const MAILS = 3;
 const LOSS_LINE = "the newest events of the log are gone";
-const HELD = "unfinished work is held since the log was found to lack its newest events";
+const HELD = "unfinished work has been held since the log was found to lack its newest events";
 
 type Environment = Readonly<Record<string, string>>;
 

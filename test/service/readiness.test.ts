@@ -113,7 +113,11 @@ test("a service that others reach is unready until it has a workspace, and a tri
     return (await readinessWith({ config, deps: { ...parts.deps, store } })()).workspaces;
   };
   const open = { BASE_URL: "https://mail.example.com" };
-  expect(await workspacesCheck(open, [])).toEqual({ ok: false, required: true, detail: "there is none" });
+  expect(await workspacesCheck(open, [])).toEqual({
+    ok: false,
+    required: true,
+    detail: "there is no workspace yet",
+  });
   expect(await workspacesCheck(open, [{}])).toBeUndefined();
   expect(await workspacesCheck(open, new Error("away"))).toBeUndefined();
   expect(await workspacesCheck({}, [])).toBeUndefined();
@@ -138,21 +142,21 @@ test.each([
 test.each([
   [
     "backup",
-    "restored at 2030-01-02T00:00:00.000Z from a backup as of 2030-01-01T00:00:00.000Z: see first what was",
+    "restored at 2030-01-02T00:00:00.000Z from a backup as of 2030-01-01T00:00:00.000Z: first list what was",
   ],
   [
     "import",
-    "restored at 2030-01-02T00:00:00.000Z from an export as of 2030-01-01T00:00:00.000Z: see first what was",
+    "restored at 2030-01-02T00:00:00.000Z from an export as of 2030-01-01T00:00:00.000Z: first list what was",
   ],
   [
     "loss",
-    "found to lack its newest events at 2030-01-02T00:00:00.000Z; the newest left is of 2030-01-01T00:00:00.000Z",
+    "found to lack its newest events at 2030-01-02T00:00:00.000Z; the newest one left is from 2030-01-01T00:00:00.000Z",
   ],
 ])("a hold after a %s says from when the log is, before it says how to end it", (from, since) => {
   const times = { takenAt: Date.parse("2030-01-01T00:00:00Z"), at: Date.parse("2030-01-02T00:00:00Z") };
   const instance = { isHeld: true, restored: { from, ...times } } as unknown as InstanceState;
   const detail = heldDetail(instance);
-  expect(detail).toStartWith(`unfinished work is held since the log was ${since}`);
+  expect(detail).toStartWith(`unfinished work has been held since the log was ${since}`);
   expect(detail).toMatch(/\(--except, docs\/backups\.md\), then `[^`]+ delivery resume` lets it go on$/);
   const sealed = { ...instance, restored: { from, ...times, sealed: true } } as unknown as InstanceState;
   expect(heldDetail(sealed)).not.toContain("--except");

@@ -180,7 +180,7 @@ function contentHint({ content }: BackupFacts, from: string): string {
 
 /** A restored log does not know what was done after its copy. */
 const DO_AGAIN =
-  "before that, do again what was done since: revoke keys, suppress addresses, cancel messages, erase people (docs/backups.md)";
+  "before `delivery resume`, do again what was done after the copy was taken: revoke keys, suppress addresses, cancel messages, erase people (docs/backups.md)";
 
 export const backupRestore: Command = {
   name: "backup restore",

@@ -6,7 +6,7 @@ const FAULTS_KEPT_MAX = 1_000;
 const FAULTS_SHOWN_MAX = 20;
 
 const UNUSABLE_REMEDY =
-  "  what is erased stays behind what cannot be replaced: remove that from the copy, with what a link leads to";
+  "  what cannot be replaced may keep erased content: remove it from the copy, and what a link leads to as well";
 
 /** A file of content that should be there: it is missing, or has other bytes than its name says. */
 interface ContentFault {
@@ -39,7 +39,7 @@ export class ContentFaults {
       `${counted(this.count, "file")} of content missing or damaged:`,
       ...shown.map(({ path, what }) =>
         what === "unusable"
-          ? `  not to be read or replaced in the copy: ${path}`
+          ? `  cannot be read or replaced in the copy: ${path}`
           : `  ${what}${where}: ${path}`,
       ),
       ...(others === null ? [] : [`  ${others}`]),

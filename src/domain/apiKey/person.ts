@@ -8,8 +8,7 @@ export const PERSON_RULE = `name one person, such as ana@example.com, in 1 to ${
 const PERSON = /^[!-+\x2d-~]+(?: [!-+\x2d-~]+)*$/;
 
 /**
- * Who somebody is to the company's log-in, in lower case, as persons are compared; null if the text cannot be the name of
- * one person.
+ * A person's name for single sign-on, in lower case, as persons are compared; null if the text cannot name one person.
  */
 export function parsePerson(text: string): string | null {
   return text.length <= PERSON_CHARACTERS_MAX && PERSON.test(text) ? text.toLowerCase() : null;

@@ -67,8 +67,8 @@ export const IssueApiKeyBody = withRules(
               minLength: 1,
               maxLength: PERSON_CHARACTERS_MAX,
               description:
-                "Who logs in to the dashboard with it: an email address or a user name, as the proxy of the company's log-in sends " +
-                "it (LOGIN_PROXY_HEADER), in any case. The key itself is then given to nobody. Absent or null: it is for whoever has it.",
+                "Who logs in to the dashboard with it by single sign-on: an email address or a user name, as the login proxy sends it " +
+                "(LOGIN_PROXY_HEADER); upper and lower case do not matter. The answer's `key` is then null. Absent or null: it is for whoever has it.",
             }),
           ),
         ),

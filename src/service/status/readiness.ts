@@ -119,7 +119,9 @@ function workspaceCheck({ config, deps }: ReadinessOptions): () => Promise<Reado
     // A store that does not answer has its own check.
     const found = isThere || (await hasWorkspace(deps.store).catch(() => null));
     isThere = found === true;
-    return found === false ? { workspaces: { ok: false, required: true, detail: "there is none" } } : {};
+    return found === false
+      ? { workspaces: { ok: false, required: true, detail: "there is no workspace yet" } }
+      : {};
   };
 }
 
@@ -130,14 +132,14 @@ export function heldDetail(instance: InstanceState): string | null {
   // A frozen original has sent nothing since.
   const look = instance.restored.sealed
     ? ""
-    : "see first what was sent after that (--except, docs/backups.md), then ";
-  return `unfinished work is held since ${since}: ${look}\`${POSTLEDGER} delivery resume\` lets it go on`;
+    : "first list what was sent after that (--except, docs/backups.md), then ";
+  return `unfinished work has been held since ${since}: ${look}\`${POSTLEDGER} delivery resume\` lets it go on`;
 }
 
 function heldSince({ from, at, takenAt }: Restoration): string {
   const [found, left] = [rfc3339(at), rfc3339(takenAt)];
   if (from === "loss")
-    return `the log was found to lack its newest events at ${found}; the newest left is of ${left}`;
+    return `the log was found to lack its newest events at ${found}; the newest one left is from ${left}`;
   const copy = from === "backup" ? "a backup" : "an export";
   return `the log was restored at ${found} from ${copy} as of ${left}`;
 }

@@ -328,7 +328,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       const whose = ["--workspace", own.workspaceId];
       const made = await command("create", ...whose, "--scopes", "email:read", "--person", PERSON.person);
       const id = made.out.split(" ")[0] ?? "";
-      expect(made.out).toBe(`${id} issued: its person logs in with it through the company's log-in\n`);
+      expect(made.out).toBe(`${id} issued: its person logs in with it by single sign-on\n`);
       expect((await get(own, id)).json).toMatchObject({ person, name: person, scopes: ["email:read"] });
       const rotated = JSON.parse((await command("rotate", id, "--json")).out);
       expect(rotated).toMatchObject({ key: null, rotated_from: id });

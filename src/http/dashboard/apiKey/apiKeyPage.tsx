@@ -229,8 +229,7 @@ export function newKeyPage(context: PageContext, issued: IssuedKeyJson): Page {
           <>
             <Heading title="The key is ready" />
             <p>
-              There is nothing to copy: <strong>{person}</strong> logs in with it through the company's
-              log-in.
+              There is nothing to copy: <strong>{person}</strong> logs in with it by single sign-on.
             </p>
           </>
         ) : (

@@ -58,7 +58,7 @@ export function newApiKeyPage(
             <Field
               {...field("person")}
               label="Person"
-              hint="Who logs in with it: an email address or a user name of the company's log-in. The key is then shown to nobody. Empty: it is for whoever has it."
+              hint="Who logs in with it: an email address or a user name, as your single sign-on has it. The key is then shown to nobody. Empty: it is for whoever has it."
               maxLength={PERSON_CHARACTERS_MAX}
             />
           ) : null}

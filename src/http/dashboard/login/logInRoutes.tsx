@@ -157,7 +157,7 @@ async function admitPerson(
   person: string | null,
   keyId: string,
 ): Promise<Admitted | string> {
-  if (person === null) return "The company's log-in did not say who you are. Reload the page.";
+  if (person === null) return "Single sign-on did not say who you are. Reload the page.";
   const principal = await principalOfPerson(deps, person, keyId);
   return principal === null
     ? "This key is no longer yours to log in with."

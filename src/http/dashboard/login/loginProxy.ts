@@ -30,7 +30,7 @@ export function personOf(request: Request, proxy: LoginProxy | null): string | n
   if (named === "") return null;
   const person = parsePerson(named);
   if (person !== null) return person;
-  const detail = `whoever runs the proxy of the log-in has to mend its header ${proxy.header}, which says who you are: it must ${PERSON_RULE}`;
+  const detail = `the login proxy's header ${proxy.header} does not say who you are: it must ${PERSON_RULE}. Ask whoever runs the proxy to correct it`;
   throw new Problem("INVALID_REQUEST", { detail });
 }
 
