@@ -532,7 +532,7 @@ describe("settings", () => {
       "Login-Proxy-Secret",
     ])("%s is refused", (LOGIN_PROXY_HEADER) => {
       expect(errorsOf({ LOGIN_PROXY_HEADER, LOGIN_PROXIES })).toEqual([
-        expect.stringMatching(/^LOGIN_PROXY_HEADER must be the name of a header that means nothing else/),
+        expect.stringMatching(/^LOGIN_PROXY_HEADER must be the name of a header without another meaning/),
       ]);
     });
 

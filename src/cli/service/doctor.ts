@@ -98,7 +98,7 @@ async function checksOf(config: Config, isServiceExpected: boolean): Promise<rea
       const detail = `the one on ${config.dataDir} does not answer; this command made the checks below`;
       return checksWithoutService(
         config,
-        failed("service", detail, "check its log, and whether it is suspended, and restart it"),
+        failed("service", detail, "check its log lines and whether it is suspended, then restart it"),
       );
     }
     case "busy": {

@@ -22,13 +22,15 @@ export function readLoginProxyConfig(reader: EnvironmentReader): { readonly logi
   const header = reader.parsed(
     "LOGIN_PROXY_HEADER",
     headerName,
-    "the name of a header that means nothing else, such as X-Forwarded-Email",
+    "the name of a header without another meaning, such as X-Forwarded-Email",
   );
   const ranges = addressRanges(reader, "LOGIN_PROXIES");
   const secret = reader.secret("LOGIN_PROXY_SECRET");
   const isSet = (name: string) => reader.list(name).length > 0;
   if (ranges.some(([, bits]) => bits === 0))
-    reader.errors.push("LOGIN_PROXIES must not hold a range of all addresses: anybody could be anybody");
+    reader.errors.push(
+      "LOGIN_PROXIES must not hold a range of all addresses: anybody could log in as anybody",
+    );
   if (isSet("LOGIN_PROXY_HEADER") !== isSet("LOGIN_PROXIES"))
     reader.errors.push(
       "LOGIN_PROXY_HEADER and LOGIN_PROXIES must be set together: the header that says who somebody is, and from which addresses it counts",
