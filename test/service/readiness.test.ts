@@ -116,7 +116,7 @@ test("a service that others reach is unready until it has a workspace, and a tri
   expect(await workspacesCheck(open, [])).toEqual({
     ok: false,
     required: true,
-    detail: "there is no workspace yet",
+    detail: "there is no workspace",
   });
   expect(await workspacesCheck(open, [{}])).toBeUndefined();
   expect(await workspacesCheck(open, new Error("away"))).toBeUndefined();

@@ -120,7 +120,7 @@ function workspaceCheck({ config, deps }: ReadinessOptions): () => Promise<Reado
     const found = isThere || (await hasWorkspace(deps.store).catch(() => null));
     isThere = found === true;
     return found === false
-      ? { workspaces: { ok: false, required: true, detail: "there is no workspace yet" } }
+      ? { workspaces: { ok: false, required: true, detail: "there is no workspace" } }
       : {};
   };
 }
