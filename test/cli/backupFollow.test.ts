@@ -249,7 +249,7 @@ test(
     });
     const { out } = await runCommand(["backup", "follow", "--out", copy, "--once"], service.dataDir);
     expect(out).toContain("cannot be read or replaced in the copy: ");
-    expect(out).toContain("remove that from the copy");
+    expect(out).toContain("remove it from the copy");
     expect(out).toContain(differing);
   },
   TEST_MS_MAX,

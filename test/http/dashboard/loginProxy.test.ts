@@ -277,7 +277,7 @@ describe("the header of a login proxy", () => {
     for (const path of ["", "/log-in", "/messages"]) {
       const { status, html } = await askRaw(service, path, lines);
       expect(status).toBe(400);
-      expect(html).toContain("its header X-Forwarded-Email, which says who you are: it must name one person");
+      expect(html).toContain("header X-Forwarded-Email does not say who you are: it must name one person");
       expect(html).not.toContain("key_id");
     }
   });
