@@ -111,7 +111,7 @@ export interface RowPage<Row> {
 interface FilteredList extends ListOf {
   /** The index to scan. It ends in the time, so it has the order of the list. */
   readonly index: string;
-  /** The range of `index` to scan. The index has all columns of these conditions. */
+  /** The part of `index` to scan, within the query's range of times. The index has all columns of these conditions. */
   readonly along: readonly Condition[];
   /** Which of the scanned rows to return. */
   readonly wanted: readonly Condition[];
@@ -120,13 +120,15 @@ interface FilteredList extends ListOf {
 /** The wanted rows among the next {@link ROWS_SCANNED_MAX} of the list, newest first. */
 export function findRows<Row extends KeysetCursor>(
   db: ReadDatabase,
-  { after, limit }: PageQuery,
+  query: PageQuery & CreatedRange,
   list: FilteredList,
 ): RowPage<Row> {
+  const { limit, createdFrom } = query;
   const { table, index, columns, wanted } = list;
-  const along = [...list.along, ...(after ? [olderThan(list, after)] : [])];
   const from = `FROM ${table} INDEXED BY ${index}`;
-  const range = allOf(along);
+  const along = [...list.along, ...newestBound(list, query)];
+  const oldestBound = compares("created_at >=", createdFrom);
+  const range = allOf([...along, ...oldestBound]);
   const lastScanned = firstRow<KeysetCursor & { readonly number: number }>(
     db,
     `SELECT ${CURSOR_COLUMNS}, rowid AS number ${from} WHERE ${range.sql} ${NEWEST_FIRST} LIMIT 1 OFFSET ${ROWS_SCANNED_MAX - 1}`,
@@ -135,7 +137,8 @@ export function findRows<Row extends KeysetCursor>(
   const scanned = lastScanned && [
     { sql: "(created_at, rowid) >= (?, ?)", values: [lastScanned.createdAt, lastScanned.number] },
   ];
-  const { sql, values } = allOf([...along, ...(scanned ?? []), ...wanted]);
+  // Of two bounds on one side, SQLite walks the index to the first, and only looks at the other in each row.
+  const { sql, values } = allOf([...along, ...(scanned ?? oldestBound), ...wanted]);
   const rows = allRows<Row>(
     db,
     `SELECT ${columns} ${from} WHERE ${sql} ${NEWEST_FIRST} LIMIT ? + 0`,
@@ -146,6 +149,15 @@ export function findRows<Row extends KeysetCursor>(
   const last = rows[limit - 1];
   if (rows.length > limit && last) return { rows: rows.slice(0, limit), next: cursorOf(last) };
   return { rows, next: lastScanned && cursorOf(lastScanned) };
+}
+
+/** Where to begin: after the cursor, or before the end of the range of times if that is older. */
+function newestBound(
+  list: List,
+  { after, createdBefore }: Pick<PageQuery, "after"> & CreatedRange,
+): readonly Condition[] {
+  const isEndOlder = after && createdBefore !== undefined && createdBefore <= after.createdAt;
+  return after && !isEndOlder ? [olderThan(list, after)] : compares("created_at <", createdBefore);
 }
 
 export function allOf(conditions: readonly Condition[]): Condition {

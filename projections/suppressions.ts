@@ -3,7 +3,6 @@ import { firstRow, type ProjectedEvent, type ReadDatabase } from "../src/ports/r
 import {
   type CreatedRange,
   CURSOR_COLUMNS,
-  createdIn,
   equals,
   findRows,
   type PageQuery,
@@ -92,7 +91,7 @@ export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): Row
     ...{ table: "suppressions", of: "workspace_id", owner },
     columns: ROW,
     index: reason === undefined ? "suppressions_by_time" : "suppressions_by_reason",
-    along: [...equals("workspace_id", owner), ...equals("reason", reason), ...createdIn(query)],
+    along: [...equals("workspace_id", owner), ...equals("reason", reason)],
     wanted: [],
   });
 }

@@ -50,7 +50,7 @@ export function listAuditLog(db: ReadDatabase, query: AuditQuery): RowPage<Audit
     ...{ table: "audit_log", of: "workspace_id", owner },
     columns: `${CURSOR_COLUMNS}, *`,
     index: "audit_log_by_time",
-    along: [...equals("workspace_id", owner), ...createdIn(query)],
+    along: equals("workspace_id", owner),
     wanted: [
       ...equals("action", query.action),
       ...equals("actor", query.actor),

@@ -7,7 +7,6 @@ import {
   type Condition,
   type CreatedRange,
   CURSOR_COLUMNS,
-  createdIn,
   equals,
   findRows,
   isOneOf,
@@ -169,7 +168,7 @@ function listByOneIndex(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> 
     ...{ table: "emails", of: "workspace_id", owner: ownerId },
     columns: COLUMNS,
     index,
-    along: [...along, ...createdIn(query)],
+    along,
     wanted,
   });
 }
@@ -227,7 +226,7 @@ function listMarked(
   const { rows, next } = findRows(db, query, {
     ...first,
     columns: CURSOR_COLUMNS,
-    along: [...equals(first.of, first.owner), ...createdIn(query)],
+    along: equals(first.of, first.owner),
     wanted: [{ sql: `EXISTS (SELECT 1 FROM emails WHERE emails.id = ${first.table}.id AND ${sql})`, values }],
   });
   const found = rows.map(({ id }) => firstRow<EmailRow>(db, EMAIL_BY_ID, id));

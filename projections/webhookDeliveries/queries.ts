@@ -3,7 +3,6 @@ import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { allRows, firstRow, type ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {
   type CreatedRange,
-  createdIn,
   equals,
   findRows,
   type KeysetCursor,
@@ -192,7 +191,6 @@ export function listWebhookDeliveries(
       ...(ids ? [{ sql: "id IN (SELECT value FROM json_each(?))", values: [JSON.stringify(ids)] }] : []),
       ...equals("endpoint_id", endpointId),
       ...(isFailed ? [{ sql: IS_FAILED, values: [] }] : []),
-      ...createdIn(query),
     ],
     wanted: [...equals("status", status), ...equals("event_type", eventType)],
   });

@@ -168,24 +168,60 @@ function fillDeliveries(db: ReadDatabaseFile, originOf: (number: number) => read
   });
 }
 
-/** What SQLite would do for every query that `ask` makes. */
-function queryPlans(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): readonly string[] {
-  const plans: string[] = [];
-  const explain = (sql: string, values: readonly SqlValue[]) =>
-    plans.push(...db.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail)));
+interface Query {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+}
+
+/** Every query that `ask` makes. */
+function queriesOf(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): readonly Query[] {
+  const queries: Query[] = [];
   ask({
     run: db.run,
     get(sql, ...values) {
-      explain(sql, values);
+      queries.push({ sql, values });
       return db.get(sql, ...values);
     },
     all(sql, ...values) {
-      explain(sql, values);
+      queries.push({ sql, values });
       return db.all(sql, ...values);
     },
   });
-  return plans;
+  return queries;
 }
+
+/** What SQLite would do for every query that `ask` makes. */
+function queryPlans(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): readonly string[] {
+  const explain = ({ sql, values }: Query) => db.all(`EXPLAIN QUERY PLAN ${sql}`, ...values);
+  return queriesOf(db, ask).flatMap((query) => explain(query).map(({ detail }) => String(detail)));
+}
+
+test("a list within a range of times walks no rows outside of it, before its cursor, or beyond what it may examine", () => {
+  withTables(emails, (db) => {
+    fill(db, "emails", () => ({ status: "sent", sender_id: "s" }));
+    const at = (row: number) => rfc3339(START + row * 1_000);
+    const [first, last] = [100, ROWS - 100];
+    const range = { createdFrom: at(first), createdBefore: at(last) };
+    const ask = (seen: ReadDatabase, cursor: number | null, senderId: string) => {
+      const after = cursor === null ? {} : { after: { id: `row${cursor}`, createdAt: at(cursor) } };
+      return listEmails(seen, { ownerId: "w", senderId, limit: LIMIT, ...range, ...after });
+    };
+    const newest = (cursor: number | null) => ask(db, cursor, "s").rows[0]?.id;
+    expect([null, last + 1, last, last - 1, first].map(newest)).toEqual([
+      ...[`row${last - 1}`, `row${last - 1}`, `row${last - 1}`, `row${last - 2}`],
+      undefined,
+    ]);
+    expect(ask(db, first + LIMIT, "s")).toMatchObject({ rows: { length: LIMIT }, next: null });
+    expect(ask(db, null, "other").next?.createdAt).toBe(at(last - ROWS_SCANNED_MAX));
+    // SQLite walks an index from one bound to one other, and only looks at further ones in each row.
+    for (const cursor of [null, last + 1, last - 1]) {
+      for (const { sql } of queriesOf(db, (seen) => ask(seen, cursor, "other"))) {
+        const bounds = sql.matchAll(/created_at(?:, rowid\))? ([<>])/g).map(([, sign]) => sign);
+        expect([...bounds].toSorted()).toEqual(["<", ">"]);
+      }
+    }
+  });
+});
 
 test("messages past their deadline are found by its index, past those that have none or a later one", () => {
   withTables(emails, (db) => {
