@@ -44,6 +44,8 @@ describe.each(await testStores())("logging in on $name", (store) => {
     "https://evil.example/",
     "//evil.example",
     "/dashboard/../docs",
+    "/dashboard/%2E./docs",
+    "/dashboard/..?docs",
     "/dashboardx",
     "/dashboard/\\evil",
     "/",

@@ -169,8 +169,11 @@ function admitFromClient(request: Request, principal: Principal): Admitted | str
   return "The key is not accepted from this computer's address.";
 }
 
+/** A segment of a path that means the folder above, as browsers read it (URL Standard, "double-dot URL path segment"). */
+const TO_FOLDER_ABOVE = /\/(?:\.|%2e){2}(?:[/?#]|$)/i;
+
 /** Where a log-in leads: always a dashboard page, whatever the address says. */
 function nextOf(wanted: string | null, home: string): string {
   const isOwn = wanted !== null && (wanted === home || wanted.startsWith(`${home}/`));
-  return isOwn && /^[\x21-\x5b\x5d-\x7e]*$/.test(wanted) && !wanted.includes("/../") ? wanted : home;
+  return isOwn && /^[\x21-\x5b\x5d-\x7e]*$/.test(wanted) && !TO_FOLDER_ABOVE.test(wanted) ? wanted : home;
 }
