@@ -41,6 +41,8 @@ const LEAVING_ENDS_MS = 3_000;
 const CLOSING_ENDS_MS = 4_000;
 /** If the log has not answered by then it is away, and a stop appends nothing more: the log is as after a crash. */
 const LOG_ANSWERS_MS_MAX = 500;
+/** How long the jobs may then take, whose calls of the log end only by its time limit. */
+const JOBS_WITHOUT_LOG_MS_MAX = 500;
 
 interface StopOptions {
   readonly drainTimeoutMs: number;
@@ -86,6 +88,8 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
     ]);
     areJobsStopped = true;
   };
+  const stopJobsInTime = () =>
+    isLogAway ? settleWithin(JOBS_WITHOUT_LOG_MS_MAX, stopJobs(), () => {}) : stopJobs();
   // What outlives its step may still write and send until the process ends, so the lock stays until then.
   const isIdle = () => isDrained && areJobsStopped && parts.isIdle();
   const leave = () => !isLogAway && isIdle() && parts.leave();
@@ -98,7 +102,7 @@ export function stopService(parts: ServiceParts, { drainTimeoutMs, onLate }: Sto
       { name: "control port", endsMsAfterDrain: DRAIN_ENDS_MS, run: () => parts.control.close() },
       { name: "drain", endsMsAfterDrain: DRAIN_ENDS_MS, run: drain },
       { name: "log", endsMsAfterDrain: JOBS_END_MS, run: askLog },
-      { name: "background jobs", endsMsAfterDrain: JOBS_END_MS, run: stopJobs },
+      { name: "background jobs", endsMsAfterDrain: JOBS_END_MS, run: stopJobsInTime },
       { name: "registry", endsMsAfterDrain: LEAVING_ENDS_MS, run: leave },
       { name: "readers", endsMsAfterDrain: CLOSING_ENDS_MS, run: () => readers.close() },
       { name: "store", endsMsAfterDrain: CLOSING_ENDS_MS, run: close },

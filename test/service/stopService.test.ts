@@ -69,6 +69,13 @@ describe("a stop", () => {
     expect(done).not.toContain("leave");
   });
 
+  test("does not wait long for a job that waits for such a log, and keeps the lock, because it may still write", async () => {
+    const { done, late } = await stopped(["verification"], ["log"]);
+    expect(late).toEqual(["log"]);
+    expect(done).toEqual(expect.arrayContaining(["rebuild", "readModels", "readers", "store"]));
+    expect(done).not.toContain("lock");
+  });
+
   test.each(["quota", "verification", "readModels"])(
     "stops the other jobs if %s hangs, and keeps its place in the registry and the lock",
     async (job) => {

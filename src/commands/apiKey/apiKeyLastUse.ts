@@ -13,8 +13,11 @@ export interface ApiKeyLastUse {
   note(keyId: string, now: EpochMs): void;
   /** The start of the hour in which this instance last saw the key; null if it never did. */
   lastSeen(keyId: string): EpochMs | null;
-  /** Writes what was noted since: one event per key and hour, however many instances there are. Throws `StoreError`. */
-  write(actor: string): Promise<void>;
+  /**
+   * Writes what was noted since: one event per key and hour, however many instances there are. Begins no further one once
+   * `stopping` aborts; what is left is written by the next call. Throws `StoreError`.
+   */
+  write(actor: string, stopping?: AbortSignal): Promise<void>;
 }
 
 /** A key's last use in the log. */
@@ -61,8 +64,9 @@ export function apiKeyLastUse(store: EventStore): ApiKeyLastUse {
       const hour = hours.get(keyId);
       return hour === undefined ? null : hour * HOUR_MS;
     },
-    async write(actor) {
+    async write(actor, stopping) {
       for (const [keyId, hour] of unwritten) {
+        if (stopping?.aborted) return;
         await writeOne(keyId, hour, actor);
         if (unwritten.get(keyId) === hour) unwritten.delete(keyId);
       }

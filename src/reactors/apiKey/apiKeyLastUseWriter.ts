@@ -19,9 +19,9 @@ interface ApiKeyLastUseWriterOptions extends Pick<PeriodicWork, "onTrouble"> {
  */
 export function apiKeyLastUseWriter(options: ApiKeyLastUseWriterOptions): PeriodicWorker {
   const { apiKeyLastUse, worker, onTrouble } = options;
-  const write = () => apiKeyLastUse.write(workerActor(worker));
+  const write = (stopping: AbortSignal) => apiKeyLastUse.write(workerActor(worker), stopping);
   const writer = periodicWorker({
-    round: write,
+    round: ({ stopping }) => write(stopping),
     intervalMs: INTERVAL_MS,
     firstDelayMs: INTERVAL_MS,
     onTrouble,
@@ -29,8 +29,9 @@ export function apiKeyLastUseWriter(options: ApiKeyLastUseWriterOptions): Period
   return {
     ...writer,
     async stop() {
-      const written = writer.stop().then(write).catch(onTrouble);
-      await settleWithin(LAST_WRITE_MS_MAX, written, () => {});
+      const isLate = new AbortController();
+      const written = writer.stop().then(() => write(isLate.signal));
+      await settleWithin(LAST_WRITE_MS_MAX, written.catch(onTrouble), () => isLate.abort());
     },
   };
 }
