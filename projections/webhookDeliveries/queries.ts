@@ -207,10 +207,11 @@ export function failedWebhooks(
   after: KeysetCursor | null,
   limit: number,
 ): readonly WebhookDeliveryRow[] {
-  const page = after && newerThan(listOf(endpointId), after);
-  const sql = `SELECT ${COLUMNS} FROM deliveries INDEXED BY deliveries_failed WHERE endpoint_id = ? AND created_at >= ?
-    AND ${IS_FAILED} ${page ? `AND ${page.sql}` : ""} ${OLDEST_FIRST} LIMIT ? + 0`;
-  return allRows(db, sql, endpointId, since, ...(page?.values ?? []), limit);
+  // One bound alone: beside `since`, a cursor would only be looked at in each row, and each page walk those before it.
+  const begin = after ? newerThan(listOf(endpointId), after) : { sql: "created_at >= ?", values: [since] };
+  const sql = `SELECT ${COLUMNS} FROM deliveries INDEXED BY deliveries_failed WHERE endpoint_id = ? AND ${begin.sql}
+    AND ${IS_FAILED} ${OLDEST_FIRST} LIMIT ? + 0`;
+  return allRows(db, sql, endpointId, ...begin.values, limit);
 }
 
 /**
