@@ -232,7 +232,7 @@ describe.each(await testStores())("what an endpoint includes, on $name", (store)
   test.each([
     ["what does not exist", ["to", "html"], "/include/1", "must be one of from, to, subject"],
     ["a member twice", ["to", "to"], "/include", "must not contain duplicates"],
-    ["null", null, "/include", "must be a list"],
+    ["null", null, "/include", "is null: leave it out"],
     ["a text", "to", "/include", "must be a list"],
   ])("is refused if it is %s", async (_, include, pointer, fault) => {
     const tenant = await world.service.tenant({ sender: null });
