@@ -78,7 +78,11 @@ async function mail(service: TestService, tenant: Tenant): Promise<readonly stri
     erased.push(id);
   }
   // Compressed in the log.
-  await sent(tenant, { text: "Ä long text. ".repeat(1_000), tags: ["long", "receipt"], metadata: { order: "4711" } });
+  await sent(tenant, {
+    text: "Ä long text. ".repeat(1_000),
+    tags: ["long", "receipt"],
+    metadata: { order: "4711" },
+  });
   return erased;
 }
 
