@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { WebhookAttemptResult } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
+import { HOUR_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type OutageReport, OutageReports } from "../circuitBreaker/outageReports.ts";
 
@@ -11,12 +12,14 @@ export interface EndpointFailureReport {
   readonly report: Exclude<OutageReport<string>, { readonly kind: "changed" | "lasts" }>;
 }
 
-/** Beyond this many failing endpoints, the one that was called longest ago is forgotten and may be reported again. */
+/** Beyond this many endpoints that have failed, the one that was called longest ago is forgotten, and may be told again. */
 const ENDPOINTS_MAX = 10_000;
+/** An endpoint that fails and recovers all the time is told at most this often: it would fill the log. */
+const REPEAT_MS = HOUR_MS;
 
 /** Reports once when the calls to an endpoint begin to fail, after more than a hiccup, and once when that is over. */
 export class EndpointFailureReports {
-  private readonly failing = new LRUCache<string, OutageReports<string>>({ max: ENDPOINTS_MAX });
+  private readonly outages = new LRUCache<string, OutageReports<string>>({ max: ENDPOINTS_MAX });
 
   constructor(
     private readonly clock: Pick<Clock, "monotonicMs">,
@@ -33,8 +36,7 @@ export class EndpointFailureReports {
     if (result.kind === "ours") return;
     const { endpointId } = endpoint;
     if (result.kind === "delivered") {
-      this.failing.get(endpointId)?.success();
-      this.failing.delete(endpointId);
+      this.outages.get(endpointId)?.success();
     } else if (result.reason !== "destination_not_public") {
       const reason = statusCode === null ? result.reason : `${result.reason}: ${statusCode}`;
       this.reportsOf(endpoint).fault(reason);
@@ -42,12 +44,25 @@ export class EndpointFailureReports {
   }
 
   private reportsOf(endpoint: Omit<EndpointFailureReport, "report">): OutageReports<string> {
-    const known = this.failing.get(endpoint.endpointId);
+    const known = this.outages.get(endpoint.endpointId);
     if (known) return known;
-    const reports = new OutageReports<string>(this.clock, (report) => {
-      if (report.kind === "began" || report.kind === "ended") this.tell({ ...endpoint, report });
-    });
-    this.failing.set(endpoint.endpointId, reports);
+    const reports = new OutageReports<string>(this.clock, this.tellerOf(endpoint));
+    this.outages.set(endpoint.endpointId, reports);
     return reports;
+  }
+
+  private tellerOf(endpoint: Omit<EndpointFailureReport, "report">): (report: OutageReport<string>) => void {
+    let isTold = false;
+    let quietUntil = Number.NEGATIVE_INFINITY;
+    return (report) => {
+      if (report.kind === "ended") {
+        if (isTold) this.tell({ ...endpoint, report });
+        isTold = false;
+      } else if (!isTold && this.clock.monotonicMs() >= quietUntil) {
+        isTold = true;
+        quietUntil = this.clock.monotonicMs() + REPEAT_MS;
+        this.tell({ ...endpoint, report: { kind: "began", fault: report.fault } });
+      }
+    };
   }
 }
