@@ -7,7 +7,7 @@ import { readEmail } from "../../commands/email/readEmail.ts";
 import { EMAIL_STATUSES, isWaiting } from "../../domain/email/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { Closed, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
-import { findPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";
+import { findPage, type ListSource, lookUpEach, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_MAX, type Page } from "../lists/cursorPaging.ts";
 
 /** Why a message that waited when it was found was not canceled, as callers see it. */
@@ -48,13 +48,17 @@ export function waitingOf<Query extends Omit<EmailQuery, "limit">>(query: Query)
   return { ...query, statuses: WAITING.filter((status) => query.statuses?.includes(status) ?? true) };
 }
 
-/** Cancels the waiting messages of one page of a query, each as if it were canceled alone. Throws `StoreError`. */
+/**
+ * Cancels the waiting messages of one page of a query, each as if it were canceled alone. A list that lags would leave out
+ * the newest, and say that nothing is left: then it throws a `Problem` (503) instead. Throws `StoreError`.
+ */
 export async function cancelEmails(
   source: ListSource,
   query: EmailQuery,
   askedBy: AskedBy,
 ): Promise<Page<CancelAttempt>> {
   const emails = source.readModel("emails");
+  await whenCaughtUp(emails);
   const page = await findPage(emails, waitingOf(query), listEmails);
   return lookUpEach(emails, page, async ({ id }) => ({ id, fault: await faultOf(source, id, askedBy) }));
 }

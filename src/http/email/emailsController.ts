@@ -174,7 +174,6 @@ function acceptedEmails(options: EmailsOptions) {
     },
     cancelEmails: async ({ query, caller }) => {
       requireFilter(query, caller.principal);
-      await catchUpIfInTime(options.readModel("emails"));
       const wanted = queryOf(deps, caller.principal, query);
       return canceledEmailsJson(await cancelEmails(options, wanted, caller));
     },
