@@ -18,6 +18,7 @@ import {
   ROWS_SCANNED_MAX,
   type RowPage,
 } from "../keysetPagination.ts";
+import { sqlList } from "../sqlListsAndInserts.ts";
 import { WAITING_SINCE } from "./mailQueueColumns.ts";
 import {
   fingerprintKey,
@@ -84,7 +85,7 @@ export interface EmailQuery extends Readonly<Partial<Record<RowFilter, string>>>
   readonly tag?: string;
   /** The keyed hashes of pairs of metadata, which a message has all. */
   readonly metadata?: readonly string[];
-  /** Only messages that were not sent again to their recipient, and are no such repeat themselves. */
+  /** Only messages that were not sent again to their recipient, and of such repeats only those that nobody received. */
   readonly isNeverAgain?: true;
 }
 
@@ -239,7 +240,9 @@ export function newestTagged(db: ReadDatabase, tag: string): string | null {
   return firstRow<{ readonly id: string }>(db, sql, tag)?.id ?? null;
 }
 
-const NEVER_AGAIN = `emails.again_of IS NULL AND NOT EXISTS (SELECT 1 FROM emails AS again INDEXED BY emails_by_original
+/** The ends of a repeat that did not reach its recipient, and nobody wanted. */
+const NOT_RECEIVED = ["bounced", "failed", "suppressed"];
+const NEVER_AGAIN = `(emails.again_of IS NULL OR emails.status IN ${sqlList(NOT_RECEIVED)}) AND NOT EXISTS (SELECT 1 FROM emails AS again INDEXED BY emails_by_original
   WHERE again.again_of = emails.id AND again.recipient_hash = emails.recipient_hash)`;
 
 function filtersOf(query: EmailQuery): readonly Condition[] {

@@ -78,7 +78,8 @@ async function confirmSendAgain(source: ListSource, context: PageContext, text: 
         </p>
         <p>
           {messagesText(all)} {all.count === 1 ? "matches" : "match"}. Those that were sent again to their
-          recipient before, and these repeats themselves, are left out.
+          recipient before are left out, and so are these repeats, unless they bounced, failed or were
+          suppressed.
         </p>
         <CheckBox name="all" value="true" label="Send these once more, too" />
         <HiddenFields values={confirmed(source, context, text)} />
