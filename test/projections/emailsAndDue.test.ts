@@ -33,6 +33,7 @@ import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/even
 import { type WebhooksState, webhookDecider } from "../../src/domain/webhook/state.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { COMPRESS_ABOVE_BYTES, encodeData } from "../../src/kernel/event/eventCodec.ts";
+import { omitUndefined } from "../../src/kernel/omitUndefined.ts";
 import { type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
 import { FairMailQueue } from "../../src/reactors/email/fairMailQueue.ts";
@@ -120,6 +121,7 @@ const acceptanceOptions: fc.Arbitrary<Required<AcceptanceOptions>> = fc.record({
   recipientHash: fc.constantFrom("r1", "r2", "r3"),
   templateId: fc.constantFrom(undefined, "t1"),
   templateVersionId: fc.constantFrom(undefined, "v1"),
+  againOf: fc.constant(undefined),
   tagHashes: fc.subarray(["g1", "g2"]),
   metadataHashes: fc.subarray(["m1", "m2", "m3"]),
   deadlineInMs: fc.integer({ min: 1, max: 72 * HOUR_MS }),
@@ -134,7 +136,11 @@ const messagesArbitrary: fc.Arbitrary<readonly EmailWithHistory[]> = fc
     size: "max",
   })
   .map((messages) =>
-    messages.map(([id, options, steps, policy, later]) => {
+    messages.map(([id, accepted, steps, policy, later], nth) => {
+      // Every third one has the content of one before it again.
+      const options = { ...accepted, againOf: nth % 3 === 2 ? messages[nth - (nth % 4)]?.[0] : undefined };
+      // Every third one is as it was accepted: of random histories few still wait.
+      if (nth % 3 === 1) return { id, options, history: play([], policy, options) };
       const history = play(options.as === "suppressed" ? [] : steps, policy, options);
       return { id, options, history: withLateSent(withFeedback(history, later), policy) };
     }),
@@ -307,7 +313,7 @@ describe("the rows of random logs (properties):", () => {
           template_id: state.templateId,
           template_version_id: state.templateVersionId,
           api_key_id: "k1",
-          again_of: null,
+          again_of: state.againOf,
           recipient_hash: state.recipientHash,
           created_at: rfc3339(state.acceptedAt),
           updated_at: updatedAt,
@@ -429,6 +435,17 @@ function pagesOf<Row extends Keyed>(
   }
 }
 
+function restorationAt(at: EpochMs): Logged {
+  const data = {
+    copyId: "copy",
+    from: "backup",
+    takenAt: rfc3339(at),
+    sealed: false,
+    at: rfc3339(at),
+  } as const;
+  return { stream: "instance", revision: 1, at, event: { type: "InstanceRestored", data } };
+}
+
 describe("the queries (properties):", () => {
   test("listEmails finds what matches, newest first, each once over all pages", () => {
     const times = fc.option(
@@ -437,16 +454,23 @@ describe("the queries (properties):", () => {
     );
     const filters = fc.record({
       ownerId: fc.constantFrom("w1", "w2", "w3"),
-      statuses: fc.option(
-        fc.subarray(["queued", "sent", "deferred", "suppressed"], { minLength: 1, maxLength: 2 }),
-        { nil: undefined },
+      statuses: fc.oneof(
+        fc.constantFrom(undefined, ["queued"]),
+        fc.subarray(["queued", "scheduled", "deferred", "sent", "suppressed"], {
+          minLength: 1,
+          maxLength: 3,
+        }),
       ),
       reasons: fc.option(
-        fc.subarray(["recipient_refused", "relay_unreachable", "lease_expired", "recipient_suppressed"]),
-        { nil: undefined, freq: 1 },
+        fc.subarray(["recipient_refused", "relay_unreachable", "lease_expired", "recipient_suppressed"], {
+          minLength: 1,
+        }),
+        { nil: undefined, freq: 2 },
       ),
       senderId: fc.constantFrom(undefined, undefined, "s1"),
       recipientHash: fc.constantFrom(undefined, undefined, "r1"),
+      templateVersionId: fc.constantFrom(undefined, undefined, "v1"),
+      isNeverAgain: fc.constantFrom(undefined, undefined, true as const),
       tag: fc.constantFrom(undefined, undefined, "g1"),
       metadata: fc.constantFrom(undefined, undefined, ["m1"], ["m1", "m2"]),
       createdFrom: times,
@@ -457,12 +481,14 @@ describe("the queries (properties):", () => {
       fc.property(
         messagesArbitrary,
         fc.array(filters, { minLength: 5, maxLength: 5 }),
-        (messages, queries) => {
-          project(interleaved(messages.map(logOf)), (db) => {
+        fc.option(fc.nat(8), { freq: 2 }),
+        (messages, queries, restoredAfterHours) => {
+          // Held mail waits too. The latest restoration comes after all acceptances.
+          const restoration =
+            restoredAfterHours === null ? [] : [restorationAt(ACCEPTED_AT + restoredAfterHours * HOUR_MS)];
+          project(interleaved([...messages.map(logOf), restoration]), (db) => {
             for (const filter of queries) {
-              const query = Object.fromEntries(
-                Object.entries(filter).filter(([, value]) => value !== undefined),
-              ) as unknown as EmailQuery;
+              const query: EmailQuery = omitUndefined(filter);
               const found = pagesOf(
                 query.limit,
                 (after) => listEmails(db.emails as ReadDatabaseFile, { ...query, ...after }).rows,
@@ -490,11 +516,19 @@ describe("the queries (properties):", () => {
       .filter((email) => query.reasons?.includes(email.reason ?? "") ?? true)
       .filter((email) => matches(query.senderId, email.senderId))
       .filter((email) => matches(query.recipientHash, email.recipientHash))
+      .filter((email) => matches(query.templateVersionId, email.templateVersionId ?? ""))
+      .filter((email) => query.isNeverAgain === undefined || isNeverAgain(email, messages))
       .filter((email) => rfc3339(email.acceptedAt) >= (query.createdFrom ?? ""))
       .filter((email) => rfc3339(email.acceptedAt) < (query.createdBefore ?? "~"))
       .toReversed()
       .sort((a, b) => b.acceptedAt - a.acceptedAt)
       .map(({ id }) => id);
+  }
+
+  function isNeverAgain(email: Email & { readonly id: string }, all: readonly EmailWithHistory[]): boolean {
+    if (email.againOf !== null && !["bounced", "failed", "suppressed"].includes(email.status)) return false;
+    const repeats = all.filter(({ options }) => options.againOf === email.id);
+    return repeats.every(({ options }) => options.recipientHash !== email.recipientHash);
   }
 
   test("due messages, leases and times match those folded from the streams", () => {

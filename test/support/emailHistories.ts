@@ -165,6 +165,8 @@ export interface AcceptanceOptions {
   readonly recipientHash?: string;
   readonly templateId?: string | undefined;
   readonly templateVersionId?: string | undefined;
+  /** The message whose content it has again. */
+  readonly againOf?: string | undefined;
   readonly tagHashes?: readonly string[];
   readonly metadataHashes?: readonly string[];
   /** How long after its acceptance its deadline is. */
@@ -191,6 +193,7 @@ export function acceptance(options: AcceptanceOptions = {}): readonly EmailEvent
     ...(options.metadataHashes === undefined ? {} : { metadataHashes: [...options.metadataHashes] }),
     ...(options.templateId === undefined ? {} : { templateId: options.templateId }),
     ...(options.templateVersionId === undefined ? {} : { templateVersionId: options.templateVersionId }),
+    ...(options.againOf === undefined ? {} : { againOf: options.againOf }),
     ...(options.deadlineInMs === undefined ? {} : { deliverBefore: rfc3339(at + options.deadlineInMs) }),
     ...(options.isErasedAtEnd ? { contentRetention: UNTIL_FINAL_STATUS } : {}),
   };
