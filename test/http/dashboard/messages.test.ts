@@ -685,7 +685,8 @@ describe.each(await testStores())("messages on $name", (store) => {
     const asked = (await ask()).html;
     expect(asked).toContain("Send 3 messages again?");
     expect(asked).toContain("as rendered then, not with the present template");
-    expect(await answerTo(fieldsOf(asked))).toContain("3 messages were sent again");
+    const atOnce = await Promise.all([asked, (await ask()).html].map((form) => answerTo(fieldsOf(form))));
+    for (const answer of atOnce) expect(answer).toContain("3 messages were sent again");
     await until(async () => (await count()) === 6, "the new messages in the list");
     // Neither the same form nor the page when it is opened again repeats them, or what came of them.
     expect(await answerTo(fieldsOf(asked))).toContain("0 messages were sent again");

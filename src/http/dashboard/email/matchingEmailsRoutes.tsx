@@ -22,6 +22,8 @@ import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts
 
 const SEND_AGAIN = "/messages/send-again";
 const CANCEL = "/messages/cancel";
+/** Instead of a form's nonce: what was never sent again goes only once, however many people ask at the same time. */
+const FIRST = "dashboard-first";
 
 /** Actions on all messages that match a search. They ask once, with the number, and go on step by step. */
 export function matchingEmailsRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -147,8 +149,10 @@ async function sendAllAgain(source: ListSource, context: PageContext): Promise<P
   const isAll = context.form.get("all") === "true";
   // What was just sent again must be known as such.
   if (!isAll) await whenCaughtUp(source.readModel("emails"));
-  const query = isAll ? asked.query : { ...asked.query, isNeverAgain: true as const };
-  const result = await sendBatchAgain(source, context, { ...asked, query });
+  const batch = isAll
+    ? asked
+    : { ...asked, query: { ...asked.query, isNeverAgain: true as const }, nonce: FIRST };
+  const result = await sendBatchAgain(source, context, batch);
   const fields = isAll ? { ...asked.fields, all: "true" } : asked.fields;
   return reportPage(context, { ...asked, fields }, { result, action: SEND_AGAIN, done: "sent again" });
 }

@@ -17,7 +17,7 @@ const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT
 
 export interface Batch {
   readonly query: Omit<EmailQuery, "limit">;
-  /** The form's nonce: the same form submitted twice sends each message once. */
+  /** The same one twice sends each message once, as when one form is submitted twice. */
   readonly nonce: string;
   /** Where the previous batch ended; null for the first. */
   readonly cursor: string | null;
