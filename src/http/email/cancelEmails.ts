@@ -9,12 +9,14 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import { Closed, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 import { findPage, type ListSource, lookUpEach, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_MAX, type Page } from "../lists/cursorPaging.ts";
+import { orIfUnreadable } from "./emailPages.ts";
 
 /** Why a message that waited when it was found was not canceled, as callers see it. */
 const NOT_CANCELED = {
   notCancelable: "ended_or_being_delivered",
   deliveryUnknown: "delivery_unknown",
   otherSender: "other_sender",
+  unreadable: "unreadable",
 } as const;
 
 export const CanceledEmails = Closed(
@@ -23,7 +25,7 @@ export const CanceledEmails = Closed(
     not_canceled: Type.Array(Closed({ id: Uuid, reason: OneOf(Object.values(NOT_CANCELED)) }), {
       maxItems: PAGE_ITEMS_MAX,
       description:
-        "`delivery_unknown`: the relay may have it; erasing its content stops further attempts. `other_sender`: the key is bound to other senders.",
+        "`delivery_unknown`: the relay may have it; erasing its content stops further attempts. `other_sender`: the key is bound to other senders. `unreadable`: its events are of a later version, or damaged.",
     }),
     next_cursor: Nullable(Type.String(), { description: "Null when all that match have been looked at." }),
   },
@@ -60,7 +62,10 @@ export async function cancelEmails(
   const emails = source.readModel("emails");
   await whenCaughtUp(emails);
   const page = await findPage(emails, waitingOf(query), listEmails);
-  return lookUpEach(emails, page, async ({ id }) => ({ id, fault: await faultOf(source, id, askedBy) }));
+  return lookUpEach(emails, page, async ({ id }) => ({
+    id,
+    fault: await orIfUnreadable(faultOf(source, id, askedBy), () => "unreadable"),
+  }));
 }
 
 async function faultOf(

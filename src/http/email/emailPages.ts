@@ -53,14 +53,24 @@ export async function pageOfEmails<Item>(
   { whole, unreadable }: EmailItems<Item>,
 ): Promise<Page<Item>> {
   const emails = readModel("emails");
-  return lookUpEach(emails, await findPage(emails, query, listEmails), async (row) => {
-    try {
-      const view = await readEmail(deps, mailOwnerOf(query.ownerId), row.id);
-      return view && whole(view);
-    } catch (error) {
-      // One message that this version cannot read must not break the list of all others.
-      if (!(error instanceof UnreadableEventError)) throw error;
-      return unreadable(row);
-    }
-  });
+  const look = async (row: EmailRow) => {
+    const view = await readEmail(deps, mailOwnerOf(query.ownerId), row.id);
+    return view && whole(view);
+  };
+  return lookUpEach(emails, await findPage(emails, query, listEmails), (row) =>
+    orIfUnreadable(look(row), () => unreadable(row)),
+  );
+}
+
+/** One message that this version cannot read must not break the list of all others, or what is done to all of them. */
+export async function orIfUnreadable<Found, Otherwise>(
+  looked: Promise<Found>,
+  otherwise: () => Otherwise,
+): Promise<Found | Otherwise> {
+  try {
+    return await looked;
+  } catch (error) {
+    if (!(error instanceof UnreadableEventError)) throw error;
+    return otherwise();
+  }
 }

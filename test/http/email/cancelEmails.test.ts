@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TEST_SCOPES } from "../../../src/domain/apiKey/scopes.ts";
+import { cancelEmails } from "../../../src/http/email/cancelEmails.ts";
+import { logIn } from "../../support/dashboard.ts";
 import { acceptedId, emailOf } from "../../support/mail/sentEmail.ts";
 import { callerOf } from "../../support/service.ts";
 import { sharedService } from "../../support/sharedService.ts";
@@ -55,6 +57,25 @@ describe.each(await testStores())("cancelling all that match on $name", (store) 
     expect(await statusOf(own, id)).toBe("deferred");
   });
 
+  // Other tests read a shared log, too.
+  test.skipIf(store.isShared)("goes on past a message that cannot be read", async () => {
+    const own = await service.tenant();
+    const [later, id] = [await tagged(own), await tagged(own)];
+    const unknown = { id: crypto.randomUUID(), type: "LaunchedToTheMoon", data: {}, metadata: { schema: 1 } };
+    await service.log.store.append(`email-${id}`, [unknown], 1);
+    const { json } = await cancel(own, { tag: "bad" });
+    expect(json).toEqual({
+      canceled: [later],
+      not_canceled: [{ id, reason: "unreadable" }],
+      next_cursor: null,
+    });
+    const session = await logIn(service.url, own.apiKey);
+    const form = { q: "tag:bad", until: FAR_AHEAD, nonce: crypto.randomUUID(), mail: "live" };
+    const { html } = await session.post("/messages/send-again", form);
+    expect(html).toContain("1 message was sent again; 1 could not be.");
+    expect(html).toContain(`${id}</a>: its events are of a later version, or damaged`);
+  });
+
   test("finds what a key has sent, and that of one status", async () => {
     const own = await service.tenant();
     const leaked = await own.withKey({ scopes: ["email:send"] });
@@ -96,4 +117,10 @@ describe.each(await testStores())("cancelling all that match on $name", (store) 
     expect(await cancel(own, { idempotency_key: "order-4711" })).toMatchObject({ status: 400 });
     expect(await statusOf(own, id)).toBe("queued");
   });
+});
+
+test("a cancellation of all that match is refused while the list is behind the log", async () => {
+  const source = { deps: {}, readModel: () => ({ whenCaughtUp: async () => false }) } as never;
+  const canceled = cancelEmails(source, { ownerId: "w", limit: 1 }, {} as never);
+  await expect(canceled).rejects.toMatchObject({ status: 503 });
 });

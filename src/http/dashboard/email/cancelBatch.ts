@@ -2,7 +2,13 @@ import { cancelEmails } from "../../email/cancelEmails.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, PAGE_ITEMS_MAX } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { type Batch, type BatchResult, OTHER_SENDERS, REFUSALS_SHOWN_MAX } from "./sendBatchAgain.ts";
+import {
+  type Batch,
+  type BatchResult,
+  OTHER_SENDERS,
+  REFUSALS_SHOWN_MAX,
+  UNREADABLE,
+} from "./sendBatchAgain.ts";
 
 /** Pages of messages that one form cancels, which must fit into the time of a request. */
 const PAGES_MAX = 10;
@@ -11,6 +17,7 @@ const FAULTS = {
   notCancelable: "a worker has taken it, or it has ended",
   deliveryUnknown: "the relay may have it",
   otherSender: OTHER_SENDERS,
+  unreadable: UNREADABLE,
 } as const;
 
 /** Cancels the next waiting messages of a search. */

@@ -1,6 +1,7 @@
 import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
+import { orIfUnreadable } from "../../email/emailPages.ts";
 import { sendAgain } from "../../email/sendAgain.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
@@ -12,6 +13,7 @@ import { refusalText } from "./refusalText.ts";
 export const BATCH_MAX = 200;
 export const REFUSALS_SHOWN_MAX = 10;
 export const OTHER_SENDERS = "the key is bound to other senders";
+export const UNREADABLE = "its events are of a later version, or damaged";
 /** Codes after which every further message would be refused too. */
 const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"];
 
@@ -47,7 +49,9 @@ export async function sendBatchAgain(
   let done = 0;
   let skipped = 0;
   for (const { id } of shown) {
-    const why = await refusalOf(source, context, id, nonce);
+    const why = await orIfUnreadable(refusalOf(source, context, id, nonce), () => {
+      return { text: UNREADABLE, isForAll: false };
+    });
     if (why === null) done += 1;
     else {
       skipped += 1;
