@@ -240,10 +240,11 @@ export function newestTagged(db: ReadDatabase, tag: string): string | null {
   return firstRow<{ readonly id: string }>(db, sql, tag)?.id ?? null;
 }
 
-/** The ends of a repeat that did not reach its recipient, and nobody wanted. */
+/** Statuses of a repeat that its recipient did not receive. A canceled one is left out: somebody did not want it. */
 const NOT_RECEIVED = ["bounced", "failed", "suppressed"];
-const NEVER_AGAIN = `(emails.again_of IS NULL OR emails.status IN ${sqlList(NOT_RECEIVED)}) AND NOT EXISTS (SELECT 1 FROM emails AS again INDEXED BY emails_by_original
-  WHERE again.again_of = emails.id AND again.recipient_hash = emails.recipient_hash)`;
+const NEVER_AGAIN = `(emails.again_of IS NULL OR emails.status IN ${sqlList(NOT_RECEIVED)})
+  AND NOT EXISTS (SELECT 1 FROM emails AS again INDEXED BY emails_by_original
+    WHERE again.again_of = emails.id AND again.recipient_hash = emails.recipient_hash)`;
 
 function filtersOf(query: EmailQuery): readonly Condition[] {
   const { statuses, reasons, isNeverAgain } = query;
