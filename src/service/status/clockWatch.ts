@@ -17,7 +17,7 @@ const BACK = `the clock jumped back: what was scheduled by the later time, such 
 export interface ClockWatch extends PeriodicWorker {
   /** The latest time of day that the clock has shown since the start: events may be dated up to then. */
   latestSeen(): EpochMs;
-  /** The last jump ahead, unless the clock has gone back since or {@link JUMP_SHOWN_MS} have passed. */
+  /** The last jump ahead, less what the clock has gone back since; null once that, or {@link JUMP_SHOWN_MS}, is over. */
   jumpAhead(): ClockJump | null;
 }
 
@@ -37,19 +37,23 @@ export function clockWatch(
   let startedAt = startOf();
   let latest = clock.now();
   let ahead: (ClockJump & { readonly seenAt: number }) | null = null;
+  const jumpAhead = () =>
+    ahead !== null && clock.monotonicMs() - ahead.seenAt < JUMP_SHOWN_MS ? ahead : null;
   const look = async () => {
     latest = Math.max(latest, clock.now());
     const jumpMs = startOf() - startedAt;
     // Small corrections do not add up to a jump.
     startedAt += jumpMs;
     if (Math.abs(jumpMs) <= JUMP_MS_MIN) return;
-    ahead = jumpMs > 0 ? { at: clock.now(), byMs: jumpMs, seenAt: clock.monotonicMs() } : null;
+    // A clock that has gone back by a part of the jump is still ahead.
+    const byMs = jumpMs > 0 ? jumpMs : (jumpAhead()?.byMs ?? 0) + jumpMs;
+    ahead = byMs > JUMP_MS_MIN ? { at: clock.now(), byMs, seenAt: clock.monotonicMs() } : null;
     logger.warn({ jumpSeconds: Math.round(jumpMs / SECOND_MS) }, jumpMs > 0 ? AHEAD : BACK);
   };
   const worker = periodicWorker({ round: look, intervalMs, firstDelayMs: 0, onTrouble: () => {} });
   return {
     ...worker,
     latestSeen: () => latest,
-    jumpAhead: () => (ahead !== null && clock.monotonicMs() - ahead.seenAt < JUMP_SHOWN_MS ? ahead : null),
+    jumpAhead,
   };
 }
