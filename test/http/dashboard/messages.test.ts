@@ -301,6 +301,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     ["metadata:order", "a name and a value, such as metadata:order=4711"],
     ["metadata:=4711", "a name and a value"],
     ["hello", "does not say what to look for: give a whole address"],
+    ["order=4711", "did you mean metadata:order=4711?"],
     ["bounced", "did you mean status:bounced?"],
     ["Supressed", "did you mean status:suppressed?"],
     ...SEARCH_WORDS.map((word) => [`${word}:`, `${word}: needs a value.`] as const),
@@ -736,8 +737,9 @@ describe.each(await testStores())("messages on $name", (store) => {
     const { html } = await session.get("/messages/cancel?q=to%3Aana%40example.com");
     expect(html).toContain("Cancel 3 messages?");
     expect(html).toContain("4 messages match ");
-    const done = (await session.post("/messages/cancel", fieldsOf(html))).html;
-    expect(done).toContain("2 messages were canceled; 1 could not be.");
+    // As a later step.
+    const done = (await session.post("/messages/cancel", { ...fieldsOf(html), done: "1000" })).html;
+    expect(done).toContain("2 messages were canceled, 1,002 in all; 1 could not be.");
     expect(done).toContain(`${lost}</a>: the relay may have it`);
     await until(async () => (await statuses()).join() === "canceled,canceled,deferred,sending", "the end");
     const reader = await logIn(service.url, (await own.withKey({ scopes: ["email:status"] })).apiKey);
@@ -856,6 +858,11 @@ describe.each(await testStores())("messages on $name", (store) => {
 });
 
 describe("the words of a search", () => {
+  test("a Message-ID may have the name of its header before it", () => {
+    const id = crypto.randomUUID();
+    expect(parseSearch(`Message-Id: <${id}@example.com>`)).toMatchObject({ id, words: {}, faults: [] });
+  });
+
   test.each([
     ["to:ana@example.com status:sent", { to: "ana@example.com", status: "sent" }],
     ['key:"my key 1" TO:ana@example.com', { to: "ana@example.com", key: "my key 1" }],

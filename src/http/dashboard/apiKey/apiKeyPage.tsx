@@ -64,10 +64,14 @@ export function apiKeyListPage(context: PageContext, { page, ending, now }: ApiK
           columns={[
             {
               title: "Name",
-              cell: ({ test, ...key }) => {
-                const name = keyNameWithPerson(key);
-                return <span class="clip">{test ? `${name} (test)` : name}</span>;
-              },
+              cell: ({ name, person, test }) => (
+                <>
+                  <span class="clip">{test ? `${name} (test)` : name}</span>
+                  {keyNameWithPerson({ name, person }) === name ? null : (
+                    <span class="clip soft">{person}</span>
+                  )}
+                </>
+              ),
             },
             { title: "Status", cell: ({ status }) => <Status status={status} /> },
             {

@@ -12,6 +12,8 @@ import {
 
 /** Pages of messages that one form cancels, which must fit into the time of a request. */
 const PAGES_MAX = 10;
+/** Messages that one form cancels. */
+export const CANCELED_MAX = PAGES_MAX * PAGE_ITEMS_MAX;
 
 const FAULTS = {
   notCancelable: "a worker has taken it, or it has ended",

@@ -65,7 +65,8 @@ export function parseSearch(text: string): Search {
   if (text.length > SEARCH_CHARACTERS_MAX) {
     return { text, words, id: null, faults: [`A search has at most ${SEARCH_CHARACTERS_MAX} characters.`] };
   }
-  const alone = text.trim();
+  // With the name of its header, as whoever looks at the source of a mail copies it.
+  const alone = text.trim().replace(/^message-id:\s*/i, "");
   if (isUuid(alone)) return { text, words, id: alone.toLowerCase(), faults: [] };
   const id = emailIdOfMessageId(alone);
   if (id !== null) return { text, words: alone.startsWith("<") ? words : { to: alone }, id, faults: [] };
@@ -109,7 +110,8 @@ function aloneFault(text: string): string {
   if (status !== null) return `${unclear}: did you mean status:${status}?`;
   const reason = nearestName(text, EMAIL_REASONS);
   if (reason !== null) return `${unclear}: did you mean reason:${reason}?`;
-  return `${unclear}: give a whole address, the id of a message, or a word with a value, such as tag:${text}.`;
+  if (pairIn(text) !== null) return `${unclear}: did you mean metadata:${text}?`;
+  return `${unclear}: give a whole address, the id of a message, or a word with a value, such as tag:${text} or metadata:order=${text}.`;
 }
 
 function unknownWord(name: string): string {

@@ -2,7 +2,9 @@
 import type { FC } from "hono/jsx";
 import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { grouped } from "../../../kernel/text/readableNumbers.ts";
+import { capitalized } from "../../../kernel/text/capitalized.ts";
+import { counted, grouped } from "../../../kernel/text/readableNumbers.ts";
+import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { waitingOf } from "../../email/cancelEmails.ts";
 import { type ListSource, whenCaughtUp } from "../../lists/caughtUpReads.ts";
@@ -14,7 +16,7 @@ import { CheckBox, HiddenFields, PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { cancelBatch } from "./cancelBatch.ts";
+import { CANCELED_MAX, cancelBatch } from "./cancelBatch.ts";
 import { listAddress } from "./emailListPage.tsx";
 import { queryOfSearch } from "./emailSearch.ts";
 import { catchUp, countMatching, type MatchCount } from "./loadEmailRows.ts";
@@ -55,7 +57,7 @@ function confirmed({ deps }: ListSource, { mail }: PageContext, text: string) {
 
 /** “300 messages”, or “at least 1,000 messages” where not all have been counted. */
 function messagesText({ count, isAll }: MatchCount): string {
-  return `${isAll ? "" : "at least "}${grouped(count)} ${count === 1 ? "message" : "messages"}`;
+  return `${isAll ? "" : "at least "}${counted(count, "message")}`;
 }
 
 async function confirmSendAgain(source: ListSource, context: PageContext, text: string): Promise<Page> {
@@ -79,9 +81,9 @@ async function confirmSendAgain(source: ListSource, context: PageContext, text: 
           files have expired, are left out.
         </p>
         <p>
-          {messagesText(all)} {all.count === 1 ? "matches" : "match"}. Those that were sent again to their
-          recipient before are left out, and so are these repeats, unless they bounced, failed or were
-          suppressed.
+          {capitalized(messagesText(all))} {all.count === 1 ? "matches" : "match"}. Those that were sent again
+          to their recipient before are left out, and so are these repeats, unless they bounced, failed or
+          were suppressed.
         </p>
         <CheckBox name="all" value="true" label="Send these once more, too" />
         <HiddenFields values={confirmed(source, context, text)} />
@@ -104,9 +106,10 @@ async function confirmCancel(source: ListSource, context: PageContext, text: str
     text: (
       <>
         <p>
-          {messagesText(all)} {all.count === 1 ? "matches" : "match"} <code>{text}</code>. Those that still
-          wait are canceled: they are not sent, and cannot be un-canceled; their content can be sent again as
-          new messages. Messages that have left, or that are being delivered now, stay as they are.
+          {capitalized(messagesText(all))} {all.count === 1 ? "matches" : "match"} <code>{text}</code>. Those
+          that still wait are canceled, {grouped(CANCELED_MAX)} at a time: they are not sent, and cannot be
+          un-canceled; their content can be sent again as new messages. Messages that have left, or that are
+          being delivered now, stay as they are.
         </p>
         <HiddenFields values={confirmed(source, context, text)} />
       </>
@@ -122,6 +125,8 @@ interface Asked {
   readonly query: Omit<EmailQuery, "limit">;
   /** Where the step before ended; null for the first. */
   readonly cursor: string | null;
+  /** Messages done in the steps before. */
+  readonly doneBefore: number;
   /** What the form of the next step repeats. */
   readonly fields: Readonly<Record<string, string>>;
 }
@@ -138,6 +143,7 @@ function askedIn(source: ListSource, context: PageContext): Asked | null {
   const before = [query.createdBefore, until].filter((time) => time !== undefined).sort()[0] ?? until;
   return {
     ...{ text, nonce, cursor: form.get("cursor") },
+    doneBefore: wholeNumber(form.get("done") ?? "") ?? 0,
     query: { ...query, createdBefore: before },
     fields: { q: text, until, nonce, mail },
   };
@@ -171,7 +177,7 @@ interface Step {
   readonly done: "sent again" | "canceled";
 }
 
-function reportPage(context: PageContext, { text, fields }: Asked, step: Step): Page {
+function reportPage(context: PageContext, { text, fields, doneBefore }: Asked, step: Step): Page {
   const title = step.done === "canceled" ? "Canceled" : "Sent again";
   return {
     title,
@@ -179,22 +185,22 @@ function reportPage(context: PageContext, { text, fields }: Asked, step: Step): 
     body: (
       <>
         <Heading title={title} />
-        <StepReport context={context} fields={fields} {...step} listAt={listAddress(context, text)} />
+        <StepReport {...{ context, fields, doneBefore, ...step }} listAt={listAddress(context, text)} />
       </>
     ),
   };
 }
 
-interface StepReportProps extends Step {
+interface StepReportProps extends Step, Pick<Asked, "fields" | "doneBefore"> {
   readonly context: PageContext;
-  readonly fields: Readonly<Record<string, string>>;
   readonly listAt: string;
 }
 
-const StepReport: FC<StepReportProps> = ({ context, fields, listAt, result, action, done }) => (
+const StepReport: FC<StepReportProps> = ({ context, fields, doneBefore, listAt, result, action, done }) => (
   <>
     <p>
-      {grouped(result.done)} {result.done === 1 ? "message was" : "messages were"} {done}
+      {counted(result.done, "message was", "messages were")} {done}
+      {doneBefore === 0 ? "" : `, ${grouped(doneBefore + result.done)} in all`}
       {result.skipped === 0 ? "" : `; ${grouped(result.skipped)} could not be`}.
     </p>
     {result.refusals.length === 0 ? null : (
@@ -212,7 +218,9 @@ const StepReport: FC<StepReportProps> = ({ context, fields, listAt, result, acti
       </p>
     ) : (
       <PostForm context={context} action={action} class="actions">
-        <HiddenFields values={{ ...fields, cursor: result.nextCursor }} />
+        <HiddenFields
+          values={{ ...fields, cursor: result.nextCursor, done: String(doneBefore + result.done) }}
+        />
         <span>More may match.</span>
         <button type="submit" class="danger">
           Go on with the next

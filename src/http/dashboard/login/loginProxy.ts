@@ -18,7 +18,7 @@ export interface LoginProxy {
 
 /**
  * Who sends a request, in the form of `parsePerson`; null if no login proxy says so. A header that comes from anywhere
- * else counts as absent. Throws INVALID_REQUEST if a login proxy's own header does not name one person.
+ * else counts as absent. Throws FORBIDDEN if a login proxy's own header does not name one person.
  */
 export function personOf(request: Request, proxy: LoginProxy | null): string | null {
   if (proxy === null) return null;
@@ -31,7 +31,7 @@ export function personOf(request: Request, proxy: LoginProxy | null): string | n
   const person = parsePerson(named);
   if (person !== null) return person;
   const detail = `the login proxy's header ${proxy.header} does not say who you are: it must ${PERSON_RULE}. Ask whoever runs the proxy to correct it`;
-  throw new Problem("INVALID_REQUEST", { detail });
+  throw new Problem("FORBIDDEN", { detail });
 }
 
 function provesItself({ headers }: Request, { secret }: LoginProxy): boolean {
