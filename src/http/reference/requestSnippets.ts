@@ -46,11 +46,15 @@ function shownRequest({ method, path, operation }: AddressedOperation, schemas: 
   const shownPath = path.replace(/\{([a-z_]+)\}/g, (_, name: string) =>
     encodeURIComponent(values.get(name) ?? name),
   );
+  const shownQuery = parameters
+    .filter(({ in: place, schema }) => place === "query" && schema.examples !== undefined)
+    .map(({ name }) => [name, values.get(name) ?? ""] as const);
+  const query = shownQuery.length === 0 ? "" : `?${new URLSearchParams(Object.fromEntries(shownQuery))}`;
   const json = requestBody?.content["application/json"]?.schema;
   const [success] = Object.entries(responses).filter(([status]) => Number(status) < 300);
   return {
     method,
-    url: base + shownPath,
+    url: base + shownPath + query,
     needsKey: security.length > 0,
     headers: [
       ...parameters

@@ -56,7 +56,8 @@ function range(low: Json | undefined, high: Json | undefined, unit: string): str
   if (low === undefined && high === undefined) return "";
   const figure = (value: Json) => Number(value).toLocaleString("en");
   if (low !== undefined && high !== undefined) return `${figure(low)} to ${figure(high)}${unit}`;
-  return low === undefined ? `at most ${figure(high as Json)}${unit}` : `at least ${figure(low)}${unit}`;
+  if (low === undefined) return `at most ${figure(high as Json)}${unit}`;
+  return `at least ${figure(low)}${low === 1 ? unit.replace(/s$/, "") : unit}`;
 }
 
 function simpleType(schema: JsonSchema): string {

@@ -106,7 +106,7 @@ describe("the snippets of a request run as they stand", () => {
   );
 
   test.each(runnable)(
-    "reading a list, an action without a body and what answers nothing, in %s",
+    "reading a list, an action without a body, one that needs a filter, and what answers nothing, in %s",
     async (language) => {
       const document = documentWith({}, "unused-key");
       expect(await run(language, snippetsOf(document, "listEmails", app.url)[language])).toContain(
@@ -117,6 +117,9 @@ describe("the snippets of a request run as they stand", () => {
       );
       expect(await run(language, snippetsOf(document, "resumeSending", app.url)[language])).toContain(
         "active",
+      );
+      expect(await run(language, snippetsOf(document, "cancelEmails", app.url)[language])).toContain(
+        "not_canceled",
       );
       await app.call("POST", "/api/v1/suppressions", { body: { address: "ana@example.com" } });
       await run(language, snippetsOf(document, "removeSuppression", app.url)[language]);
