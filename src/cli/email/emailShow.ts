@@ -124,7 +124,7 @@ export const emailShow: Command = {
   operands: [EMAIL_OPERAND],
   summary: "Show what happened to a message",
   description:
-    "Status, reason, attempts, why it waits, as the service that runs on DATA_DIR says, and the timeline with the codes of the relay's replies. It shows no address and no content, unless --content asks for them. Exit status 1 if content that was asked for cannot be read now.",
+    "Status, reason, attempts, why it waits (if the service on DATA_DIR answers), and the timeline with the codes of the relay's replies. It shows no address and no content, unless --content asks for them. Exit status 1 if content that was asked for cannot be read now.",
   options: [
     {
       name: "content",
