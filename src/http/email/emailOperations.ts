@@ -189,8 +189,7 @@ export const emailOperations = operationsOf("Emails", {
       "canceled alone. Repeat it with `next_cursor` as `cursor` until that is null. Needs the scope `email:status` too, " +
       "because it finds what the list finds.",
     ...answersOk(CanceledEmails),
-    // Without a filter it is refused.
-    query: listQuery({ ...filters, tag: Type.Optional({ ...filters.tag, examples: ["welcome"] }) }),
+    query: listQuery(filters),
   },
   tryEmailNow: {
     summary: "Deliver an email that waits for a time now",

@@ -46,8 +46,9 @@ function shownRequest({ method, path, operation }: AddressedOperation, schemas: 
   const shownPath = path.replace(/\{([a-z_]+)\}/g, (_, name: string) =>
     encodeURIComponent(values.get(name) ?? name),
   );
+  // Of a list, the example shows all there is. What changes things may be refused without a filter.
   const shownQuery = parameters
-    .filter(({ in: place, schema }) => place === "query" && schema.examples !== undefined)
+    .filter(({ in: place, schema }) => method !== "GET" && place === "query" && schema.examples !== undefined)
     .map(({ name }) => [name, values.get(name) ?? ""] as const);
   const query = shownQuery.length === 0 ? "" : `?${new URLSearchParams(Object.fromEntries(shownQuery))}`;
   const json = requestBody?.content["application/json"]?.schema;
