@@ -214,6 +214,8 @@ describeInBrowser("sessions", (browser) => {
       await keepScreenshot(page, "other-workspace");
       await notice.getByRole("link", { name: "Reload" }).click();
       await page.locator(".workspace", { hasText: "Other Shop" }).waitFor();
+      // Before its scripts have run, the link leads to a page instead of opening the dialog.
+      await page.waitForLoadState();
       expect(await notice.isVisible()).toBe(false);
       await page.getByRole("link", { name: "Pause sending" }).click();
       await page.getByRole("dialog").getByText("In workspace Other Shop").waitFor();
