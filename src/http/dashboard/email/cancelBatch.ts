@@ -3,12 +3,13 @@ import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, PAGE_ITEMS_MAX } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import {
+  type Attempt,
   type Batch,
   type BatchResult,
+  batchResult,
   OTHER_SENDERS,
-  REFUSALS_SHOWN_MAX,
   UNREADABLE,
-} from "./sendBatchAgain.ts";
+} from "./matchingBatch.ts";
 
 /** Pages of messages that one form cancels, which must fit into the time of a request. */
 const PAGES_MAX = 10;
@@ -28,18 +29,16 @@ export async function cancelBatch(
   context: PageContext,
   { query, cursor }: Pick<Batch, "query" | "cursor">,
 ): Promise<BatchResult> {
-  const refusals: { id: string; why: string }[] = [];
-  let [done, skipped, nextCursor] = [0, 0, cursor];
+  const attempts: Attempt[] = [];
+  let nextCursor = cursor;
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const after = nextCursor === null ? {} : { after: decodeCursor(nextCursor) };
     const found = await cancelEmails(source, { ...query, limit: PAGE_ITEMS_MAX, ...after }, context);
-    for (const { id, fault } of found.shown) {
-      if (fault === null) done += 1;
-      else skipped += 1;
-      if (fault !== null && refusals.length < REFUSALS_SHOWN_MAX) refusals.push({ id, why: FAULTS[fault] });
-    }
+    attempts.push(
+      ...found.shown.map(({ id, fault }) => ({ id, why: fault === null ? null : FAULTS[fault] })),
+    );
     nextCursor = found.nextCursor;
     if (nextCursor === null) break;
   }
-  return { done, skipped, refusals, nextCursor };
+  return batchResult(attempts, nextCursor);
 }

@@ -14,13 +14,15 @@ import { LinkButton } from "../components/button.tsx";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { CheckBox, HiddenFields, PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
+import { withFilter } from "../components/list.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { CANCELED_MAX, cancelBatch } from "./cancelBatch.ts";
 import { listAddress } from "./emailListPage.tsx";
 import { queryOfSearch } from "./emailSearch.ts";
 import { catchUp, countMatching, type MatchCount } from "./loadEmailRows.ts";
-import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
+import type { BatchResult } from "./matchingBatch.ts";
+import { BATCH_MAX, sendBatchAgain } from "./sendBatchAgain.ts";
 
 const SEND_AGAIN = "/messages/send-again";
 const CANCEL = "/messages/cancel";
@@ -47,7 +49,7 @@ function queryToChange(source: ListSource, context: PageContext, text: string): 
 }
 
 function above(text: string) {
-  return [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }];
+  return [{ path: withFilter("/messages", { q: text }), title: "Messages" }];
 }
 
 /** What the form of a confirmation repeats. */

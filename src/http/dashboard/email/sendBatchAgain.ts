@@ -1,4 +1,3 @@
-import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
 import { orIfUnreadable } from "../../email/emailPages.ts";
@@ -7,31 +6,20 @@ import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { loadEmailRows } from "./loadEmailRows.ts";
+import {
+  type Attempt,
+  type Batch,
+  type BatchResult,
+  batchResult,
+  OTHER_SENDERS,
+  UNREADABLE,
+} from "./matchingBatch.ts";
 import { refusalText } from "./refusalText.ts";
 
 /** Messages that one form sends again, which must fit into the time of a request. */
 export const BATCH_MAX = 200;
-export const REFUSALS_SHOWN_MAX = 10;
-export const OTHER_SENDERS = "the key is bound to other senders";
-export const UNREADABLE = "its events are of a later version, or damaged";
 /** Codes after which every further message would be refused too. */
 const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"];
-
-export interface Batch {
-  readonly query: Omit<EmailQuery, "limit">;
-  /** The same one twice sends each message once, as when one form is submitted twice. */
-  readonly nonce: string;
-  /** Where the previous batch ended; null for the first. */
-  readonly cursor: string | null;
-}
-
-export interface BatchResult {
-  readonly done: number;
-  readonly skipped: number;
-  readonly refusals: readonly { readonly id: string; readonly why: string }[];
-  /** Where the next batch begins; null when nothing is left. */
-  readonly nextCursor: string | null;
-}
 
 /** Sends the next messages of a search again, one after another. */
 export async function sendBatchAgain(
@@ -45,21 +33,15 @@ export async function sendBatchAgain(
     limit: BATCH_MAX,
     ...after,
   });
-  const refusals: { id: string; why: string }[] = [];
-  let done = 0;
-  let skipped = 0;
+  const attempts: Attempt[] = [];
   for (const { id } of shown) {
-    const why = await orIfUnreadable(refusalOf(source, context, id, nonce), () => {
+    const refusal = await orIfUnreadable(refusalOf(source, context, id, nonce), () => {
       return { text: UNREADABLE, isForAll: false };
     });
-    if (why === null) done += 1;
-    else {
-      skipped += 1;
-      if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push({ id, why: why.text });
-      if (why.isForAll) return { done, skipped, refusals, nextCursor: null };
-    }
+    attempts.push({ id, why: refusal?.text ?? null });
+    if (refusal?.isForAll) return batchResult(attempts, null);
   }
-  return { done, skipped, refusals, nextCursor };
+  return batchResult(attempts, nextCursor);
 }
 
 /** Sends one message again. Returns why it was not sent, else null. */
