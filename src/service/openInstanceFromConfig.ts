@@ -127,6 +127,12 @@ function missingLogError(config: Config): ConfigError {
   ]);
 }
 
+/** Refuses to start a service before it leaves anything in DATA_DIR, where it would find no log and may create none. */
+export function requireLogFile(config: Config): void {
+  const isThere = !isEmbedded(config) || config.storeCreateIfMissing || existsSync(logPath(config));
+  if (!isThere) throw missingLogError(config);
+}
+
 /** Refuses to create the file of a log on another log's content store, so that a refused start leaves none behind. */
 export function requireUnboundBeforeCreation(config: Config, content: ContentStore): () => Promise<void> {
   return async () => {

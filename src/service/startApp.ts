@@ -26,7 +26,11 @@ import { dataDirectoryInUse, isDataDirectoryLocked, lockDataDirectory } from "./
 import { contentLog } from "./logLines/contentLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
-import { openInstanceOfService, requireCreatableByService } from "./openInstanceFromConfig.ts";
+import {
+  openInstanceOfService,
+  requireCreatableByService,
+  requireLogFile,
+} from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
 import { type RunningApp, runApp } from "./runApp.ts";
 import { logDamage, refusingOnceDamaged } from "./status/logDamage.ts";
@@ -43,6 +47,7 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   // Undone in reverse order if the service cannot start after all.
   await using undo = new AsyncDisposableStack();
   await requireDkimKeys(config);
+  requireLogFile(config);
   // Before anything is created: a HOST or PORT that cannot be opened leaves no data behind.
   const counts = config.metrics && eventAndRequestCounts();
   const listeners = await openPorts(config, logger, counts);

@@ -51,36 +51,50 @@ const ONLY_BY_NAME: ReadonlySet<string> = new Set([
 const MESSAGES_DEFAULT = "1000000";
 const TURNS_DEFAULT = "5";
 
-/**
- * `bun run bench [name…] [--json] [--store NAME] [--messages N] [--turns N]`: with `--json` the last line is one JSON
- * object; `--store` names the only store to measure; `--messages` is for `growth`, `queries` and `dashboard`, `--turns`
- * for `send`, `live`, `webhooks`, `nodes`, `steps` and `guard`. A run in which `guard` finds a fault ends with status 1.
- */
-async function main(words: readonly string[]): Promise<number> {
-  const { values, positionals: names } = parseArgs({
-    args: [...words],
-    allowPositionals: true,
-    options: {
-      json: { type: "boolean" },
-      store: { type: "string" },
-      messages: { type: "string", default: MESSAGES_DEFAULT },
-      turns: { type: "string", default: TURNS_DEFAULT },
-    },
-  });
-  const [messages, turns] = [Number(values.messages), Number(values.turns)];
-  const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1;
-  if (!isCount(messages) || !isCount(turns)) {
-    process.stderr.write("--messages takes a number of messages, --turns a number of turns\n");
-    return 2;
+const USAGE = `usage: bun run bench [name…] [--store NAME] [--messages N] [--turns N] [--json]
+
+Measures what is named: ${Object.keys(BENCHES).join(", ")}.
+Without names, all but those that take many minutes or repeat others: ${[...ONLY_BY_NAME].join(", ")}.
+
+  --store NAME  the only store to measure: sqlite or eventstoredb
+  --messages N  how many for growth, queries and dashboard; ${MESSAGES_DEFAULT} unless given
+  --turns N     how often send, live, webhooks, nodes, steps and guard measure; ${TURNS_DEFAULT} unless given
+  --json        the last line is one JSON object
+
+A run in which guard finds a fault ends with status 1.
+`;
+
+interface Call {
+  readonly names: readonly string[];
+  readonly store: string | undefined;
+  readonly messages: number;
+  readonly turns: number;
+  readonly json: boolean;
+}
+
+/** The call's words; null when they are off. */
+function readCall(words: readonly string[]): Call | null {
+  const options = {
+    json: { type: "boolean", default: false },
+    store: { type: "string" },
+    messages: { type: "string", default: MESSAGES_DEFAULT },
+    turns: { type: "string", default: TURNS_DEFAULT },
+  } as const;
+  try {
+    const { values, positionals: names } = parseArgs({ args: [...words], allowPositionals: true, options });
+    const [messages, turns] = [Number(values.messages), Number(values.turns)];
+    const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1;
+    if (!isCount(messages) || !isCount(turns) || !names.every((name) => name in BENCHES)) return null;
+    return { names, store: values.store, messages, turns, json: values.json };
+  } catch {
+    return null;
   }
-  const stores = benchStores().filter(({ name }) => name === (values.store ?? name));
+}
+
+async function main({ names, store: only, messages, turns, json }: Call): Promise<number> {
+  const stores = benchStores().filter(({ name }) => name === (only ?? name));
   if (stores.length === 0) {
-    process.stderr.write(`there is no store ${values.store} here\n`);
-    return 2;
-  }
-  const unknown = names.find((name) => !(name in BENCHES));
-  if (unknown !== undefined) {
-    process.stderr.write(`there is no bench ${unknown}; there are ${Object.keys(BENCHES).join(", ")}\n`);
+    process.stderr.write(`there is no store ${only} here\n`);
     return 2;
   }
   const [cpu] = cpus();
@@ -93,8 +107,15 @@ async function main(words: readonly string[]): Promise<number> {
       await BENCHES[name]?.(store, report, { messages, turns });
   }
   for (const fault of report.faults) process.stderr.write(`${fault}\n`);
-  if (values.json) process.stdout.write(`${JSON.stringify({ machine, ...report })}\n`);
+  if (json) process.stdout.write(`${JSON.stringify({ machine, ...report })}\n`);
   return report.faults.length === 0 ? 0 : 1;
 }
 
-process.exit(await main(process.argv.slice(2)));
+const words = process.argv.slice(2);
+if (words.includes("--help")) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
+const call = readCall(words);
+if (call === null) process.stderr.write(USAGE);
+process.exit(call === null ? 2 : await main(call));

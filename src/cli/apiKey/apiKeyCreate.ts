@@ -83,6 +83,9 @@ function expiryOf(text: string | undefined): number | null {
   return at;
 }
 
+const NO_LOGIN_PROXY =
+  "LOGIN_PROXY_HEADER is not set here: for single sign-on the service needs it, and LOGIN_PROXIES.";
+
 export const apiKeyCreate: Command = {
   name: "api-key create",
   summary: "Issue an API key and print it, once",
@@ -159,6 +162,7 @@ export const apiKeyCreate: Command = {
     invocation.print(shown, [issued.key ?? personsKeyText(issued.id)]);
     if (invocation.json) return;
     // On standard error, because scripts take the key from standard output.
+    if (person !== null && invocation.config.loginProxy === null) process.stderr.write(`${NO_LOGIN_PROXY}\n`);
     for (const sender of missing) process.stderr.write(`${missingSenderText(sender, workspaceId)}\n`);
   },
 };

@@ -743,6 +743,9 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(done).toContain(`${lost}</a>: the relay may have it`);
     await until(async () => (await statuses()).join() === "canceled,canceled,deferred,sending", "the end");
     const reader = await logIn(service.url, (await own.withKey({ scopes: ["email:status"] })).apiKey);
+    const nobody = (await session.get("/messages/cancel?q=to%3Anobody%40example.com")).html;
+    expect(nobody).toContain("Nothing waits to be canceled");
+    expect(nobody).not.toContain("Cancel the messages");
     expect((await reader.get("/messages?q=to%3Aana%40example.com")).html).not.toContain("/messages/cancel");
     expect((await reader.get("/messages/cancel?q=to%3Aana%40example.com")).status).toBe(403);
     const sender = await logIn(service.url, (await own.withKey({ scopes: ["email:send"] })).apiKey);

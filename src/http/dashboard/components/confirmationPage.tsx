@@ -12,8 +12,8 @@ export interface Confirmation {
   readonly question?: string;
   /** Pages above this one; Back leads to the last of them. */
   readonly above: NonNullable<Page["above"]>;
-  /** The word on the button: the verb of the question. */
-  readonly verb: string;
+  /** The word on the button: the verb of the question. Null if there is nothing to do: then there is no button. */
+  readonly verb: string | null;
   readonly isDangerous?: boolean;
   /** What happens, and what cannot be undone. */
   readonly text: Child;
@@ -53,9 +53,11 @@ export function confirmationPage(
         <PostForm context={context} action={context.path}>
           {text}
           <p class="actions">
-            <button type="submit" class={isDangerous ? "danger" : "primary"}>
-              {verb}
-            </button>
+            {verb === null ? null : (
+              <button type="submit" class={isDangerous ? "danger" : "primary"}>
+                {verb}
+              </button>
+            )}
             <a class="button" href={context.to(above.at(-1)?.path ?? "/")} data-close autofocus={isDangerous}>
               Back
             </a>

@@ -57,9 +57,15 @@ function confirmed({ deps }: ListSource, { mail }: PageContext, text: string) {
   return { q: text, until: rfc3339(deps.clock.now()), nonce: crypto.randomUUID(), mail };
 }
 
-/** “300 messages”, or “at least 1,000 messages” where not all have been counted. */
+/** “300 messages”; where not all have been counted, “at least 1,000 messages”, or that nobody knows how many. */
 function messagesText({ count, isAll }: MatchCount): string {
-  return `${isAll ? "" : "at least "}${counted(count, "message")}`;
+  if (isAll) return counted(count, "message");
+  return count === 0 ? "an unknown number of messages" : `at least ${counted(count, "message")}`;
+}
+
+/** Whether it is known that there is nothing to change. */
+function isNothing({ count, isAll }: MatchCount): boolean {
+  return count === 0 && isAll;
 }
 
 async function confirmSendAgain(source: ListSource, context: PageContext, text: string): Promise<Page> {
@@ -69,9 +75,9 @@ async function confirmSendAgain(source: ListSource, context: PageContext, text: 
   const first = await countMatching(source, { ...query, isNeverAgain: true });
   return confirmationPage(context, {
     title: "Send all again",
-    question: `Send ${messagesText(first)} again?`,
+    question: isNothing(all) ? "Nothing matches" : `Send ${messagesText(first)} again?`,
     above: above(text),
-    verb: "Send again",
+    verb: isNothing(all) ? null : "Send again",
     isDangerous: true,
     text: (
       <>
@@ -101,9 +107,9 @@ async function confirmCancel(source: ListSource, context: PageContext, text: str
   const waiting = await countMatching(source, waitingOf(query));
   return confirmationPage(context, {
     title: "Cancel all",
-    question: `Cancel ${messagesText(waiting)}?`,
+    question: isNothing(waiting) ? "Nothing waits to be canceled" : `Cancel ${messagesText(waiting)}?`,
     above: above(text),
-    verb: "Cancel the messages",
+    verb: isNothing(waiting) ? null : "Cancel the messages",
     isDangerous: true,
     text: (
       <>

@@ -5,6 +5,7 @@ import { certificateChecks } from "./certificateChecks.ts";
 import type { Check } from "./check.ts";
 import { contentCheck, diskCheck, relayChecks, scannerChecks, webhookChecks } from "./dependencyChecks.ts";
 import { verificationChecks } from "./log/readModelVerificationChecks.ts";
+import { loginProxyChecks } from "./loginProxyChecks.ts";
 
 /** Findings about the log, and others that need the log open. */
 export interface LogFindings {
@@ -53,6 +54,7 @@ export async function allChecks({
     ...certificateChecks(config),
     ...workersFound,
     ...webhookChecks(config),
+    ...loginProxyChecks(config),
     ...found.firstKey,
   ];
 }
