@@ -75,6 +75,11 @@ export function notTried(diagnostic: string): FeedbackReport {
   return { kind: "bounced", bounce: { kind: "soft", reason: "relay_suppressed" }, diagnostic };
 }
 
+/** A message that the provider took and then did not send, because of a quota for example: nothing about the address. */
+export function refusedByRelay(diagnostic: string): FeedbackReport {
+  return { kind: "bounced", bounce: { kind: "policy", reason: "relay_refused" }, diagnostic };
+}
+
 /** Amazon SES suppresses the address itself and did not try: this says nothing new about the address. */
 const NOT_TRIED = new Set(["Suppressed", "OnAccountSuppressionList"]);
 

@@ -8,21 +8,13 @@ import {
   notTried,
   objectOf,
   type ProviderFeedback,
+  refusedByRelay,
   textOf,
 } from "./providerFeedback.ts";
 
 /** What the recipient's server said: a list with one text for each recipient, and we send to one. */
 function saidBy({ diagnosticCode }: EventPart): string {
   return diagnosticOf(listOf(diagnosticCode)[0]);
-}
-
-/** Resend took the message and then did not send it, because of a quota for example: nothing about the address. */
-function failureOf({ reason }: EventPart): FeedbackReport {
-  return {
-    kind: "bounced",
-    bounce: { kind: "policy", reason: "relay_refused" },
-    diagnostic: diagnosticOf(reason),
-  };
 }
 
 /** The subtypes of transient bounces that do not say what failed, such as `MailboxFull` does. */
@@ -42,7 +34,7 @@ function reportOf(type: unknown, data: EventPart): FeedbackReport | null {
     case "email.suppressed":
       return notTried(saidBy(objectOf(data.suppressed)));
     case "email.failed":
-      return failureOf(objectOf(data.failed));
+      return refusedByRelay(diagnosticOf(objectOf(data.failed).reason));
     default:
       // `email.delivery_delayed`: Resend still tries. What is sent, scheduled, opened or clicked has not ended.
       return null;
