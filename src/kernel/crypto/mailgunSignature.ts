@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { wholeNumber } from "../text/wholeNumber.ts";
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../time.ts";
+import { HOUR_MS } from "../time.ts";
 import { equalInConstantTime } from "./equalInConstantTime.ts";
-import type { SignatureFinding } from "./webhookSignature.ts";
+import { isSignedRecently, type SignatureFinding } from "./webhookSignature.ts";
 
 /** How Mailgun signs a call. The signature does not cover the event beside it. */
 export interface MailgunSignature {
@@ -18,8 +18,6 @@ export interface MailgunSignature {
 export const MAILGUN_SIGNATURE_AGE_MS_MAX = 9 * HOUR_MS;
 /** Mailgun's tokens have 50 characters. A longer one costs time for each key. */
 const TOKEN_CHARACTERS_MAX = 200;
-/** How far ahead of ours Mailgun's clock may be. */
-const AHEAD_MS_MAX = 5 * MINUTE_MS;
 
 /**
  * Whether a call is signed with one of the keys: HMAC-SHA-256 over the timestamp and the token (Mailgun's user manual,
@@ -40,6 +38,5 @@ export function checkMailgunSignature(
     return equalInConstantTime(given, right);
   });
   if (!isSigned) return "forged";
-  const ageMs = now - seconds * SECOND_MS;
-  return ageMs <= MAILGUN_SIGNATURE_AGE_MS_MAX && ageMs >= -AHEAD_MS_MAX ? "valid" : "outdated";
+  return isSignedRecently(seconds, MAILGUN_SIGNATURE_AGE_MS_MAX, now) ? "valid" : "outdated";
 }

@@ -1,5 +1,5 @@
 import { wholeNumber } from "../text/wholeNumber.ts";
-import { SECOND_MS } from "../time.ts";
+import { MINUTE_MS, SECOND_MS } from "../time.ts";
 import { equalInConstantTime } from "./equalInConstantTime.ts";
 
 /** The prefix of a signing secret as its owner sees it; base64 follows. */
@@ -66,6 +66,15 @@ export interface ReceivedWebhookCall {
   /** One or more signatures, one space apart. */
   readonly signature: string;
   readonly body: string;
+}
+
+/** How far ahead of ours a provider's clock may be. */
+const AHEAD_MS_MAX = 5 * MINUTE_MS;
+
+/** Whether a call whose time is `timestampSeconds` is at most `ageMsMax` old, by a clock that may be a little ahead. */
+export function isSignedRecently(timestampSeconds: number, ageMsMax: number, now: number): boolean {
+  const ageMs = now - timestampSeconds * SECOND_MS;
+  return ageMs <= ageMsMax && ageMs >= -AHEAD_MS_MAX;
 }
 
 /** What a signature is found to be. `outdated`: its time is too far from now, whether it is right or not. */
