@@ -1026,6 +1026,10 @@ describe("parseSmtpUrl", () => {
       "smtp://h?provider=mailgun",
       { host: "h", port: 587, ...remote, provider: { name: "mailgun" as const } },
     ],
+    [
+      "smtp://h?provider=sendgrid",
+      { host: "h", port: 587, ...remote, provider: { name: "sendgrid" as const } },
+    ],
   ])("%s", (url, options) => {
     expect(parseSmtpUrl(url)).toEqual(options);
   });

@@ -292,6 +292,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   takeSesNotification: { exempt: "Amazon signs what it takes, and names a topic that is on a list" },
   takeResendEvent: { exempt: "Resend signs what it takes" },
   takeMailgunEvent: { exempt: "Mailgun signs what it takes" },
+  takeSendgridEvents: { exempt: "SendGrid signs what it takes" },
   cancelEmail: {
     needs: "sendEmail",
     params: oneOf("email", ({ status }) => status === "queued" || status === "scheduled"),

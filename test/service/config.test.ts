@@ -11,6 +11,7 @@ import { runJsonCommand } from "../support/process/jsonCommand.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
+import { sendgridKeys } from "../support/signedReports.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -217,6 +218,9 @@ describe("settings", () => {
     ["RESEND_WEBHOOK_SECRET", "whsec_short"],
     ["RESEND_WEBHOOK_SECRET", `${Array(21).fill("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").join(",")}`],
     ["MAILGUN_WEBHOOK_SIGNING_KEY", "short"],
+    ["SENDGRID_VERIFICATION_KEY", "SG.key"],
+    ["SENDGRID_VERIFICATION_KEY", sendgridKeys("secp384r1").shown],
+    ["SENDGRID_VERIFICATION_KEY", sendgridKeys().shown.slice(0, -8)],
     ["SMTP_URL", "relay.example.com:587"],
     ["SMTP_URL", "http://relay.example.com"],
     ["SMTP_CONNECTIONS_MAX", "0"],
@@ -394,8 +398,9 @@ describe("settings", () => {
       STORE_URL: "hunter2",
       RESEND_WEBHOOK_SECRET: "whsec_hunter2",
       MAILGUN_WEBHOOK_SIGNING_KEY: "hunter2",
+      SENDGRID_VERIFICATION_KEY: "hunter2",
     });
-    expect(errors).toHaveLength(5);
+    expect(errors).toHaveLength(6);
     expect(errors.join()).not.toContain("hunter2");
   });
 

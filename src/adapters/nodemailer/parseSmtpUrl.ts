@@ -95,7 +95,7 @@ const NAMES = [
   "message_stream",
 ] as const;
 const PARAMETERS =
-  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, connections_max=1 to 1000, messages_per_second=0 to 100000, provider=mailgun, provider=postmark, also with message_stream, and provider=ses with configuration_set";
+  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, connections_max=1 to 1000, messages_per_second=0 to 100000, provider=mailgun, provider=sendgrid, provider=postmark, also with message_stream, and provider=ses with configuration_set";
 /** Each number and its range, by the member that holds it. */
 const NUMBERS = {
   order: { parameter: "order", min: 1, max: 99 },
@@ -122,7 +122,7 @@ const PROVIDER_NAME = /^[\w-]{1,64}$/;
 
 /** The provider, with the settings it needs to report on messages, and the stream that it sends them through. */
 function providerOf(url: URL): Pick<SmtpRelay, "provider"> {
-  const name = choiceOf(url, "provider", ["mailgun", "postmark", "ses"]);
+  const name = choiceOf(url, "provider", ["mailgun", "postmark", "sendgrid", "ses"]);
   const configurationSet = parameterOf(url, "configuration_set");
   const messageStream = parameterOf(url, "message_stream");
   if (name !== "postmark" && messageStream !== null)
@@ -134,7 +134,7 @@ function providerOf(url: URL): Pick<SmtpRelay, "provider"> {
   if (name === "ses" || configurationSet !== null)
     throw malformed(`provider=ses needs configuration_set, and no other provider has it; ${PARAMETERS}`);
   if (name === null) return {};
-  if (name === "mailgun") return { provider: { name } };
+  if (name === "mailgun" || name === "sendgrid") return { provider: { name } };
   return { provider: { name, ...(messageStream === null ? {} : { messageStream }) } };
 }
 

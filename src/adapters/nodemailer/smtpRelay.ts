@@ -7,6 +7,8 @@ export type RelayProvider =
   | { readonly name: "postmark"; readonly messageStream?: string }
   /** Mailgun returns the variables of a message. */
   | { readonly name: "mailgun" }
+  /** SendGrid returns the unique arguments of a message. */
+  | { readonly name: "sendgrid" }
   /** SES sends events through a configuration set (`configuration_set` in the URL). */
   | { readonly name: "ses"; readonly configurationSet: string };
 

@@ -210,6 +210,8 @@ function providerFields(
       };
     case "mailgun":
       return { "X-Mailgun-Variables": JSON.stringify({ postledger_id: id }) };
+    case "sendgrid":
+      return { "X-SMTPAPI": JSON.stringify({ unique_args: { postledger_id: id } }) };
     case "ses": {
       const given = headerOf(message, "x-ses-message-tags");
       const tags = SES_TAGS.test(given) && !OUR_NAME.test(given) ? `, ${given}` : "";

@@ -7,7 +7,10 @@ export const SMALL_BODY_BYTES_MAX = 65_536;
 /** Room for the largest version of a template, or the variables of a preview, with every character escaped. */
 export const TEMPLATE_BODY_BYTES_MAX = 2_000_000;
 
-/** A provider's report, in bytes: an Amazon SNS message has at most 262,144, JSON-encoded once more. */
+/**
+ * A provider's report, in bytes: an Amazon SNS message has at most 262,144, JSON-encoded once more, and SendGrid makes
+ * its call when the events for it have 768 kB.
+ */
 export const REPORT_BODY_BYTES_MAX = 1_000_000;
 
 /** A report that its provider signs, in bytes: room for its event, which names one message. */

@@ -190,6 +190,17 @@ export const feedbackOperations = operationsOf("Feedback", {
     success: { status: 200, schema: null },
     problems: ["NOT_FOUND", "PAYLOAD_TOO_LARGE"],
   },
+  takeSendgridEvents: {
+    summary: "Take a webhook call of SendGrid",
+    description:
+      "For SendGrid alone: the body is an array of its events. It is taken when it is signed " +
+      "(`X-Twilio-Email-Event-Webhook-Signature` and `-Timestamp`) with a key in SENDGRID_VERIFICATION_KEY, at most " +
+      "25 hours ago; without that setting the answer is 404. The path names the workspace whose messages they are " +
+      "about. An event that matches none, or says nothing about the end of a message, is taken and changes nothing, " +
+      "as does a call that was taken before. After a 5xx some events may be taken: SendGrid repeats all of them.",
+    ...answersNoContent("INVALID_REQUEST", "NOT_FOUND", "PAYLOAD_TOO_LARGE"),
+    query: UnmatchedQuery,
+  },
 });
 
 export type TellFeedback = Static<typeof feedbackOperations.tellFeedback.body>;

@@ -11,8 +11,12 @@ import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecisio
 import { readMailgunEvent } from "../../domain/email/feedback/mailgunEvent.ts";
 import { objectOf, type ProviderFeedback, textOf } from "../../domain/email/feedback/providerFeedback.ts";
 import { readResendEvent } from "../../domain/email/feedback/resendEvent.ts";
+import { readSendgridEvent } from "../../domain/email/feedback/sendgridEvent.ts";
 import { checkMailgunSignature } from "../../kernel/crypto/mailgunSignature.ts";
+import { checkSendgridSignature, type SendgridKey } from "../../kernel/crypto/sendgridSignature.ts";
+import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import { checkWebhookSignature, type SignatureFinding } from "../../kernel/crypto/webhookSignature.ts";
+import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { lazy } from "../../kernel/lazy.ts";
 import { isObject, parseJson } from "../../kernel/text/json.ts";
@@ -33,6 +37,8 @@ interface SignedReportsOptions extends MessageSearch {
   readonly resendSecrets: readonly Uint8Array[];
   /** Mailgun's signing keys; without any, no report of Mailgun is taken. */
   readonly mailgunKeys: readonly string[];
+  /** The keys of SendGrid's webhooks; without any, no report of SendGrid is taken. */
+  readonly sendgridKeys: readonly SendgridKey[];
 }
 
 /** A provider's call, with its body as it came. */
@@ -45,23 +51,25 @@ interface Call {
   readonly now: number;
 }
 
-/** A provider that has no API key of ours, but signs its calls with a secret that we know. */
+/** A provider that has no API key of ours, but signs its calls so that we can check it. */
 interface SignedProvider {
-  readonly source: Extract<FeedbackSource, "resend" | "mailgun">;
+  readonly source: Extract<FeedbackSource, "resend" | "mailgun" | "sendgrid">;
   readonly name: string;
-  readonly route: (typeof routes)["takeResendEvent" | "takeMailgunEvent"];
-  /** The setting that holds its secrets, and whether it holds any. */
+  readonly route: (typeof routes)["takeResendEvent" | "takeMailgunEvent" | "takeSendgridEvents"];
+  /** The setting that holds its secrets or public keys, and whether it holds any. */
   readonly setting: string;
   readonly isSet: boolean;
   /** What it takes for success. */
   readonly status: 200 | 204;
-  /** Has `take` record what the call says. Throws a Problem unless the provider has signed it. */
-  readonly read: (call: Call, take: (feedback: ProviderFeedback) => Promise<void>) => Promise<void>;
+  /** Has `take` record what the events of a call say. Throws a Problem unless the provider has signed it. */
+  readonly read: (call: Call, take: (events: readonly unknown[]) => Promise<void>) => Promise<void>;
+  readonly readEvent: (event: unknown) => ProviderFeedback;
 }
 
 export function signedReportsController(options: SignedReportsOptions) {
   const controller = new Elysia({ normalize: false });
-  for (const provider of [resend(options.resendSecrets), mailgun(options.mailgunKeys)])
+  const { resendSecrets, mailgunKeys, sendgridKeys } = options;
+  for (const provider of [resend(resendSecrets), mailgun(mailgunKeys), sendgrid(sendgridKeys)])
     addRoute(controller, provider, options);
   return controller;
 }
@@ -79,8 +87,9 @@ function resend(secrets: readonly Uint8Array[]): SignedProvider {
       const header = (name: string) => headers.get(`svix-${name}`) ?? "";
       const [id, timestamp, signature] = [header("id"), header("timestamp"), header("signature")];
       requireSigned(checkWebhookSignature(secrets, { id, timestamp, signature, body }, now), setting);
-      await take(readResendEvent(eventIn(body)));
+      await take([eventIn(body)]);
     },
+    readEvent: readResendEvent,
   };
 }
 
@@ -104,11 +113,33 @@ function mailgun(keys: readonly string[]): SignedProvider {
       const timestamp = typeof given.timestamp === "number" ? `${given.timestamp}` : textOf(given.timestamp);
       const signed = { timestamp, token, signature: textOf(given.signature) };
       requireSigned(checkMailgunSignature(keys, signed, now), setting);
-      const used = await tokens()({ token, body, workspaceId }, () =>
-        take(readMailgunEvent(event["event-data"])),
-      );
+      const used = await tokens()({ token, body, workspaceId }, () => take([event["event-data"]]));
       if (used === "reused") throw refused("the token of its signature has come with another body before");
     },
+    readEvent: readMailgunEvent,
+  };
+}
+
+function sendgrid(keys: readonly SendgridKey[]): SignedProvider {
+  const setting = "SENDGRID_VERIFICATION_KEY";
+  const calls = lazy(signatureReplayGuard);
+  return {
+    source: "sendgrid",
+    name: "SendGrid",
+    route: routes.takeSendgridEvents,
+    setting,
+    isSet: keys.length > 0,
+    status: 204,
+    async read({ headers, body, workspaceId, now }, take) {
+      const header = (name: string) => headers.get(`x-twilio-email-event-webhook-${name}`) ?? "";
+      const signed = { timestamp: header("timestamp"), body, signature: header("signature") };
+      requireSigned(checkSendgridSignature(keys, signed, now), setting);
+      const events = parseJson(body);
+      if (!Array.isArray(events)) throw invalid("", "must be a JSON array");
+      // Not the time or the signature: a repeat may be signed anew.
+      await calls()({ token: sha256Of(body), body, workspaceId }, () => take(events));
+    },
+    readEvent: readSendgridEvent,
   };
 }
 
@@ -117,7 +148,7 @@ function refused(detail: string): Problem {
 }
 
 function requireSigned(finding: SignatureFinding, setting: string): void {
-  if (finding === "forged") throw refused(`the call is not signed with a secret in ${setting}`);
+  if (finding === "forged") throw refused(`the call is not signed with a secret or key in ${setting}`);
   if (finding === "outdated") {
     throw refused("the time of the call is too far from this machine's clock: is it set right?");
   }
@@ -140,14 +171,14 @@ function addRoute(controller: Elysia, provider: SignedProvider, options: SignedR
     async ({ body, params, query, request, set }) => {
       const workspaceId = params.workspace_id.toLowerCase();
       const call = { headers: request.headers, body: String(body), workspaceId, now: options.clock.now() };
-      await provider.read(call, async (feedback) => {
+      await provider.read(call, async (events) => {
         checkQuery(query);
         const reports = await reportsOf(options, provider, {
           workspaceId,
           suppresses: query.suppress_unmatched === "true",
           correlationId: requestContextOf(request).requestId,
         });
-        await takeProviderReport(reports, feedback);
+        await takeEach(options, events, (event) => takeProviderReport(reports, provider.readEvent(event)));
       });
       set.status = provider.status;
     },
@@ -166,6 +197,27 @@ function addRoute(controller: Elysia, provider: SignedProvider, options: SignedR
       },
     },
   );
+}
+
+/**
+ * Takes the events of a call, in any order. A message that this version cannot read keeps none of the others from being
+ * taken; the call fails at the end, so that the provider repeats it.
+ */
+async function takeEach(
+  { readModel }: Pick<SignedReportsOptions, "readModel">,
+  events: readonly unknown[],
+  take: (event: unknown) => Promise<void>,
+): Promise<void> {
+  const unreadable: UnreadableEventError[] = [];
+  await readModel("emails").scheduler.mapEach(events, async (event) => {
+    try {
+      await take(event);
+    } catch (error) {
+      if (!(error instanceof UnreadableEventError)) throw error;
+      unreadable.push(error);
+    }
+  });
+  if (unreadable[0] !== undefined) throw unreadable[0];
 }
 
 interface Addressed {

@@ -72,6 +72,7 @@ export const routes = {
   takeSesNotification: post("/feedback/ses", null, REPORT_BODY_BYTES_MAX),
   takeResendEvent: post("/feedback/resend/:workspace_id", null, SIGNED_REPORT_BODY_BYTES_MAX),
   takeMailgunEvent: post("/feedback/mailgun/:workspace_id", null, SIGNED_REPORT_BODY_BYTES_MAX),
+  takeSendgridEvents: post("/feedback/sendgrid/:workspace_id", null, REPORT_BODY_BYTES_MAX),
   addSender: post("/api/v1/senders", "sender:manage"),
   listSenders: get("/api/v1/senders", "sender:manage"),
   getSender: get("/api/v1/senders/:id", "sender:manage"),

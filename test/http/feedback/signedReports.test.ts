@@ -10,6 +10,9 @@ import {
   mailgunToken,
   RESEND_SECRET,
   resendCall,
+  SENDGRID_KEYS,
+  sendgridCall,
+  sendgridKeys,
 } from "../../support/signedReports.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
 import { message, newKey, type Tenant } from "../../support/tenants.ts";
@@ -17,6 +20,7 @@ import { until } from "../../support/until.ts";
 
 const OTHER_RESEND_SECRET = "whsec_5WbX5kEWLlfzsGNjH64I8lOOqUB6e8FH";
 const OTHER_MAILGUN_KEY = "fedcba9876543210fedcba9876543210";
+const OTHER_SENDGRID_KEYS = sendgridKeys();
 const HOUR_S = 3_600;
 
 /** What the relay says to the final dot; its own words unless set. */
@@ -28,6 +32,7 @@ const fixture = serviceWithRelay(sqliteStore, {
   env: {
     RESEND_WEBHOOK_SECRET: `${OTHER_RESEND_SECRET}, ${RESEND_SECRET}`,
     MAILGUN_WEBHOOK_SIGNING_KEY: MAILGUN_KEY,
+    SENDGRID_VERIFICATION_KEY: `${OTHER_SENDGRID_KEYS.shown}, ${SENDGRID_KEYS.shown}`,
     METRICS_PORT: "0",
   },
 });
@@ -53,10 +58,23 @@ const anybody = () => `${crypto.randomUUID()}@example.net`;
 /** The status of the message, the reason of a bounce, and whether the address is suppressed. */
 type Ends = readonly [status: string, reason?: string | null, suppressed?: "suppressed"];
 
-type Call = ReturnType<typeof resendCall> | ReturnType<typeof mailgunCall>;
+type Call = ReturnType<typeof resendCall | typeof mailgunCall | typeof sendgridCall>;
+type Provider = "resend" | "mailgun" | "sendgrid";
 
-function call(provider: "resend" | "mailgun", signed: Call, query = "", tenant = fixture.tenant) {
+function call(provider: Provider, signed: Call, query = "", tenant = fixture.tenant) {
   return tenant.call("POST", `/feedback/${provider}/${tenant.workspaceId}${query}`, signed);
+}
+
+/** Each call is refused in words that have these in them. */
+async function expectRefused(provider: Provider, refusals: readonly (readonly [string, Call])[]) {
+  for (const [words, signed] of refusals) {
+    const { json } = await call(provider, signed);
+    expect(json).toMatchObject({
+      status: 400,
+      code: "INVALID_REQUEST",
+      detail: expect.stringContaining(words),
+    });
+  }
 }
 
 async function suppressionOf(address: string, tenant: Tenant = fixture.tenant): Promise<string | null> {
@@ -241,11 +259,7 @@ describe("webhook calls of Resend", () => {
       ["clock", resendCall(event, { ageS: 310 })],
       ["clock", resendCall(event, { ageS: -310 })],
     ];
-    for (const [words, refused] of refusals) {
-      const answer = await call("resend", refused);
-      expect(answer.json).toMatchObject({ status: 400, code: "INVALID_REQUEST" });
-      expect(answer.json.detail).toContain(words);
-    }
+    await expectRefused("resend", refusals);
     // While Svix changes a secret it signs with both.
     const both = { ...good.headers, "svix-signature": `v1,AAAA ${good.headers["svix-signature"]}` };
     expect((await call("resend", { ...good, headers: both })).status).toBe(204);
@@ -426,11 +440,7 @@ describe("webhook calls of Mailgun", () => {
       ["clock", mailgunCall(event, { ageS: 9.1 * HOUR_S })],
       ["clock", mailgunCall(event, { ageS: -400 })],
     ];
-    for (const [words, refused] of refusals) {
-      const answer = await call("mailgun", refused);
-      expect(answer.json).toMatchObject({ status: 400, code: "INVALID_REQUEST" });
-      expect(answer.json.detail).toContain(words);
-    }
+    await expectRefused("mailgun", refusals);
   });
 
   test("a token signs one body only, however often that comes; what failed may come again", async () => {
@@ -477,6 +487,96 @@ describe("webhook calls of Mailgun", () => {
   });
 });
 
+/** An event as SendGrid's documentation has it. */
+function sendgridEvent(event: string, facts: object) {
+  return {
+    email: "example@example.net",
+    timestamp: 1_513_299_569,
+    "smtp-id": "<14c5d75ce93.dfd.64b469@ismtpd-555>",
+    event,
+    category: [UNREAD_NUMBER],
+    sg_event_id: "rWVYmVk90MjZJ9iohOBa3w==",
+    sg_message_id: "14c5d75ce93.dfd.64b469.filter0001.16648.5515E0B88.0",
+    ...facts,
+  };
+}
+
+describe("webhook calls of SendGrid", () => {
+  test("are taken with each of the keys and for as long as SendGrid repeats them, and refused when older, forged or changed", async () => {
+    const events = [sendgridEvent("open", {})];
+    for (const { privateKey } of [SENDGRID_KEYS, OTHER_SENDGRID_KEYS])
+      for (const ageS of [0, 24.5 * HOUR_S])
+        expect((await call("sendgrid", sendgridCall(events, { privateKey, ageS }))).status).toBe(204);
+    const good = sendgridCall(events);
+    const [signature, timestamp] = ["signature", "timestamp"].map(
+      (of) => `x-twilio-email-event-webhook-${of}`,
+    );
+    const withHeader = (name = "", value: string | null = null) =>
+      ({ ...good, headers: { ...good.headers, [name]: value } }) as Call;
+    const refusals: [string, Call][] = [
+      ["not signed", sendgridCall(events, sendgridKeys())],
+      ["not signed", { ...good, body: good.body.replace("open", "bounce") }],
+      ["not signed", { ...good, body: good.body.trimEnd() }],
+      ["not signed", withHeader(timestamp, String(Math.floor(Date.now() / 1_000) - 60))],
+      ["not signed", withHeader(timestamp, "soon")],
+      ["not signed", withHeader(timestamp)],
+      ["not signed", withHeader(signature)],
+      ["not signed", withHeader(signature, "AAAA")],
+      ["not signed", withHeader(signature, "\u00ff".repeat(500))],
+      ["clock", sendgridCall(events, { ageS: 25.1 * HOUR_S })],
+      ["clock", sendgridCall(events, { ageS: -400 })],
+    ];
+    await expectRefused("sendgrid", refusals);
+  });
+
+  test("have an array of events, and a workspace", async () => {
+    for (const odd of [{}, null, "delivered", '[{"event":']) {
+      const { json } = await call("sendgrid", sendgridCall(odd));
+      expect(json).toMatchObject({ status: 400, errors: [{ message: "must be a JSON array" }] });
+    }
+    expect((await call("sendgrid", sendgridCall([]))).status).toBe(204);
+    const nowhere = `/feedback/sendgrid/${crypto.randomUUID()}`;
+    expect((await fixture.tenant.call("POST", nowhere, sendgridCall([]))).status).toBe(404);
+  });
+
+  test("are about messages of the workspace in their path only; what matches none is counted, once for each call", async () => {
+    const to = anybody();
+    const id = await sent(to);
+    const other = await fixture.service.tenant();
+    const before = await unmatched("sendgrid");
+    const events = ["spamreport", "delivered", "click"].map((event) =>
+      sendgridEvent(event, { email: to, postledger_id: id }),
+    );
+    const once = sendgridCall(events);
+    for (let times = 0; times < 2; times += 1)
+      expect((await call("sendgrid", once, "", other)).status).toBe(204);
+    expect(await unmatched("sendgrid")).toBe(before + 2);
+    expect((await emailOf(fixture.tenant, id)).status).toBe("sent");
+  });
+
+  test("suppress no address again that was released since, if they come again, signed anew or not", async () => {
+    const to = anybody();
+    const events = [sendgridEvent("spamreport", { email: to })];
+    for (const tenant of [await fixture.service.tenant(), await fixture.service.tenant()]) {
+      for (const [ageS, reason] of [
+        [60, "complaint"],
+        [60, null],
+        [0, null],
+      ] as const) {
+        const answer = await call(
+          "sendgrid",
+          sendgridCall(events, { ageS }),
+          "?suppress_unmatched=true",
+          tenant,
+        );
+        expect(answer.status).toBe(204);
+        expect(await suppressionOf(to, tenant)).toBe(reason);
+        await tenant.call("DELETE", `/api/v1/suppressions/${to}`);
+      }
+    }
+  });
+});
+
 describe("reports about mail that was sent past the service", () => {
   const SUPPRESSING = "?suppress_unmatched=true";
   const hard = {
@@ -486,7 +586,7 @@ describe("reports about mail that was sent past the service", () => {
   const full = { ...PERMANENT, "delivery-status": { code: 552, message: "5.2.2 mailbox full" } };
   type Making = (to: string) => Call;
 
-  test.each<[string, "resend" | "mailgun", Making, string | null]>([
+  test.each<[string, Provider, Making, string | null]>([
     [
       "a hard bounce",
       "resend",
@@ -529,6 +629,18 @@ describe("reports about mail that was sent past the service", () => {
       "mailgun",
       (to) => mailgunCall(mailgunEvent("complained", { recipient: to })),
       "complaint",
+    ],
+    [
+      "a hard bounce",
+      "sendgrid",
+      (to) => sendgridCall([sendgridEvent("bounce", { email: to, type: "bounce", reason: "550 5.1.1" })]),
+      "bounce",
+    ],
+    [
+      "a block",
+      "sendgrid",
+      (to) => sendgridCall([sendgridEvent("bounce", { email: to, type: "blocked", reason: "550 5.1.1" })]),
+      null,
     ],
   ])("%s at %s suppresses as the URL says", async (_, provider, make, reason) => {
     for (const [query, expected] of [
@@ -582,13 +694,9 @@ describe("whatever is posted", () => {
   test("without the settings there is nothing", async () => {
     const service = await sharedService(sqliteStore);
     const tenant = await service.tenant();
-    for (const provider of ["resend", "mailgun"] as const) {
-      const answer = await call(
-        provider,
-        provider === "resend" ? resendCall({}) : mailgunCall({}),
-        "",
-        tenant,
-      );
+    const calls = { resend: resendCall({}), mailgun: mailgunCall({}), sendgrid: sendgridCall([]) } as const;
+    for (const [provider, signed] of Object.entries(calls)) {
+      const answer = await call(provider as Provider, signed, "", tenant);
       expect(answer.json).toMatchObject({
         status: 404,
         detail: expect.stringMatching(/_(?:SECRET|KEY) is not set$/),
@@ -613,11 +721,16 @@ describe("whatever is posted", () => {
       ["", 400],
     ] as const)
       expect((await post("POST", path, { headers, body })).status).toBe(status);
-    const toMailgun = { headers, body: "x".repeat(262_145) };
-    expect((await post("POST", `/feedback/mailgun/${workspaceId}`, toMailgun)).json).toMatchObject({
-      status: 413,
-      detail: expect.stringContaining("262,144 bytes"),
-    });
+    for (const [provider, bytesMax] of [
+      ["mailgun", 262_144],
+      ["sendgrid", 1_000_000],
+    ] as const) {
+      const tooLong = { headers, body: "x".repeat(bytesMax + 1) };
+      expect((await post("POST", `/feedback/${provider}/${workspaceId}`, tooLong)).json).toMatchObject({
+        status: 413,
+        detail: expect.stringContaining(`${bytesMax.toLocaleString("en")} bytes`),
+      });
+    }
     const odd = signedBy({ toString: 1, valueOf: 1 });
     expect((await call("mailgun", { ...mailgunCall({}), body: odd })).status).toBe(400);
     const gzip = { headers: { ...headers, "content-encoding": "gzip" }, body: "{}" };
@@ -637,6 +750,7 @@ describe("whatever is posted", () => {
       "user-variables",
     ],
     ...["recipient", "code", "__proto__", "toString", "valueOf"],
+    ...["email", "postledger_id", "smtp-id", "status", "bounce_classification"],
   ];
   const leaf = fc.oneof(
     fc.constantFrom(
@@ -670,6 +784,7 @@ describe("whatever is posted", () => {
       fc.record({ type: types, data: any, event: fc.constant("failed") }),
       fc.json(),
     );
+    const bounced = sendgridEvent("bounce", { type: "bounce" });
     await fc.assert(
       fc.asyncProperty(event, fc.boolean(), async (value, isText) => {
         const text = isText ? String(JSON.stringify(value)).slice(1) : JSON.stringify(value);
@@ -679,6 +794,8 @@ describe("whatever is posted", () => {
           await call("mailgun", { ...mailgunCall(value), body: text }, query),
           await call("mailgun", { ...mailgunCall({}), body: JSON.stringify({ signature: value }) }, query),
           await call("mailgun", { ...mailgunCall({}), body: signedBy(value) }, query),
+          await call("sendgrid", sendgridCall(text), query),
+          await call("sendgrid", sendgridCall([value, { ...bounced, ...Object(value) }]), query),
         ])
           expect([200, 204, 400]).toContain(answer.status);
       }),

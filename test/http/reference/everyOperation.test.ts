@@ -9,7 +9,7 @@ import { problemOf } from "../../support/expectProblem.ts";
 import { setLimits } from "../../support/limits.ts";
 import { rawCall } from "../../support/servers/rawRequest.ts";
 import type { CallerOptions } from "../../support/service.ts";
-import { mailgunCall, REPORT_SECRETS, resendCall } from "../../support/signedReports.ts";
+import { mailgunCall, REPORT_SECRETS, resendCall, sendgridCall } from "../../support/signedReports.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 import { newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -48,6 +48,7 @@ function tokenOf({ log }: TestService): string {
 const SIGNED: Readonly<Record<string, () => CallerOptions>> = {
   takeResendEvent: () => resendCall({ type: "email.delivered" }),
   takeMailgunEvent: () => mailgunCall({ event: "delivered" }),
+  takeSendgridEvents: () => sendgridCall([{ event: "delivered" }]),
 };
 
 function headersFor({ operation }: Described): Record<string, string> {

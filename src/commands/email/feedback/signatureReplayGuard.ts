@@ -1,11 +1,12 @@
 import { LRUCache } from "lru-cache";
 import { sha256Of } from "../../../kernel/crypto/sha256.ts";
 
-/** About 20 MB. With more reports than this within nine hours, a token can be used again before its time is over. */
+/** About 20 MB. With more calls than this while a signature is valid, a token can be used again before its time is over. */
 const TOKENS_MAX = 50_000;
 
-/** A call with a signature that does not cover its body. */
+/** A call with a signature that is valid for hours. */
 interface TokenCall {
+  /** Tells the call from others. The signature may cover this instead of the body. */
   readonly token: string;
   readonly body: string;
   /** The workspace that it reports to: the same call may come to several. */
@@ -15,7 +16,7 @@ interface TokenCall {
 /** `repeated`: the same call was taken before. `reused`: the token has come before, with another body. */
 export type TokenUse = "taken" | "repeated" | "reused";
 
-/** Remembers the tokens of signatures that do not cover the body, so that none of them signs a second body. */
+/** Remembers the tokens of signed calls, so that each call is taken once, and no token signs a second body. */
 export function signatureReplayGuard() {
   const digests = new LRUCache<string, string>({ max: TOKENS_MAX });
   const taken = new LRUCache<string, true>({ max: TOKENS_MAX });

@@ -99,6 +99,8 @@ const REPLY_RULES: readonly ReplyRule[] = [
     reason: "greylisted",
     text: /gr[ea]y-?list/i,
   },
+  // SendGrid of a domain that does not exist or has no mail server; its words go on about a PTR record.
+  { reason: "no_route", text: /^(?:\d{3} )?unable to get mx info/i },
   {
     reason: "policy_rejected",
     text: /spamhaus|spamcop|barracudacentral|sorbs|\b(?:dns|r|u)bl\b|block ?list|black ?list|blocked using|banned sending|\breputation\b|\b(?:spf|dkim|dmarc|ptr|rdns)\b|reverse dns|unauthenticated|not authenticated|administrative prohibition|policy (?:reasons|violation|restriction)|unsolicited mail (?:originating )?from your|listed (?:at|by|in|on) /i,

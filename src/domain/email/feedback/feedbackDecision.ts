@@ -12,6 +12,7 @@ export const FEEDBACK_SOURCES = [
   "postmark",
   "resend",
   "mailgun",
+  "sendgrid",
   "api",
   "simulator",
 ] as const;

@@ -280,6 +280,7 @@ const SOURCES: Readonly<Record<FeedbackSource, string>> = {
   postmark: "Postmark says so.",
   resend: "Resend says so.",
   mailgun: "Mailgun says so.",
+  sendgrid: "SendGrid says so.",
   api: "Reported over the API.",
   simulator: "Simulated: the recipient is an address of the simulator.",
 };

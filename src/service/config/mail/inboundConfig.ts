@@ -1,3 +1,4 @@
+import { type SendgridKey, sendgridKeyOf } from "../../../kernel/crypto/sendgridSignature.ts";
 import { webhookSecretBytes } from "../../../kernel/crypto/webhookSignature.ts";
 import { parseAddress, parseDomain } from "../../../kernel/text/emailAddress.ts";
 import type { EnvironmentReader } from "../environmentReader.ts";
@@ -19,6 +20,8 @@ interface ReportSecrets {
   /** One for each webhook at Resend. */
   readonly resendSecrets: readonly Uint8Array[];
   readonly mailgunKeys: readonly string[];
+  /** Public keys: SendGrid has the private ones. */
+  readonly sendgridKeys: readonly SendgridKey[];
 }
 
 /** Each is tried on each call. */
@@ -94,6 +97,12 @@ function readReportSecrets(reader: EnvironmentReader): ReportSecrets {
       "MAILGUN_WEBHOOK_SIGNING_KEY",
       (text) => (MAILGUN_KEY.test(text) ? text : null),
       "Mailgun's HTTP webhook signing keys, of 16 characters or more",
+    ),
+    sendgridKeys: secretsIn(
+      reader,
+      "SENDGRID_VERIFICATION_KEY",
+      sendgridKeyOf,
+      "the verification keys of signed Event Webhooks at SendGrid, which begin with MFkw",
     ),
   };
 }

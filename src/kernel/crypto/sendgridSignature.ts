@@ -1,0 +1,49 @@
+import { createPublicKey, createVerify, type KeyObject } from "node:crypto";
+import { wholeNumber } from "../text/wholeNumber.ts";
+import { HOUR_MS } from "../time.ts";
+import { isSignedRecently, type SignatureFinding } from "./webhookSignature.ts";
+
+/** The public key of one of SendGrid's webhooks. */
+export type SendgridKey = KeyObject;
+
+/** What SendGrid signs, and the signature: any text, "" for a header that is not there. */
+export interface SendgridSignature {
+  /** In seconds. */
+  readonly timestamp: string;
+  readonly body: string;
+  /** DER in base64. */
+  readonly signature: string;
+}
+
+/** SendGrid repeats a call for 24 hours. Whether it then signs it anew is not documented, so old ones are accepted. */
+const SIGNATURE_AGE_MS_MAX = 25 * HOUR_MS;
+
+/** The key as SendGrid shows it: SPKI in base64, of the curve P-256. Null if the text is not one. */
+export function sendgridKeyOf(text: string): SendgridKey | null {
+  try {
+    const der = Buffer.from(Uint8Array.fromBase64(text));
+    const key = createPublicKey({ key: der, format: "der", type: "spki" });
+    return key.asymmetricKeyDetails?.namedCurve === "prime256v1" ? key : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Whether a call is signed with the private part of one of the keys: ECDSA with SHA-256 over the timestamp and the body
+ * (twilio.com/docs/sendgrid, "Getting Started with the Event Webhook Security Features"). `now`: in ms.
+ */
+export function checkSendgridSignature(
+  keys: readonly SendgridKey[],
+  { timestamp, body, signature }: SendgridSignature,
+  now: number,
+): SignatureFinding {
+  const seconds = wholeNumber(timestamp);
+  if (seconds === null || signature === "") return "forged";
+  // First, because anybody may have sent the body, which each key hashes.
+  if (!isSignedRecently(seconds, SIGNATURE_AGE_MS_MAX, now)) return "outdated";
+  const isSigned = keys.some((key) =>
+    createVerify("sha256").update(timestamp).update(body).verify(key, signature, "base64"),
+  );
+  return isSigned ? "valid" : "forged";
+}
