@@ -194,7 +194,7 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   const { deps, readers, damage, workers, listeners, counts, deliverySeconds, requests, freezeWatch } =
     serving;
   const { contentHealth, maintenance } = serving;
-  const { delivery, relays, clockWatch } = workers;
+  const { delivery, relays, router, clockWatch } = workers;
   const unmatched = unmatchedFeedback(logger);
   const shared = { deps, readers, damage, delivery, unmatched };
   const parts = { ...shared, relays, contentHealth, freezeWatch, maintenance };
@@ -207,11 +207,31 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   });
   if (counts !== null)
     listeners.metrics?.answer(
-      serviceMetrics({ config, deps, readers, counts, unmatched, deliverySeconds, readiness, inFlight }),
+      serviceMetrics({
+        config,
+        deps,
+        readers,
+        counts,
+        unmatched,
+        deliverySeconds,
+        readiness,
+        relays,
+        inFlight,
+      }),
     );
   const { logId } = serving.opened;
   const { url, submission, inbound } = listeners;
-  const status = serviceStatus({ ...shared, config, clockWatch, logId, url, submission, inbound, inFlight });
+  const status = serviceStatus({
+    ...shared,
+    config,
+    router,
+    clockWatch,
+    logId,
+    url,
+    submission,
+    inbound,
+    inFlight,
+  });
   return { dashboard, inFlight, status };
 }
 

@@ -28,9 +28,13 @@ export interface RelayChange {
   readonly reason: string | null;
 }
 
-interface FailoverContext {
+interface GuardContext {
   readonly clock: Clock;
   readonly onChange: (change: RelayChange) => void;
+}
+
+interface FailoverContext {
+  readonly clock: Clock;
   /** From 0 to 1. */
   readonly random: () => number;
 }
@@ -42,8 +46,8 @@ const DOUBLINGS_MAX = Math.ceil(Math.log2(REST_MS_MAX / REST_MS_MIN));
 /** Replies that mean the relay accepts no mail, or none of ours. */
 const RELAY_FAULT_CODES: readonly number[] = [...RELAY_TROUBLE_CODES, ...LOG_IN_CODES];
 
-/** A relay and its circuit breaker. */
-class GuardedRelay {
+/** A relay and its circuit breaker, which all groups share that the relay is in. */
+export class GuardedRelay {
   private faults = 0;
   private restUntil = Number.NEGATIVE_INFINITY;
   private isTried = false;
@@ -51,7 +55,7 @@ class GuardedRelay {
 
   constructor(
     readonly relay: FailoverRelay,
-    private readonly context: Pick<FailoverContext, "clock" | "onChange">,
+    private readonly context: GuardContext,
   ) {}
 
   /** Whether a message may go to it now. After the cool-down only one message tries it. */
@@ -117,11 +121,10 @@ interface Opened {
  * one that has its share of the workers at once: a slow one would otherwise keep them all.
  */
 export function relayFailover(
-  relays: readonly FailoverRelay[],
-  { clock, random, onChange }: FailoverContext,
+  guards: readonly GuardedRelay[],
+  { clock, random }: FailoverContext,
 ): MailTransport {
-  const guards = relays.map((relay) => new GuardedRelay(relay, { clock, onChange }));
-  const sessionsMax = Math.max(...relays.map(({ transport }) => transport.sessionsMax));
+  const sessionsMax = Math.max(...guards.map(({ relay }) => relay.transport.sessionsMax));
   let isClosed = false;
 
   /** The relay for a message that has tried these; undefined if no other one accepts mail. */
@@ -180,7 +183,7 @@ export function relayFailover(
     },
     async close() {
       isClosed = true;
-      await Promise.all(relays.map(({ transport }) => transport.close()));
+      await Promise.all(guards.map(({ relay }) => relay.transport.close()));
     },
   };
 }

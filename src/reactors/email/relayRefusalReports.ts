@@ -19,6 +19,8 @@ export interface Refusal {
   readonly route: MailRoute;
   readonly reason: CorrectableReason;
   readonly code: number;
+  /** Which of several relays refused it. */
+  readonly relay?: string;
 }
 
 /** A sender and a recipient's domain: what a relay refuses for one, it may take for another. Only kept in memory. */

@@ -3,6 +3,7 @@ import { countDeferred } from "../../../projections/emails/mailQueue.ts";
 import { countDueWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { NEAR_LIMIT_MAX, WATCHED_LIMITS } from "../../commands/quota/limitWatch.ts";
+import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthController.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -40,6 +41,7 @@ interface MetricsOptions {
   /** How long each message took from when it was due until the relay had accepted it. */
   readonly deliverySeconds: Histogram;
   readonly readiness: () => Promise<Readonly<Record<string, Check>>>;
+  readonly relays: DashboardOptions["relays"];
   inFlight(): {
     readonly requests: number;
     /** Messages and webhook calls. */
@@ -86,7 +88,7 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
 }
 
 function stateMetrics(
-  { deps, readers, inFlight }: MetricsOptions,
+  { deps, readers, relays, inFlight }: MetricsOptions,
   checks: Readonly<Record<string, Check>>,
 ): readonly Metric[] {
   const { requests, deliveries, webhookDeliveries } = inFlight();
@@ -95,6 +97,11 @@ function stateMetrics(
       "postledger_check_ok",
       "1 if a check of /health/ready passes, else 0.",
       Object.entries(checks).map(([check, { ok }]) => ({ labels: { check }, value: Number(ok) })),
+    ),
+    gauge(
+      "postledger_relay_ok",
+      "1 while a relay takes mail, else 0, by host and port.",
+      relays().map(({ name, trouble }) => ({ labels: { relay: name }, value: Number(trouble === null) })),
     ),
     gauge(
       "postledger_read_model_caught_up",

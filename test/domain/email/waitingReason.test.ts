@@ -23,6 +23,7 @@ const noReason: WaitingFacts = {
   leaseUntil: null,
   expiresAt: EXPIRY,
   lastDeferral: null,
+  hasRelay: true,
   relay: null,
   contentStore: null,
 };
@@ -98,6 +99,13 @@ describe("a message waits", () => {
       [queued],
       { isPaused: true, relay: down },
       "sending_paused",
+      null,
+    ],
+    [
+      "for the operator, if no relay is for its sender, whenever it is due",
+      [queued, claimed, deferred(LATER)],
+      { hasRelay: false },
+      "no_relay",
       null,
     ],
     ["for its sender", [queued], { mayLeave: false }, "sender_unavailable", null],

@@ -26,6 +26,7 @@ import {
   deliveryWorld,
   failAfterAppendOnce,
   refused,
+  relayFaultOf,
   writeLateOnce,
 } from "./deliveryFixtures.ts";
 
@@ -224,8 +225,11 @@ describe("the relay's answer", () => {
     const id = await world.accept("order-1001");
     const { delivery } = await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => delivery.relayFault !== null, "the failure report");
-    expect(delivery.relayFault).toEqual({ trouble: "login_refused", reason: "authentication_required: 530" });
+    await until(() => relayFaultOf(delivery) !== null, "the failure report");
+    expect(relayFaultOf(delivery)).toEqual({
+      trouble: "login_refused",
+      reason: "authentication_required: 530",
+    });
   });
 
   test("a relay that seems to want a log-in is reported at once, and stopped by no single message", async () => {
@@ -234,13 +238,13 @@ describe("the relay's answer", () => {
     const id = await world.accept("order-1001");
     const { delivery, reports } = await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => delivery.relayFault !== null, "the failure report");
+    await until(() => relayFaultOf(delivery) !== null, "the failure report");
     expect((await lastEvent(id)).data).toMatchObject({
       reason: "authentication_required",
       attemptBurnt: false,
     });
     const fault = { trouble: "login_refused", reason: "authentication_required: 554", emailId: id } as const;
-    expect(delivery.relayFault).toEqual(fault);
+    expect(relayFaultOf(delivery)).toEqual(fault);
     expect(reports).toMatchObject([{ kind: "began", fault }]);
   });
 
@@ -249,8 +253,8 @@ describe("the relay's answer", () => {
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => delivery.relayFault !== null, "the failure report");
-    expect(delivery.relayFault).toEqual({ trouble: "tls_failed", reason: "tls_required: 530" });
+    await until(() => relayFaultOf(delivery) !== null, "the failure report");
+    expect(relayFaultOf(delivery)).toEqual({ trouble: "tls_failed", reason: "tls_required: 530" });
   });
 
   test("a relay that asks for less mail is known to throttle, not to be away", async () => {
@@ -258,8 +262,8 @@ describe("the relay's answer", () => {
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery, reports } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => delivery.relayFault !== null, "the failure report");
-    expect(delivery.relayFault).toEqual({ trouble: "throttled", reason: "throttled: 421" });
+    await until(() => relayFaultOf(delivery) !== null, "the failure report");
+    expect(relayFaultOf(delivery)).toEqual({ trouble: "throttled", reason: "throttled: 421" });
     expect(reports).toMatchObject([{ kind: "began", fault: { trouble: "throttled" } }]);
   });
 
@@ -268,8 +272,8 @@ describe("the relay's answer", () => {
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => delivery.relayFault !== null, "the failure report");
-    expect(delivery.relayFault).toEqual({ trouble: "unconfirmed", reason: "no_answer_to_final_dot" });
+    await until(() => relayFaultOf(delivery) !== null, "the failure report");
+    expect(relayFaultOf(delivery)).toEqual({ trouble: "unconfirmed", reason: "no_answer_to_final_dot" });
   });
 
   test("a relay that defers ten recipients without taking one message is in trouble, until it takes one", async () => {
@@ -285,19 +289,19 @@ describe("the relay's answer", () => {
     world.clock.advance(MINUTE_MS);
     await deferred("r1@example.org");
     // One recipient counts once, however often it is deferred.
-    expect(delivery.relayFault).toBeNull();
+    expect(relayFaultOf(delivery)).toBeNull();
     await deferred("r10@example.org");
     const fault = { trouble: "defers_everybody", reason: "recipient_deferred: 450 4.7.25" } as const;
-    expect(delivery.relayFault).toMatchObject(fault);
+    expect(relayFaultOf(delivery)).toMatchObject(fault);
     expect(reports).toMatchObject([{ kind: "began", fault }]);
     world.relay.answer = () => ACCEPTED;
     const taken = await world.accept("taken");
     await world.untilEvents(taken, "EmailDeliveryStarted", "EmailSent");
-    await until(() => delivery.relayFault === null, "the end of the trouble");
+    await until(() => relayFaultOf(delivery) === null, "the end of the trouble");
     expect(reports).toMatchObject([{ kind: "began" }, { kind: "ended" }]);
     world.relay.answer = () => refused("rcpt", "450 4.7.25 cannot find your hostname");
     await deferred("r11@example.org");
-    expect(delivery.relayFault).toBeNull();
+    expect(relayFaultOf(delivery)).toBeNull();
   });
 
   test("a refusal of our sender fails", async () => {
@@ -905,9 +909,9 @@ describe("the breaker", () => {
     const ids = await Promise.all(Array.from({ length: 30 }, (_, index) => world.accept(`order-${index}`)));
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 4 });
-    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
     await world.settle();
-    expect(instance.delivery.relayFault?.reason).toBe("ECONNREFUSED");
+    expect(relayFaultOf(instance.delivery)?.reason).toBe("ECONNREFUSED");
     const sessionsAtOpen = world.relay.sessions;
     expect(sessionsAtOpen).toBeLessThanOrEqual(5 + 3);
     for (const id of ids) expect(await world.events(id)).toHaveLength(2);
@@ -924,14 +928,14 @@ describe("the breaker", () => {
     world.relay.refuse = () => null;
     world.pass(30 * SECOND_MS);
     await until(() => world.relay.sent.length === ids.length, "all to be sent");
-    expect(instance.delivery.relayFault).toBeNull();
+    expect(relayFaultOf(instance.delivery)).toBeNull();
   });
 
   test("lets no second worker through until the first has returned", async () => {
     for (let index = 0; index < 30; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 4 });
-    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
     await world.settle();
     const slow = gate<MailOutcome>();
     world.relay.refuse = () => null;
@@ -950,7 +954,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 2 });
-    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
     await world.settle();
     world.relay.refuse = () => null;
     let faults = 0;
@@ -968,7 +972,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 2 });
-    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
     await world.setSender("SenderDisabled");
     world.relay.refuse = () => null;
     world.pass(SECOND_MS);
@@ -977,14 +981,14 @@ describe("the breaker", () => {
     await world.setSender("SenderEnabled");
     world.pass(2 * SECOND_MS);
     await until(() => world.relay.sent.length === 6, "all to be sent");
-    expect(instance.delivery.relayFault).toBeNull();
+    expect(relayFaultOf(instance.delivery)).toBeNull();
   });
 
   test("closes when a session opens, even if its message cannot be sent after all", async () => {
     const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => world.accept(`order-${index}`)));
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 1 });
-    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
     world.store.beforeRead = (stream) => {
       if (stream.startsWith("suppression-")) throw unavailable();
     };
@@ -994,7 +998,7 @@ describe("the breaker", () => {
       const states = await Promise.all(ids.map(world.state));
       return states.some(({ status }) => status === "deferred");
     }, "a message to be put off");
-    await until(() => instance.delivery.relayFault === null, "the breaker to close");
+    await until(() => relayFaultOf(instance.delivery) === null, "the breaker to close");
     expect(world.relay.sent).toHaveLength(0);
   });
 
@@ -1002,13 +1006,13 @@ describe("the breaker", () => {
     const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => world.accept(`order-${index}`)));
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start();
-    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
     for (const id of ids) await appendForeign(world, id, { type: "EmailCanceled", data: {} });
     await instance.caughtUp();
     world.relay.refuse = () => null;
     await until(() => {
       world.pass(SECOND_MS);
-      return instance.delivery.relayFault === null;
+      return relayFaultOf(instance.delivery) === null;
     }, "the breaker to close");
     expect(instance.reports.map(({ kind }) => kind)).toEqual(["began", "ended"]);
     expect(world.relay.sent).toHaveLength(0);
@@ -1022,7 +1026,7 @@ describe("the breaker", () => {
       world.pass(10 * SECOND_MS);
       return world.relay.sent.length > 10;
     }, "more attempts");
-    expect(instance.delivery.relayFault).toMatchObject({ trouble: "unavailable" });
+    expect(relayFaultOf(instance.delivery)).toMatchObject({ trouble: "unavailable" });
     expect(instance.reports.map(({ kind }) => kind)).not.toContain("ended");
   });
 
@@ -1030,7 +1034,7 @@ describe("the breaker", () => {
     world.relay.answer = () => refused("mail", "421 4.3.2 closing");
     const ids = await Promise.all(Array.from({ length: 8 }, (_, index) => world.accept(`order-${index}`)));
     const instance = await world.start({ sessionsMax: 1 });
-    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
     await world.settle();
     expect(world.relay.sent).toHaveLength(5);
     const states = await Promise.all(ids.map(world.state));
@@ -1047,7 +1051,7 @@ describe("the breaker", () => {
       await instance.caughtUp();
       world.pass(20 * MINUTE_MS);
     }
-    expect(instance.delivery.relayFault).toBeNull();
+    expect(relayFaultOf(instance.delivery)).toBeNull();
     expect(instance.reports).toEqual([]);
   });
 
@@ -1074,7 +1078,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 20; index += 1) await world.accept(`order-${index}`);
     const instance = await world.start();
     await until(() => world.relay.sent.length === 20, "all to be attempted");
-    expect(instance.delivery.relayFault).toBeNull();
+    expect(relayFaultOf(instance.delivery)).toBeNull();
   });
 });
 

@@ -40,12 +40,18 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
         now={now}
         range={range}
         checks={checks}
-        relays={isOperator(context) ? options.relays() : []}
+        relays={isOperator(context) ? shownRelays(options) : []}
         upkeep={[...own, ...looked]}
         messages={messages}
       />
     ),
   };
+}
+
+/** Each of several relays. The service's own check says that a single one takes mail. */
+function shownRelays({ relays }: DashboardOptions): OverviewProps["relays"] {
+  const all = relays();
+  return all.length > 1 ? all : all.filter(({ trouble }) => trouble !== null);
 }
 
 async function messagesOf(
