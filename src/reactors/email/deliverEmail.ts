@@ -57,7 +57,7 @@ import {
   withRecipientDomain,
 } from "./recordDelivery.ts";
 import type { Deferral } from "./relayDeferralReports.ts";
-import { CORRECTABLE_REASONS, type MailRoute, type Refusal } from "./relayRefusalReports.ts";
+import { CORRECTABLE_REASONS, type Refusal, type RefusalRoute } from "./relayRefusalReports.ts";
 
 /** What the scheduler learns from a delivery. */
 export type DeliveryReport =
@@ -70,7 +70,7 @@ export type DeliveryReport =
       readonly refusal: Refusal | null;
       /** Set when the relay has put it off, for no fault of its own. */
       readonly deferral: Deferral | null;
-      readonly route: MailRoute;
+      readonly route: RefusalRoute;
       /** How long after it was due the relay accepted it; null if it did not. */
       readonly sentAfterMs: number | null;
     }
@@ -231,7 +231,7 @@ async function handOver(
   await recordResult(deps, attempt, outcome);
   const isAboutMessage = mailOutcome.kind === "refused" && MESSAGE_STAGES.includes(mailOutcome.stage);
   const relayFault = relayFaultOf(deps, result, isAboutMessage ? due.id : undefined);
-  const route: MailRoute = `${due.senderId} to ${domainOf(content.to)}`;
+  const route: RefusalRoute = `${due.senderId} to ${domainOf(content.to)}`;
   const refusal = refusalFor({ emailId: due.id, route, ...relayName }, result);
   const sentAfterMs = result.kind === "sent" ? afterMs : null;
   const deferral = deferralOf(due.id, state.recipientHash, result);

@@ -16,7 +16,7 @@ export type CorrectableReason = (typeof CORRECTABLE_REASONS)[number];
 /** One message refused like this. The relay's words may name people, so only the code is reported. */
 export interface Refusal {
   readonly emailId: string;
-  readonly route: MailRoute;
+  readonly route: RefusalRoute;
   readonly reason: CorrectableReason;
   readonly code: number;
   /** Which of several relays refused it. */
@@ -24,7 +24,7 @@ export interface Refusal {
 }
 
 /** A sender and a recipient's domain: what a relay refuses for one, it may take for another. Only kept in memory. */
-export type MailRoute = `${string} to ${string}`;
+export type RefusalRoute = `${string} to ${string}`;
 
 /** `failed` counts the refusals since the last report, including this one. */
 export interface RelayRefusalReport extends Refusal {
@@ -50,7 +50,7 @@ export class RelayRefusalReports {
   private failed = 0;
   private reportedAt = Number.NEGATIVE_INFINITY;
   /** By route, the one that was refused last first. */
-  private readonly routes: LRUCache<MailRoute, RecentRefusals>;
+  private readonly routes: LRUCache<RefusalRoute, RecentRefusals>;
 
   constructor(
     private readonly clock: Clock,
@@ -72,7 +72,7 @@ export class RelayRefusalReports {
   }
 
   /** The relay has taken a message, so what it refused on this route before is over. */
-  sent(route: MailRoute): void {
+  sent(route: RefusalRoute): void {
     this.routes.delete(route);
   }
 

@@ -43,9 +43,10 @@ describe("relays by sender", () => {
     news = await startSmtpSink({ mail: () => (isNewsDown ? SHUTTING_DOWN : undefined) });
     newsBackup = await startSmtpSink({ mail: () => (isBackupDown ? SHUTTING_DOWN : undefined) });
     [billing, customer, rest] = [await startSmtpSink(), await startSmtpSink(), await startSmtpSink()];
-    const env = { DELIVERY: "on", METRICS_PORT: "0", DELIVERY_RELAY_RETRY_MS: "100" };
+    const VERIFICATION_FROM = "postmaster@news.shop.example";
+    const env = { DELIVERY: "on", METRICS_PORT: "0", DELIVERY_RELAY_RETRY_MS: "100", VERIFICATION_FROM };
     // The id of the other workspace is not known before there is a log.
-    service = await startService(sqliteStore, { ...env, DELIVERY: "off" });
+    service = await startService(sqliteStore);
     tenant = await service.tenant({ sender: "billing@shop.example" });
     await addDomain(tenant, "shop.example");
     await addDomain(tenant, "news.shop.example");
@@ -95,6 +96,17 @@ describe("relays by sender", () => {
     expect(sendersAt(customer)).toEqual(["hello@customer.example"]);
     expect(sendersAt(rest)).toEqual(["ana@shop.example"]);
     expect(sendersAt(newsBackup)).toEqual([]);
+  });
+
+  test("a verification link goes over the relay for the service's own address, whoever asks for it", async () => {
+    const { id } = (
+      await other.call("POST", "/api/v1/senders", { body: { address: "new@customer.example" } })
+    ).json;
+    await other.call("POST", `/api/v1/senders/${id}/verification`, { body: { method: "email" } });
+    const isLink = ({ from, to }: Sink["record"]["messages"][number]) =>
+      from === "postmaster@news.shop.example" && to.includes("new@customer.example");
+    await news.until(({ messages }) => messages.some(isLink));
+    expect(sendersAt(customer)).toEqual(["hello@customer.example"]);
   });
 
   test("a relay that is down hands over to the next of its group, and to no other", async () => {
