@@ -64,9 +64,10 @@ interface Seen extends ReadyMailRequest {
 }
 
 /**
- * Shows the ready mail of one lane, and only what `takes` wants. If one look cannot show all of it, workspaces take turns, and so do the senders
- * of each: neither a long backlog nor mail that may not leave holds up the others' mail. A look reads at most {@link
- * LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are left alone by id.
+ * Shows the ready mail of one lane, and only what `takes` wants. If one look cannot show all of it, workspaces take
+ * turns, and so do the senders of each: neither a long backlog nor mail that may not leave holds up the others' mail. A
+ * look reads at most {@link LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are
+ * left alone by id.
  */
 export class FairMailQueue {
   /** The mail owner that had the last turn. */

@@ -17,8 +17,8 @@ export interface SenderWithoutRelay {
 }
 
 /**
- * `isOfAll` is false if there are more than {@link SENDERS_LOOKED_AT_MAX} senders: it looks at no others. Throws `StoreError`, and ReadDatabaseError
- * while the read model is unavailable.
+ * `isOfAll` is false if there are more than {@link SENDERS_LOOKED_AT_MAX} senders: it looks at no others. Throws
+ * `StoreError`, and ReadDatabaseError while the read model is unavailable.
  */
 export async function sendersWithoutRelay(
   { senders }: Pick<Dependencies, "senders">,
