@@ -15,10 +15,16 @@ import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/read
 import { atOf, idOf } from "../projection.ts";
 import { addInto, insertInto, sqlList } from "../sqlListsAndInserts.ts";
 import { holdAll, releaseAll } from "./holdAfterRestore.ts";
-import { LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RESUMED } from "./mailQueueColumns.ts";
+import { LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RESUMED, WAITING_SINCE } from "./mailQueueColumns.ts";
 import { applyErasure, ERASURE_EVENTS } from "./recipientErasure.ts";
 import { fingerprintKey } from "./tables.ts";
-import { type CountedMessage, countAccepted, countBounced, countEnded } from "./usage/apply.ts";
+import {
+  type CountedMessage,
+  countAccepted,
+  countBounced,
+  countEnded,
+  countForRates,
+} from "./usage/apply.ts";
 import { ENDED, type Ending, type Feedback } from "./usage/tables.ts";
 
 export const EVENTS = [
@@ -38,25 +44,27 @@ const insertEmail = insertInto("emails", [
 const TAGGED = "INSERT INTO email_tags (tag, id, created_at) VALUES (?, ?, ?)";
 const WITH_METADATA = "INSERT INTO email_metadata (pair, id, created_at) VALUES (?, ?, ?)";
 const addContentBytes = addInto("content", ["workspace_id"], ["bytes"]);
+/** What counts of a message that has ended, or about which something is reported. */
+const COUNTED = `workspace_id, sender_id, template_id, tags, reason, simulated, ${WAITING_SINCE} AS since`;
 /** The first end stays; of later ones only that a relay took the message changes anything: see `SENT_LATE`. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
-  WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id, tags`;
+  WHERE id = ? AND status NOT IN ${ENDED} RETURNING ${COUNTED}`;
 /** As `send` of the domain: a relay took a message that has ended otherwise, unless a report says more about it. */
 const SENT_LATE = `UPDATE emails SET status = ifnull(reported, 'sent'), reason = reported_reason, updated_at = ?
   WHERE id = ? AND status IN ('bounced', 'failed', 'suppressed', 'canceled') AND status <> ifnull(reported, 'sent')
-  RETURNING status, workspace_id, sender_id, template_id, tags`;
+  RETURNING status, ${COUNTED}`;
 const REPORTED = "UPDATE emails SET reported = ?, reported_reason = ? WHERE id = ? AND reported IS NULL";
 /** Feedback on a message that a relay has taken; it supersedes the statuses in `from`. */
-const feedbackAfter = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
-  is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED}
-  WHERE id = ? AND status IN ${sqlList(from)}
-  RETURNING workspace_id, sender_id, template_id, tags`;
-const BEFORE_DELIVERED = ["sending", "deferred", "sent"];
-const APPLY_FEEDBACK: Readonly<Record<Feedback, string>> = {
-  delivered: feedbackAfter(BEFORE_DELIVERED),
-  bounced: feedbackAfter([...BEFORE_DELIVERED, "delivered"]),
-  complained: feedbackAfter([...BEFORE_DELIVERED, "delivered"]),
+const feedbackAfter = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?
+  WHERE id = ? AND status IN ${sqlList(from)} RETURNING ${COUNTED}`;
+const FEEDBACK_AFTER_SENT: Readonly<Record<Feedback, string>> = {
+  delivered: feedbackAfter(["sent"]),
+  bounced: feedbackAfter(["sent", "delivered"]),
+  complained: feedbackAfter(["sent", "delivered"]),
 };
+/** Feedback on a message of which nobody knew whether the relay had it: it ends its delivery. */
+const FEEDBACK_INSTEAD_OF_SENT = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
+  WHERE id = ? AND status IN ('sending', 'deferred') RETURNING ${COUNTED}`;
 const CONTENT_OF = "SELECT workspace_id, content_bytes FROM emails WHERE id = ?";
 const ERASED = "UPDATE emails SET is_retained = 0, content_bytes = 0 WHERE id = ?";
 const METADATA_ERASED = "DELETE FROM email_metadata WHERE id = ?";
@@ -121,7 +129,9 @@ function end(
   ending: Ending,
   reason: string | null,
 ): CountedMessage | undefined {
-  return count(event, db, ending, db.change(END, ending, reason, atOf(event), idOf(event)));
+  const row = db.change(END, ending, reason, atOf(event), idOf(event));
+  rate(db, ending, row, false);
+  return count(event, db, ending, row);
 }
 
 /** The same as {@link end}, for feedback. */
@@ -132,7 +142,10 @@ function applyFeedback(
   reason: string | null,
 ): CountedMessage | undefined {
   if (feedback !== "delivered") db.run(REPORTED, feedback, reason, idOf(event));
-  const row = db.change(APPLY_FEEDBACK[feedback], feedback, reason, atOf(event), idOf(event));
+  const values = [feedback, reason, atOf(event), idOf(event)] as const;
+  const sent = db.change(FEEDBACK_AFTER_SENT[feedback], ...values);
+  const row = sent ?? db.change(FEEDBACK_INSTEAD_OF_SENT, ...values);
+  rate(db, feedback, row, sent !== undefined);
   return count(event, db, feedback, row);
 }
 
@@ -151,12 +164,27 @@ function count(
   return message;
 }
 
-/** A relay took the message. It counts as sent, or as what was reported about it, besides an end that came before. */
+/** Counts the same for the rates of its workspace, to which the simulator's mail, and so test mail, adds nothing. */
+function rate(db: ProjectedRows, ending: Ending | Feedback, row: SqlRow | undefined, wasSent: boolean): void {
+  if (row === undefined || row.simulated !== 0) return;
+  const message = {
+    ownerId: String(row.workspace_id),
+    since: String(row.since),
+    reason: row.reason === null ? null : String(row.reason),
+  };
+  countForRates(db, message, ending, wasSent);
+}
+
+/**
+ * A relay took the message. It counts as sent, or as what was reported about it, besides an end that came before. (A
+ * message that another relay had refused for good then counts twice for the rates.)
+ */
 function send(event: ProjectedEvent, db: ProjectedRows): void {
   if (end(event, db, "sent", null)) return;
   const row = db.change(SENT_LATE, atOf(event), idOf(event));
   if (row === undefined) return;
   const status = String(row.status) as "sent" | Feedback;
+  rate(db, status, row, false);
   const message = count(event, db, status, row);
   if (message && status === "bounced") countBounced(db, message, atOf(event), undefined);
 }

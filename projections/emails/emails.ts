@@ -9,7 +9,7 @@ import { TABLES } from "./tables.ts";
  */
 export const emails: Projection<"emails"> = {
   name: "emails",
-  version: 21,
+  version: 22,
   events: EVENTS,
   tables: TABLES,
   apply,

@@ -10,7 +10,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   "audit-log": { since: 4, digest: "9e59726291e867f2" },
   "api-keys": { since: 5, digest: "df2c5b08bd2c109e" },
   attachments: { since: 3, digest: "d075dbf5764087c4" },
-  emails: { since: 21, digest: "433d99d6e6736030" },
+  emails: { since: 22, digest: "e5059b439aeb9f43" },
   erasures: { since: 2, digest: "96db516626b38d23" },
   "attachment-use": { since: 2, digest: "474c91684753834e" },
   senders: { since: 5, digest: "73edb925995278bb" },

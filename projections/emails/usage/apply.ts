@@ -1,12 +1,23 @@
+import { HARD_BOUNCE_REASONS } from "../../../src/domain/email/events.ts";
 import { utcDay } from "../../../src/kernel/time.ts";
 import type { ProjectedRows } from "../../../src/ports/readDatabase.ts";
 import { addInto } from "../../sqlListsAndInserts.ts";
-import { COUNTS, ENDINGS, type Ending, FEEDBACK_STATUSES, type Feedback, HOUR_KEY, NONE } from "./tables.ts";
+import {
+  COUNTS,
+  ENDINGS,
+  type Ending,
+  FEEDBACK_STATUSES,
+  type Feedback,
+  HOUR_KEY,
+  NONE,
+  RATE_COUNTS,
+} from "./tables.ts";
 import { utcHour } from "./utcHour.ts";
 
 const addToUsage = addInto("usage", [...HOUR_KEY, "sender_id", "template_id"], COUNTS);
 const addToTotals = addInto("usage_totals", HOUR_KEY, COUNTS);
 const addToTag = addInto("usage_tags", [...HOUR_KEY, "tag"], COUNTS);
+const addToRates = addInto("sending_rates", HOUR_KEY, RATE_COUNTS);
 const addToBounces = addInto("bounces", [...HOUR_KEY, "domain"], ["bounced"]);
 
 const ACCEPTED = amountsOf("accepted");
@@ -66,4 +77,29 @@ export function countBounced(
   domain: string | undefined,
 ): void {
   addToBounces(db, [ownerId, utcDay(at), utcHour(at), domain ?? NONE], [1]);
+}
+
+/** A message as the rates of its workspace count it. */
+export interface RatedMessage {
+  readonly ownerId: string;
+  /** When it was accepted, or scheduled for. */
+  readonly since: string;
+  /** Of its bounce. */
+  readonly reason: string | null;
+}
+
+/** Endings of messages that never went out. */
+const STAYED: readonly string[] = ["failed", "suppressed", "canceled"] satisfies readonly Ending[];
+
+/** Counts that a message has gone out, unless it had before (`wasSent`), and what was reported about it. */
+export function countForRates(
+  db: ProjectedRows,
+  { ownerId, since, reason }: RatedMessage,
+  outcome: Ending | Feedback,
+  wasSent: boolean,
+): void {
+  if (STAYED.includes(outcome)) return;
+  const isHardBounce = outcome === "bounced" && HARD_BOUNCE_REASONS.includes(reason ?? "");
+  const amounts = [!wasSent, isHardBounce, outcome === "complained"].map(Number);
+  addToRates(db, [ownerId, utcDay(since), utcHour(since)], amounts);
 }

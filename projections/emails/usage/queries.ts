@@ -1,5 +1,5 @@
 import { utcDay } from "../../../src/kernel/time.ts";
-import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
+import { firstRow, type ReadDatabase } from "../../../src/ports/readDatabase.ts";
 import { COUNTS, type Counts, NONE } from "./tables.ts";
 import {
   type CountSource,
@@ -93,4 +93,33 @@ export function totalsOfHour(db: ReadDatabase, ownerId: string, at: string): Cou
   const sql = `SELECT ${COUNTS.join(", ")} FROM usage_totals WHERE workspace_id = ? AND day = ? AND hour = ?`;
   const row = db.get(sql, ownerId, utcDay(at), utcHour(at));
   return Object.fromEntries(COUNTS.map((name) => [name, Number(row?.[name] ?? 0)])) as Counts;
+}
+
+/** What the rates of a workspace are made of. */
+export interface RateCounts {
+  readonly sent: number;
+  readonly hardBounced: number;
+  readonly complained: number;
+}
+
+const RATES_SINCE = `SELECT ifnull(sum(sent), 0) AS sent, ifnull(sum(hard_bounced), 0) AS hardBounced,
+    ifnull(sum(complained), 0) AS complained
+  FROM sending_rates WHERE workspace_id = ? AND (day, hour) >= (?, ?)`;
+const NEXT_RATED =
+  "SELECT workspace_id AS id FROM sending_rates WHERE workspace_id > ? ORDER BY workspace_id LIMIT 1";
+
+/** What became of a workspace's messages since `from` (RFC 3339, on the hour). Reads a row for each hour. */
+export function rateCounts(db: ReadDatabase, workspaceId: string, from: string): RateCounts {
+  const found = firstRow<RateCounts>(db, RATES_SINCE, workspaceId, utcDay(from), utcHour(from));
+  return found ?? { sent: 0, hardBounced: 0, complained: 0 };
+}
+
+/** The workspaces that have sent something, by id, after `after`; at most `max`. */
+export function ratedWorkspaces(db: ReadDatabase, after: string, max: number): readonly string[] {
+  const ids: string[] = [];
+  for (let last: string | undefined = after; last !== undefined && ids.length < max; ) {
+    last = firstRow<{ readonly id: string }>(db, NEXT_RATED, last)?.id;
+    if (last !== undefined) ids.push(last);
+  }
+  return ids;
 }

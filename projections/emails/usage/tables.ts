@@ -15,6 +15,13 @@ export const ENDED = sqlList([...ENDINGS, ...FEEDBACK_STATUSES]);
 
 export const COUNTS = ["accepted", ...ENDINGS, ...FEEDBACK_STATUSES] as const;
 
+/**
+ * What a workspace's bounce and complaint rates are made of, without test mail and mail to the simulator. `sent`: a relay
+ * took the message, or refused its recipient for good. Each counts in the hour in which its message was accepted or
+ * scheduled for, however much later a report came.
+ */
+export const RATE_COUNTS = ["sent", "hard_bounced", "complained"] as const;
+
 /** How many messages there are of each kind. */
 export type Counts = Readonly<Record<(typeof COUNTS)[number], number>>;
 
@@ -39,7 +46,7 @@ function countTable(name: string, by: readonly string[], counts: readonly string
 /**
  * The usage tables are in the same read model as the messages' rows, which know whether a message has ended, its owner
  * and its template. Days and hours are UTC. An acceptance counts in its hour, an ending in the hour of its event.
- * Events of other hours never change a row, so the rows of any range add up.
+ * Events of other hours never change a row, so the rows of any range add up. (`sending_rates`: see {@link RATE_COUNTS}.)
  */
 export const usageTables: readonly ProjectionTable[] = [
   countTable("usage", ["sender_id", "template_id"], COUNTS),
@@ -48,4 +55,5 @@ export const usageTables: readonly ProjectionTable[] = [
   // By the keyed hash of a tag. A message with several tags counts for each of them.
   countTable("usage_tags", ["tag"], COUNTS),
   countTable("bounces", ["domain"], ["bounced"]),
+  countTable("sending_rates", [], RATE_COUNTS),
 ];

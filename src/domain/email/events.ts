@@ -237,6 +237,12 @@ export function isAcceptance(event: EmailEvent): event is AcceptanceEvent {
   return Accepted.required.every((name) => name in event.data);
 }
 
+/**
+ * The reasons of an EmailBounced by which the address will never accept mail: a hard bounce. The read model `emails`
+ * counts by them, so another list needs a new version of it.
+ */
+export const HARD_BOUNCE_REASONS: readonly string[] = ["mailbox_disabled", "recipient_address_rejected"];
+
 export const EMAIL_ENDS = [
   "EmailSent",
   "EmailDelivered",
