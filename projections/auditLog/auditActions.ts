@@ -1,5 +1,6 @@
 import type { LogEvent } from "../../src/domain/allEventCodecs.ts";
 import { OPERATOR } from "../../src/domain/email/events.ts";
+import type { PauseRate } from "../../src/domain/workspace/events.ts";
 import { isWorker } from "../../src/kernel/event/actor.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
 import { idOf } from "../projection.ts";
@@ -145,10 +146,20 @@ function snakeCase(data: object): AuditDetails {
   );
 }
 
+/** Why the service has paused a workspace; `rateIn` is the inverse. */
+function ofRate({ kind, ...counts }: PauseRate): AuditDetails {
+  return { rate: kind, ...counts };
+}
+
+/** The rate in the details of a pause; null if somebody asked for it. */
+export function rateIn({ rate: kind, ...counts }: AuditDetails): PauseRate | null {
+  return kind === undefined ? null : ({ kind, ...counts } as PauseRate);
+}
+
 export const AUDIT_ACTIONS: AuditActions = {
   WorkspaceCreated: ({ name }, event) => ofWorkspace(event)("workspace.created", { label: name }),
   WorkspaceRenamed: ({ name }, event) => ofWorkspace(event)("workspace.renamed", { label: name }),
-  SendingPaused: (_, event) => ofWorkspace(event)("sending.paused"),
+  SendingPaused: ({ rate }, event) => ofWorkspace(event)("sending.paused", rate && { details: ofRate(rate) }),
   SendingResumed: (_, event) => ofWorkspace(event)("sending.resumed"),
   LimitsChanged: (limits, event) => ofWorkspace(event)("limits.changed", { details: snakeCase(limits) }),
 

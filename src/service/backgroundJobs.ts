@@ -36,6 +36,7 @@ import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { EndpointFailureReports } from "../reactors/webhookDelivery/endpointFailureReports.ts";
 import { WebhookDeliveryWorker } from "../reactors/webhookDelivery/webhookDeliveryWorker.ts";
 import type { ClaimWorkerDependencies } from "../reactors/worker/claimWorkerDependencies.ts";
+import { type SendingRateWatch, sendingRateWatch } from "../reactors/workspace/sendingRateWatch.ts";
 import { emptyWriteAheadLogs } from "../readModels/generations/emptyWriteAheadLogs.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
 import { openMailTransports } from "./adapters/openMailTransport.ts";
@@ -46,6 +47,7 @@ import { readModelDirectory } from "./config/storeConfig.ts";
 import { lostContentLog } from "./logLines/contentLogLines.ts";
 import { endpointFailureLog } from "./logLines/endpointLogLines.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./logLines/relayLogLines.ts";
+import { sendingRateLog } from "./logLines/sendingRateLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { ERASURE_INTERRUPTED } from "./status/checks/erasureChecks.ts";
 import { type ClockWatch, clockWatch } from "./status/clockWatch.ts";
@@ -71,6 +73,7 @@ export interface BackgroundJobs {
   readonly delivery: MailDeliveryWorker;
   readonly clockWatch: Pick<ClockWatch, "latestSeen" | "jumpAhead">;
   readonly router: RelayRouter;
+  readonly sendingRates: Pick<SendingRateWatch, "high">;
   /** The status of each relay. */
   readonly relays: DashboardOptions["relays"];
   /** Mail and webhook calls in flight. */
@@ -129,6 +132,7 @@ export function createBackgroundJobs(
   const verification = senderVerification(config, logger, mailing);
   const webhooks = webhookDelivery(config, logger, { deps, readers, ...claiming });
   const clock = clockWatch(logger, deps.clock);
+  const sendingRates = sendingRateWatchOf(config, logger, { deps, readers });
   const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
@@ -138,6 +142,7 @@ export function createBackgroundJobs(
     clock,
     pauseWatchOf(logger, readers),
     senderRelayWatchOf(logger, { deps, readers, router }),
+    sendingRates,
     contentSweeperOf(config, logger, deps),
     domainRecheckOf(config, logger, { deps, readers }),
     apiKeyLastUseWriterOf(logger, deps),
@@ -148,6 +153,7 @@ export function createBackgroundJobs(
     delivery,
     clockWatch: clock,
     router,
+    sendingRates,
     relays: () => relays.list(delivery),
     inFlightCount: () => delivery.inFlightCount + webhooks.inFlightCount,
     webhooksInFlightCount: () => webhooks.inFlightCount,
@@ -257,6 +263,18 @@ function pauseWatchOf(logger: Logger, readers: Readers) {
 function senderRelayWatchOf(logger: Logger, parts: JobParts & { readonly router: RelayRouter }) {
   const text = "looking for senders without a relay was interrupted";
   return senderRelayWatch(logger, { ...parts, onTrouble: workerErrorLog({ logger, text }) });
+}
+
+function sendingRateWatchOf({ sendingRates }: Config, logger: Logger, { deps, readers }: JobParts) {
+  return sendingRateWatch({
+    deps,
+    emails: readers.reader("emails"),
+    isLive: () => readers.status().find(({ name }) => name === "emails")?.state === "live",
+    worker: newId(),
+    thresholds: sendingRates,
+    onChange: sendingRateLog(logger),
+    onTrouble: workerErrorLog({ logger, text: "looking at bounce and complaint rates was interrupted" }),
+  });
 }
 
 function apiKeyLastUseWriterOf(logger: Logger, { apiKeyLastUse }: Dependencies) {

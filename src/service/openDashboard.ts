@@ -45,6 +45,7 @@ export function openDashboard(
     isFrozen: () => freezeWatch.isFrozen(),
     isOutbox: isOutbox(config),
     loginProxy: config.loginProxy,
+    sendingRates: config.sendingRates,
     readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled),
     buildMime: (message) => new Uint8Array(buildMime(message)),
     upkeep: upkeepOf(config, served.deps),

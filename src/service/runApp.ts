@@ -194,10 +194,11 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   const { deps, readers, damage, workers, listeners, counts, deliverySeconds, requests, freezeWatch } =
     serving;
   const { contentHealth, maintenance } = serving;
-  const { delivery, relays, router, clockWatch } = workers;
+  const { delivery, relays, router, clockWatch, sendingRates } = workers;
   const unmatched = unmatchedFeedback(logger);
-  const shared = { deps, readers, damage, delivery, unmatched };
-  const parts = { ...shared, relays, contentHealth, freezeWatch, maintenance };
+  const shared = { deps, readers, unmatched };
+  const watched = { ...shared, sendingRates };
+  const parts = { ...shared, damage, delivery, relays, contentHealth, freezeWatch, maintenance };
   const { controllers, dashboard, readiness } = await createControllers(config, parts);
   listeners.answer({ deps, controllers, requests, isClosed: () => freezeWatch.isFrozen() });
   const inFlight = () => ({
@@ -207,31 +208,12 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   });
   if (counts !== null)
     listeners.metrics?.answer(
-      serviceMetrics({
-        config,
-        deps,
-        readers,
-        counts,
-        unmatched,
-        deliverySeconds,
-        readiness,
-        relays,
-        inFlight,
-      }),
+      serviceMetrics({ ...watched, config, counts, deliverySeconds, readiness, relays, inFlight }),
     );
   const { logId } = serving.opened;
   const { url, submission, inbound } = listeners;
-  const status = serviceStatus({
-    ...shared,
-    config,
-    router,
-    clockWatch,
-    logId,
-    url,
-    submission,
-    inbound,
-    inFlight,
-  });
+  const seen = { ...watched, damage, delivery, router, clockWatch };
+  const status = serviceStatus({ ...seen, config, logId, url, submission, inbound, inFlight });
   return { dashboard, inFlight, status };
 }
 

@@ -24,14 +24,16 @@ test("workspaces are paused from their last pause until it ends, under the name 
   try {
     for (const id of ["a", "b", "c"]) tell(id, "WorkspaceCreated", { name: `name of ${id}` });
     expect(pausedWorkspaces(db, 10)).toEqual([]);
-    for (const id of ["b", "a", "c"]) tell(id, "SendingPaused");
+    const rate = { kind: "bounce", reported: 10, sent: 100, since: at(0) };
+    for (const id of ["b", "a", "c"])
+      tell(id, "SendingPaused", { at: at(second), ...(id === "a" ? { rate } : {}) });
     tell("c", "SendingResumed");
     tell("b", "SendingResumed");
     tell("b", "SendingPaused");
     tell("a", "WorkspaceRenamed", { name: "Acme" });
     expect(pausedWorkspaces(db, 10)).toEqual([
-      { id: "a", name: "Acme", since: at(4) },
-      { id: "b", name: "name of b", since: at(8) },
+      { id: "a", name: "Acme", since: at(4), rate },
+      { id: "b", name: "name of b", since: at(8), rate: null },
     ]);
     expect(pausedWorkspaces(db, 1).map(({ id }) => id)).toEqual(["a"]);
   } finally {

@@ -298,6 +298,10 @@ describe("settings", () => {
     ["WEBHOOK_CALL_TIMEOUT_MS", "60001"],
     ["WEBHOOK_CALLS_PER_ENDPOINT_MAX", "0"],
     ["WEBHOOK_CALLS_PER_ENDPOINT_MAX", "51"],
+    ["BOUNCE_RATE_WARNING_PERCENT", "5%"],
+    ["COMPLAINT_RATE_WARNING_PERCENT", "0.0001"],
+    ["BOUNCE_RATE_PAUSE_PERCENT", "100.001"],
+    ["COMPLAINT_RATE_PAUSE_PERCENT", "-1"],
     ["WEBHOOK_SCHEDULE_MS", "0,soon"],
     ["WEBHOOK_SCHEDULE_MS", "0,-5"],
     ["WEBHOOK_SCHEDULE_MS", "1.5"],
@@ -402,6 +406,18 @@ describe("settings", () => {
     ]);
     expect(await doctor({})).toEqual([]);
   }, 60_000);
+
+  test("operators are warned at a bounce rate of 5 % and a complaint rate of 0.1 %, and pauses are off", () => {
+    expect(readConfig({}).sendingRates).toEqual({
+      warning: { bounce: 5_000, complaint: 100 },
+      pause: { bounce: 0, complaint: 0 },
+    });
+    const env = { BOUNCE_RATE_WARNING_PERCENT: "0", COMPLAINT_RATE_PAUSE_PERCENT: "0.07" };
+    expect(readConfig({ ...env, BOUNCE_RATE_PAUSE_PERCENT: "100" }).sendingRates).toEqual({
+      warning: { bounce: 0, complaint: 100 },
+      pause: { bounce: 100_000, complaint: 70 },
+    });
+  });
 
   test("webhooks are tried by Standard Webhooks' schedule, unless WEBHOOK_SCHEDULE_MS says otherwise", () => {
     expect(readConfig({}).webhooks.policy).toEqual(WEBHOOK_POLICY);

@@ -5,7 +5,13 @@ import {
   renameWorkspace,
   resumeSending,
 } from "../../domain/workspace/decisions.ts";
-import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import {
+  type CountedSince,
+  pauseAtThreshold,
+  type RateThresholds,
+} from "../../domain/workspace/sendingRates.ts";
+import type { WorkspaceState } from "../../domain/workspace/state.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -47,6 +53,17 @@ export function pauseWorkspace(deps: Dependencies, id: string, context: CommandC
   return deps.workspaces.transact(id, (state) => pauseSending(state, on.at), on, {
     changesPerDayMax: CHANGES_PER_DAY_MAX,
   });
+}
+
+/** Pauses sending, as {@link pauseWorkspace} does, if a rate is at its threshold. */
+export function pauseWorkspaceAtThreshold(
+  deps: Pick<Dependencies, "workspaces">,
+  counted: CountedSince,
+  thresholds: RateThresholds,
+  context: WorkspaceCommandContext,
+) {
+  const decide = (state: WorkspaceState) => pauseAtThreshold(state, counted, thresholds, context.at);
+  return deps.workspaces.transact(context.workspaceId, decide, context);
 }
 
 /** Resumes sending, including the mail that waited. A repeat is no error. */

@@ -38,6 +38,8 @@ export interface WaitingFacts {
   /** Held since the log was restored or lost its newest events. */
   readonly isHeld: boolean;
   readonly isPaused: boolean;
+  /** Why, if the service itself has paused it; a sentence. */
+  readonly pauseReason: string | null;
   /** Whether the sender, or its domain, still authorizes the message. */
   readonly mayLeave: boolean;
   /** Whether this instance delivers at all. */
@@ -96,7 +98,10 @@ function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
   const waits = (reason: Waiting["reason"], detail: string): Waiting => ({ reason, until: null, detail });
   if (facts.isHeld)
     return waits("held_after_restore", `The log was restored since, or lost its newest events; ${RESUME}`);
-  if (facts.isPaused) return waits("sending_paused", "Sending is paused for the workspace.");
+  if (facts.isPaused) {
+    const sentences = ["Sending is paused for the workspace.", facts.pauseReason];
+    return waits("sending_paused", sentences.filter((sentence) => sentence !== null).join(" "));
+  }
   if (!facts.mayLeave)
     return waits("sender_unavailable", "The sender is disabled, or its domain is not verified any more.");
   if (isHeldForOperator(email, facts.policy)) {

@@ -4,7 +4,20 @@ import { createCodec, type EventOf, orNull } from "../../kernel/event/eventCodec
 const schemas = {
   WorkspaceCreated: Type.Object({ name: Type.String() }),
   WorkspaceRenamed: Type.Object({ name: Type.String() }),
-  SendingPaused: Type.Object({ at: Type.String() }),
+  SendingPaused: Type.Object({
+    at: Type.String(),
+    /** The service paused it because of this rate; absent: somebody asked for it. */
+    rate: Type.Optional(
+      Type.Object({
+        /** One of `RATE_KINDS`. */
+        kind: Type.String(),
+        /** Hard bounces or complaints among the messages sent since then. */
+        reported: Type.Integer(),
+        sent: Type.Integer(),
+        since: Type.String(),
+      }),
+    ),
+  }),
   SendingResumed: Type.Object({ at: Type.String() }),
   /** Only the limits that change; null restores the instance's default. */
   LimitsChanged: Type.Partial(
@@ -23,6 +36,8 @@ const schemas = {
 
 /** The names of the types are the storage format. */
 export type WorkspaceEvent = EventOf<typeof schemas>;
+/** The rate because of which the service pauses a workspace. */
+export type PauseRate = NonNullable<Extract<WorkspaceEvent, { type: "SendingPaused" }>["data"]["rate"]>;
 export const workspaceCodec = createCodec(schemas);
 
 export function workspaceStream(id: string): string {

@@ -1,12 +1,14 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
 import { coveredMs, type EpochMs, epochMs, type TimeSpan } from "../../kernel/time.ts";
-import type { WorkspaceEvent } from "./events.ts";
+import type { PauseRate, WorkspaceEvent } from "./events.ts";
 import type { WorkspaceLimits } from "./workspaceLimits.ts";
 
 export interface Workspace {
   readonly name: string;
   readonly paused: boolean;
+  /** Why the service itself has paused it; null while it is not paused, or if somebody asked for it. */
+  readonly pauseRate: PauseRate | null;
   /** The times during which sending was paused. */
   readonly pauses: readonly TimeSpan[];
   /** The limits set for this workspace alone. */
@@ -27,6 +29,7 @@ function evolveExisting(
       return {
         ...state,
         paused: true,
+        pauseRate: event.data.rate ?? null,
         pauses: [...state.pauses, { from: epochMs(event.data.at), to: null }],
       };
     case "SendingResumed": {
@@ -34,6 +37,7 @@ function evolveExisting(
       return {
         ...state,
         paused: false,
+        pauseRate: null,
         pauses: state.pauses.map((pause) => (pause.to === null ? { ...pause, to } : pause)),
       };
     }
@@ -53,7 +57,7 @@ function changedLimits(limits: Workspace["limits"], changes: Changes): Workspace
 
 function evolve(state: WorkspaceState, event: WorkspaceEvent): WorkspaceState {
   if (event.type === "WorkspaceCreated")
-    return { name: event.data.name, paused: false, pauses: [], limits: {} };
+    return { name: event.data.name, paused: false, pauseRate: null, pauses: [], limits: {} };
   return state === null ? null : evolveExisting(state, event);
 }
 
@@ -62,6 +66,11 @@ export const workspaceDecider: Decider<WorkspaceState, WorkspaceEvent> = { initi
 /** Since when sending is paused; null while it is not. */
 export function pausedSince(state: WorkspaceState): EpochMs | null {
   return state?.pauses.find(({ to }) => to === null)?.from ?? null;
+}
+
+/** When sending was last resumed; null if it never was. */
+export function resumedAt(state: WorkspaceState): EpochMs | null {
+  return state?.pauses.findLast(({ to }) => to !== null)?.to ?? null;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
+import { pauseReason } from "../../domain/workspace/sendingRates.ts";
 import { pausedSince } from "../../domain/workspace/state.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -74,6 +75,12 @@ export const Workspace = Closed(
     name: Type.String(),
     sending: OneOf(["active", "paused"]),
     paused_at: Nullable(Time("Null while sending is active.")),
+    pause_reason: Nullable(
+      Type.String({
+        description:
+          "Why the service paused it by itself, for people: a bounce or complaint rate. Null if somebody asked for the pause, and while sending is active.",
+      }),
+    ),
     limits: Limits,
     usage: Usage,
     created_at: DateTime,
@@ -96,6 +103,7 @@ export function workspaceJson(
     name: workspace.name,
     sending: workspace.paused ? "paused" : "active",
     paused_at: pausedAt === null ? null : rfc3339(pausedAt),
+    pause_reason: pauseReason(workspace),
     limits: limitsJson(limits),
     usage,
     created_at: createdAt,

@@ -6,6 +6,7 @@ import type { DeliveryPolicy } from "../../domain/email/delivery/deliveryPolicy.
 import { expiresAt } from "../../domain/email/delivery/messageExpiry.ts";
 import { deliverFrom, isTerminal } from "../../domain/email/state.ts";
 import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/waitingReason.ts";
+import { pauseReason } from "../../domain/workspace/sendingRates.ts";
 import { pausedMs } from "../../domain/workspace/state.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
@@ -46,6 +47,7 @@ export function readWaitingReason(
       isHeld:
         instance?.isHeld === true && unlessUnavailable(() => isHeldAfterRestore(options.emails, id)) === true,
       isPaused: workspace?.paused === true,
+      pauseReason: pauseReason(workspace),
       mayLeave: sender === null,
       delivers: options.delivers,
       hasRoom: options.hasRoom(),

@@ -1,4 +1,5 @@
 import { relaysFor } from "../../domain/email/delivery/relayGroups.ts";
+import type { RateSettings } from "../../domain/workspace/sendingRates.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import type { LoginProxy } from "../../http/dashboard/login/loginProxy.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
@@ -16,6 +17,7 @@ import { readSenderConfig, type SenderConfig } from "./mail/senderConfig.ts";
 import { readSubmissionConfig, type SubmissionConfig } from "./mail/submissionConfig.ts";
 import { type MasterKeyConfig, readMasterKeyConfig } from "./masterKeyConfig.ts";
 import { type MetricsConfig, readMetricsConfig } from "./metricsConfig.ts";
+import { readSendingRatesConfig } from "./sendingRatesConfig.ts";
 import { readServerConfig, type ServerConfig } from "./serverConfig.ts";
 import { readStoreConfig, type StoreConfig } from "./storeConfig.ts";
 import { readWebhookConfig, type WebhookConfig } from "./webhookConfig.ts";
@@ -46,6 +48,8 @@ export interface Config
   readonly webhooks: WebhookConfig;
   /** What a workspace may use unless it has limits of its own. */
   readonly limitsDefault: WorkspaceLimits;
+  /** Which bounce and complaint rates are too high. */
+  readonly sendingRates: RateSettings;
   /** Variables that look misspelt, a sentence each; the service works without them. */
   readonly misspelt: readonly string[];
 }
@@ -82,6 +86,7 @@ export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needs
     metrics: readMetricsConfig(reader),
     webhooks: readWebhookConfig(reader),
     limitsDefault: readWorkspaceLimitsDefault(reader),
+    ...readSendingRatesConfig(reader),
     misspelt: reader.misspelt(),
   };
   const errors = [...reader.errors, ...contradictions(config, reader.errors)];

@@ -1,27 +1,14 @@
 import type { Logger } from "pino";
-import { afterInBackground, logRateLimit } from "../../kernel/logRateLimit.ts";
-import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
 import type { EndpointFailureReport } from "../../reactors/webhookDelivery/endpointFailureReports.ts";
-
-/** Lines in one window: many endpoints may be on one server that is down. */
-const LINES_MAX = 20;
-const WINDOW_MS = MINUTE_MS;
+import { lineLimit } from "./lineLimit.ts";
 
 const BEGAN =
   "the calls to a webhook endpoint fail, and are retried for about three days: its page in the dashboard shows them; after five days without success it is disabled";
 
 /** Logs which endpoints begin to fail, and which get calls again. */
 export function endpointFailureLog(logger: Pick<Logger, "warn" | "info">) {
-  const hasRoom = logRateLimit({
-    linesMax: LINES_MAX,
-    windowMs: WINDOW_MS,
-    after: afterInBackground,
-    logOmitted: (omitted) =>
-      logger.warn(
-        { omitted, windowSeconds: WINDOW_MS / SECOND_MS },
-        "further lines about webhook endpoints that begin to fail, or end to, were omitted",
-      ),
-  });
+  const hasRoom = lineLimit(logger, "webhook endpoints that begin to fail, or end to,");
   return ({ report, ...endpoint }: EndpointFailureReport) => {
     if (!hasRoom()) return;
     if (report.kind === "began") return logger.warn({ ...endpoint, reason: report.fault }, BEGAN);

@@ -3,12 +3,14 @@ import { countDeferred } from "../../../projections/emails/mailQueue.ts";
 import { countDueWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { NEAR_LIMIT_MAX, WATCHED_LIMITS } from "../../commands/quota/limitWatch.ts";
+import { RATE_KINDS } from "../../domain/workspace/sendingRates.ts";
 import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthController.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
+import { HIGH_RATES_MAX, type SendingRateWatch } from "../../reactors/workspace/sendingRateWatch.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import { eventsBetween } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
@@ -16,6 +18,7 @@ import type { UnmatchedFeedback } from "../logLines/unmatchedFeedback.ts";
 import { countOverdueErasures } from "../status/checks/erasureChecks.ts";
 import { countNearLimits } from "../status/checks/limitChecks.ts";
 import { countPausedWorkspaces } from "../status/checks/pauseChecks.ts";
+import { countHighRates } from "../status/checks/sendingRateChecks.ts";
 import { headIfAnswering } from "../status/headIfAnswering.ts";
 import { MESSAGES_DUE_MAX, messagesDue } from "../status/messagesDue.ts";
 import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
@@ -38,6 +41,7 @@ interface MetricsOptions {
   readonly readers: Readers;
   readonly counts: EventAndRequestCounts;
   readonly unmatched: Pick<UnmatchedFeedback, "counts">;
+  readonly sendingRates: Pick<SendingRateWatch, "high">;
   /** How long each message took from when it was due until the relay had accepted it. */
   readonly deliverySeconds: Histogram;
   readonly readiness: () => Promise<Readonly<Record<string, Check>>>;
@@ -88,7 +92,7 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
 }
 
 function stateMetrics(
-  { deps, readers, relays, inFlight }: MetricsOptions,
+  { deps, readers, relays, inFlight, sendingRates }: MetricsOptions,
   checks: Readonly<Record<string, Check>>,
 ): readonly Metric[] {
   const { requests, deliveries, webhookDeliveries } = inFlight();
@@ -135,6 +139,11 @@ function stateMetrics(
       "postledger_workspaces_paused",
       `Workspaces whose sending is paused; ${COUNTED_MAX} at most.`,
       countIn(readers.reader("audit-log"), countPausedWorkspaces, deps.clock),
+    ),
+    gauge(
+      "postledger_workspaces_high_rate",
+      `Workspaces whose bounce or complaint rate is at its warning threshold, by rate; ${HIGH_RATES_MAX} rates at most.`,
+      RATE_KINDS.map((rate) => ({ labels: { rate }, value: countHighRates(sendingRates, rate) })),
     ),
   ];
 }

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
-import { pausedWorkspaces } from "../../../projections/auditLog/pausedWorkspaces.ts";
+import { type PausedWorkspace, pausedWorkspaces } from "../../../projections/auditLog/pausedWorkspaces.ts";
+import { pauseRateText } from "../../domain/workspace/sendingRates.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { type PeriodicWorker, periodicWorker } from "../../reactors/worker/periodicWorker.ts";
@@ -30,8 +31,7 @@ export function pauseWatch(
     if (readers.status().find(({ name }) => name === READ_MODEL)?.state !== "live") return;
     const rows = pausedWorkspaces(readers.reader(READ_MODEL), WATCHED_MAX);
     const paused = new Map(rows.map(({ id, since }) => [id, since]));
-    for (const [workspaceId, since] of paused)
-      if (known.get(workspaceId) !== since) logger.warn({ workspaceId, since }, PAUSED);
+    for (const row of rows) if (known.get(row.id) !== row.since) logger.warn(factsOf(row), PAUSED);
     for (const workspaceId of known.keys())
       if (!paused.has(workspaceId)) logger.info({ workspaceId }, "sending of a workspace is resumed");
     known = paused;
@@ -43,4 +43,8 @@ export function pauseWatch(
     firstDelayMs: 0,
     onTrouble,
   });
+}
+
+function factsOf({ id: workspaceId, since, rate }: PausedWorkspace) {
+  return { workspaceId, since, ...(rate === null ? {} : { reason: pauseRateText(rate) }) };
 }

@@ -11,6 +11,7 @@ import type { Position } from "../../ports/eventStore.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import type { RelayRouter } from "../../reactors/email/relayRouter.ts";
+import type { SendingRateWatch } from "../../reactors/workspace/sendingRateWatch.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
 import { missingFile } from "../../readModels/generations/missingFile.ts";
 import { logReadFraction } from "../../readModels/logReadProgress.ts";
@@ -36,6 +37,7 @@ import { logChecks, unreadableLog } from "./checks/log/logChecks.ts";
 import { readModelLag, stoppedReadModel } from "./checks/log/readModelChecks.ts";
 import { pauseChecks } from "./checks/pauseChecks.ts";
 import { senderRelayChecks } from "./checks/senderRelayChecks.ts";
+import { sendingRateChecks } from "./checks/sendingRateChecks.ts";
 import { webhookEndpointChecks } from "./checks/webhookEndpointChecks.ts";
 import type { ClockWatch } from "./clockWatch.ts";
 import { headIfAnswering } from "./headIfAnswering.ts";
@@ -68,6 +70,7 @@ interface StatusOptions {
   readonly submission: Pick<SubmissionServer<unknown>, "host" | "port" | "connections"> | null;
   readonly inbound: Pick<InboundMail, "port" | "counts"> | null;
   readonly unmatched: Pick<UnmatchedFeedback, "counts">;
+  readonly sendingRates: Pick<SendingRateWatch, "high">;
   inFlight(): { readonly requests: number; readonly deliveries: number };
 }
 
@@ -116,6 +119,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
         ...(await senderRelayChecks(deps, options.router, readers.reader("senders"))),
         ...apiKeyChecks(readers.reader("api-keys"), deps.clock.now()),
         ...pauseChecks(readers.reader("audit-log")),
+        ...(await sendingRateChecks(config, deps, options.sendingRates)),
         ...erasureChecks(readers.reader("erasures"), deps.clock.now()),
         ...webhookEndpointChecks(() => readers.reader("webhook-deliveries"), deps.clock.now()),
       ],

@@ -17,6 +17,7 @@ const noReason: WaitingFacts = {
   policy: DELIVERY_POLICY,
   isHeld: false,
   isPaused: false,
+  pauseReason: null,
   mayLeave: true,
   delivers: true,
   hasRoom: true,
@@ -128,6 +129,13 @@ describe("a message waits", () => {
   ] as const)("%s", (_name, events, facts, ...[reason, until]) => {
     const waiting = waitingOf(given(...events), { ...noReason, ...facts });
     expect(waiting).toMatchObject({ reason, until });
+  });
+
+  test("and a pause is explained if the service itself has paused the workspace", () => {
+    const because = (pauseReason: string | null) =>
+      waitingOf(given(queued), { ...noReason, isPaused: true, pauseReason })?.detail;
+    expect(because(null)).toBe("Sending is paused for the workspace.");
+    expect(because("Its rate was high.")).toBe("Sending is paused for the workspace. Its rate was high.");
   });
 
   test("and the relay's trouble is named without saying where the relay is", () => {

@@ -47,6 +47,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
         name: "test",
         sending: "active",
         paused_at: null,
+        pause_reason: null,
         limits: {
           messages_per_day: 5_000,
           storage_bytes: 6_000,

@@ -114,6 +114,7 @@ export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
 const Paused: FC<{ readonly context: PageContext; readonly since: EpochMs }> = ({ context, since }) => (
   <p class="notice">
     Sending has been paused since <Time at={since} />: new messages are refused, and what is queued waits.{" "}
+    {context.pauseReason === null ? null : `${context.pauseReason} `}
     {context.may("workspace:manage") ? (
       <a href={context.to("/workspace")}>Resume it on the workspace's page</a>
     ) : (

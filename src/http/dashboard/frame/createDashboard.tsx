@@ -2,6 +2,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
 import { permits } from "../../../domain/apiKey/scopes.ts";
+import { pauseReason } from "../../../domain/workspace/sendingRates.ts";
 import { pausedSince } from "../../../domain/workspace/state.ts";
 import { limitsOf } from "../../../domain/workspace/workspaceLimits.ts";
 import { derivedId } from "../../../kernel/ids.ts";
@@ -212,6 +213,7 @@ async function pageContextOf(
     workspaceId,
     workspaceName: workspace?.name ?? workspaceId,
     pausedSince: pausedSince(workspace),
+    pauseReason: pauseReason(workspace),
     isOutbox,
     readModelBuild: build,
     may: (scope) => permits(scopes, scope),

@@ -2,6 +2,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import type { MailRecordFinding } from "../../../commands/sender/mailDnsRecords.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
+import type { RateSettings } from "../../../domain/workspace/sendingRates.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { MailMessage } from "../../../ports/mail/mailTransport.ts";
 import type { Checks } from "../../health/healthController.ts";
@@ -65,6 +66,8 @@ export interface DashboardOptions {
   readonly readModelBuild: () => Promise<ReadModelBuild | null>;
   /** The status of each relay; none if mail goes into files. */
   readonly relays: () => readonly RelayState[];
+  /** Which bounce and complaint rates are too high. */
+  readonly sendingRates: RateSettings;
   readonly maintenance: Maintenance;
   readonly destinationRules: DestinationRules;
   /** A read model, by its name. Nobody waits for it while it is being built. */

@@ -36,6 +36,8 @@ export interface PageContext {
   readonly workspaceName: string;
   /** Since when the workspace's sending is paused; null while it is not. */
   readonly pausedSince: EpochMs | null;
+  /** Why the service itself has paused it, as a sentence; null if somebody asked for it. */
+  readonly pauseReason: string | null;
   /** Whether mail is only written to files, which the outbox shows. */
   readonly isOutbox: boolean;
   /** Whether the key has this scope. Pages hide what it may not do. */

@@ -22,6 +22,7 @@ import {
   RANGES,
   type Range,
 } from "./overviewCounts.ts";
+import { SendingRates, type ShownRate } from "./sendingRates.tsx";
 
 /** Counting of waiting messages stops here; more are shown as this many or more. */
 export const WAITING_MAX = 1_000;
@@ -50,6 +51,8 @@ export interface OverviewProps {
     readonly counts: Counts;
     readonly queue: Queue;
     readonly problems: readonly MessageRow[];
+    /** None of test mail. */
+    readonly rates: readonly ShownRate[];
     /** The address of the stream that says what is new. */
     readonly stream: string;
   } | null;
@@ -86,7 +89,10 @@ export const OverviewPage: FC<OverviewProps> = (props) => {
         <div class="columns">
           <Health {...props} />
           {messages === null ? null : (
-            <Problems context={context} problems={messages.problems} now={props.now} />
+            <div>
+              <SendingRates context={context} rates={messages.rates} />
+              <Problems context={context} problems={messages.problems} now={props.now} />
+            </div>
           )}
         </div>
       </div>

@@ -10,6 +10,7 @@ import { messagesStream } from "../live/liveRoutes.ts";
 import { isOperator } from "../maintenance/requireOperator.ts";
 import { countsOf, RANGES, type Range } from "./overviewCounts.ts";
 import { OverviewPage, type OverviewProps, type Queue, WAITING_MAX } from "./overviewPage.tsx";
+import { shownRates } from "./sendingRates.tsx";
 import { workspaceChecks } from "./workspaceChecks.ts";
 
 const PROBLEMS_MAX = 6;
@@ -62,12 +63,13 @@ async function messagesOf(
 ): Promise<OverviewProps["messages"]> {
   const ownerId = mailOwnerId(context.principal);
   const stream = await messagesStream(options, context);
-  const [counts, queue, problems] = await Promise.all([
+  const [counts, queue, problems, rates] = await Promise.all([
     countsOf(options.readModel("emails"), ownerId, range, now),
     queueOf(options, ownerId, now),
     lastProblems(options, context, ownerId),
+    context.mail === "live" ? shownRates(options, context.workspaceId, now) : [],
   ]);
-  return { counts, queue, problems, stream };
+  return { counts, queue, problems, rates, stream };
 }
 
 function queueOf({ readModel }: DashboardOptions, ownerId: string, now: EpochMs): Promise<Queue> {

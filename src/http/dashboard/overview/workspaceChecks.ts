@@ -10,7 +10,7 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 /** What needs attention in the workspace itself; empty if nothing does. */
 export async function workspaceChecks(
   { deps, readModel }: Pick<DashboardOptions, "deps" | "readModel">,
-  { pausedSince, workspaceId, may }: PageContext,
+  { pausedSince, pauseReason, workspaceId, may }: PageContext,
   now: EpochMs,
 ): Promise<readonly MaintenanceCheck[]> {
   const keys = may("workspace:manage")
@@ -18,15 +18,16 @@ export async function workspaceChecks(
     : null;
   const limits = may("workspace:manage") ? await nearLimits(deps, workspaceId) : null;
   return [
-    ...(pausedSince === null ? [] : [pauseWarning(pausedSince)]),
+    ...(pausedSince === null ? [] : [pauseWarning(pausedSince, pauseReason)]),
     ...(keys === null || keys.length === 0 ? [] : [keyWarning(keys, now)]),
     ...(limits === null || limits.length === 0 ? [] : [nearLimitCheck(limits)]),
   ];
 }
 
-function pauseWarning(since: EpochMs): MaintenanceCheck {
+function pauseWarning(since: EpochMs, reason: string | null): MaintenanceCheck {
   const detail = `paused since ${rfc3339(since)}: new messages are refused, and what is queued waits`;
-  return { name: "sending", status: "warning", detail, action: null };
+  const whole = reason === null ? detail : `${detail}. ${reason}`;
+  return { name: "sending", status: "warning", detail: whole, action: null };
 }
 
 function keyWarning(keys: readonly ExpiringKey[], now: EpochMs): MaintenanceCheck {

@@ -1,4 +1,5 @@
 import { pausedWorkspaces } from "../../../../projections/auditLog/pausedWorkspaces.ts";
+import { countedText, percentText } from "../../../domain/workspace/sendingRates.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { counted, listedUpTo } from "../../../kernel/text/readableNumbers.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
@@ -20,7 +21,10 @@ export function pauseChecks(auditLog: ReadDatabase): readonly Check[] {
   const paused = unlessUnavailable(() => pausedWorkspaces(auditLog, COUNTED_MAX));
   if (paused === null) return [];
   if (paused.length === 0) return [ok(NAME, "paused in no workspace")];
-  const each = paused.map(({ id, name, since }) => `${name} (${id}) since ${since}`);
+  const each = paused.map(({ id, name, since, rate }) => {
+    const why = rate === null ? "" : ` (${rate.kind} rate ${percentText(rate)}, ${countedText(rate)})`;
+    return `${name} (${id}) since ${since}${why}`;
+  });
   const detail = `paused in ${counted(paused.length, "workspace")}: ${listedUpTo(NAMED_MAX, each)}`;
   const action = `\`${POSTLEDGER} workspace resume <id>\` lets it send again; until then it refuses new messages, and queued ones wait`;
   return [warning(NAME, detail, action)];
