@@ -11,7 +11,10 @@ import { emailsController } from "../http/email/emailsController.ts";
 import { erasuresController } from "../http/erasure/erasuresController.ts";
 import { feedbackController } from "../http/feedback/feedbackController.ts";
 import { sesController } from "../http/feedback/sesController.ts";
-import { signedReportsController } from "../http/feedback/signedReportsController.ts";
+import {
+  type SignedReportsOptions,
+  signedReportsController,
+} from "../http/feedback/signedReportsController.ts";
 import { healthController } from "../http/health/healthController.ts";
 import { homeController } from "../http/home/homeController.ts";
 import type { ReadModel } from "../http/lists/caughtUpReads.ts";
@@ -48,11 +51,12 @@ interface Serving extends Pick<DashboardOptions, "deps" | "relays" | "maintenanc
   readonly freezeWatch: FreezeWatch;
   readonly damage: LogDamage;
   readonly unmatched: Pick<UnmatchedFeedback, "tell">;
+  readonly onRefusedReport: SignedReportsOptions["onRefused"];
 }
 
 /** What answers requests: the controllers of the API, the dashboard beside them, and what `/health/ready` checks. */
 export async function createControllers(config: Config, serving: Serving) {
-  const { deps, damage, readers, delivery, contentHealth, freezeWatch, unmatched } = serving;
+  const { deps, damage, readers, delivery, contentHealth, freezeWatch, unmatched, onRefusedReport } = serving;
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
   const readModel = (name: ReadModelName): ReadModel => ({
@@ -95,7 +99,7 @@ export async function createControllers(config: Config, serving: Serving) {
     webhookEndpointsController({ ...shared, rules: destinationRules }),
     webhookDeliveriesController(shared),
     suppressionsController(shared),
-    ...feedbackControllers(config, { deps, readModel, unmatched }),
+    ...feedbackControllers(config, { deps, readModel, unmatched, onRefusedReport }),
     workspaceController(shared),
     auditLogController(shared),
     erasuresController(shared),
@@ -114,20 +118,20 @@ export async function createControllers(config: Config, serving: Serving) {
   return { controllers, dashboard, readiness };
 }
 
-interface TakingFeedback extends Pick<Serving, "deps" | "unmatched"> {
+interface TakingFeedback extends Pick<Serving, "deps" | "unmatched" | "onRefusedReport"> {
   readonly readModel: (name: ReadModelName) => ReadModel;
 }
 
 /** What providers report of mail: with a key, through Amazon SNS, and signed. */
 function feedbackControllers(
   { bounceDomains, sesTopicArns, reportSecrets }: Config,
-  { deps, readModel, unmatched }: TakingFeedback,
+  { deps, readModel, unmatched, onRefusedReport: onRefused }: TakingFeedback,
 ): readonly AnyElysia[] {
   const feedback = { bounceDomains, onUnmatched: unmatched.tell };
   return [
     feedbackController({ ...deps, ...feedback, readModel }),
     sesController({ deps, sns: snsEndpoint, topicArns: new Set(sesTopicArns), ...feedback }),
-    signedReportsController({ ...deps, ...feedback, readModel, ...reportSecrets }),
+    signedReportsController({ ...deps, ...feedback, readModel, onRefused, ...reportSecrets }),
   ];
 }
 

@@ -37,6 +37,7 @@ import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { createControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { limitLog } from "./logLines/limitLogLines.ts";
+import { refusedReportLog } from "./logLines/refusedReportLog.ts";
 import { unmatchedFeedback } from "./logLines/unmatchedFeedback.ts";
 import type { EventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { createHistogram } from "./metrics/histogram.ts";
@@ -198,7 +199,17 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   const unmatched = unmatchedFeedback(logger);
   const shared = { deps, readers, unmatched };
   const watched = { ...shared, sendingRates };
-  const parts = { ...shared, damage, delivery, relays, contentHealth, freezeWatch, maintenance };
+  const onRefusedReport = refusedReportLog(logger);
+  const parts = {
+    ...shared,
+    onRefusedReport,
+    damage,
+    delivery,
+    relays,
+    contentHealth,
+    freezeWatch,
+    maintenance,
+  };
   const { controllers, dashboard, readiness } = await createControllers(config, parts);
   listeners.answer({ deps, controllers, requests, isClosed: () => freezeWatch.isFrozen() });
   const inFlight = () => ({

@@ -270,6 +270,7 @@ describe("settings", () => {
     ["SENDGRID_VERIFICATION_KEY", "SG.key"],
     ["SENDGRID_VERIFICATION_KEY", sendgridKeys("secp384r1").shown],
     ["SENDGRID_VERIFICATION_KEY", sendgridKeys().shown.slice(0, -8)],
+    ["SENDGRID_VERIFICATION_KEY", `${sendgridKeys().shown.slice(0, -2)}AA`.concat("AAAA")],
     ["SMTP_URL", "relay.example.com:587"],
     ["SMTP_URL", "http://relay.example.com"],
     ["SMTP_CONNECTIONS_MAX", "0"],

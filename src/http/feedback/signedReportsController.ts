@@ -12,14 +12,16 @@ import { readMailgunEvent } from "../../domain/email/feedback/mailgunEvent.ts";
 import { objectOf, type ProviderFeedback, textOf } from "../../domain/email/feedback/providerFeedback.ts";
 import { readResendEvent } from "../../domain/email/feedback/resendEvent.ts";
 import { readSendgridEvent } from "../../domain/email/feedback/sendgridEvent.ts";
+import { fairMutex } from "../../kernel/concurrency/fairMutex.ts";
 import { checkMailgunSignature } from "../../kernel/crypto/mailgunSignature.ts";
-import { checkSendgridSignature, type SendgridKey } from "../../kernel/crypto/sendgridSignature.ts";
+import { type SendgridKey, sendgridSignatureCheck } from "../../kernel/crypto/sendgridSignature.ts";
 import { sha256Of } from "../../kernel/crypto/sha256.ts";
 import { checkWebhookSignature, type SignatureFinding } from "../../kernel/crypto/webhookSignature.ts";
-import { UnreadableEventError } from "../../kernel/event/eventCodec.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { lazy } from "../../kernel/lazy.ts";
 import { isObject, parseJson } from "../../kernel/text/json.ts";
+import { ContentStoreError } from "../../ports/contentStore.ts";
+import { StoreError } from "../../ports/eventStore.ts";
 import { readBytes, requireIdentity } from "../body/bodyBytes.ts";
 import { requireBoundedShape } from "../body/jsonLimits.ts";
 import { checkBy } from "../body/validation.ts";
@@ -29,10 +31,12 @@ import { routes } from "../server/routes.ts";
 import { UnmatchedQuery } from "./feedbackOperations.ts";
 import { type MessageSearch, messageSentAs } from "./messageSentAs.ts";
 
-interface SignedReportsOptions extends MessageSearch {
+export interface SignedReportsOptions extends MessageSearch {
   /** Whether a bounce keeps its recipient's domain for good. */
   readonly bounceDomains: boolean;
   readonly onUnmatched: ProviderReports["onUnmatched"];
+  /** Told of each call that was refused, and why: its sender may show that to nobody. */
+  readonly onRefused: (source: FeedbackSource, why: string) => void;
   /** The secrets of Resend's webhooks; without any, no report of Resend is taken. */
   readonly resendSecrets: readonly Uint8Array[];
   /** Mailgun's signing keys; without any, no report of Mailgun is taken. */
@@ -123,6 +127,9 @@ function mailgun(keys: readonly string[]): SignedProvider {
 function sendgrid(keys: readonly SendgridKey[]): SignedProvider {
   const setting = "SENDGRID_VERIFICATION_KEY";
   const calls = lazy(signatureReplayGuard);
+  const check = sendgridSignatureCheck(keys);
+  // A call may have 1 MB, and as many as have come at once would be hashed in one turn.
+  const { run: inTurn } = fairMutex();
   return {
     source: "sendgrid",
     name: "SendGrid",
@@ -133,9 +140,9 @@ function sendgrid(keys: readonly SendgridKey[]): SignedProvider {
     async read({ headers, body, workspaceId, now }, take) {
       const header = (name: string) => headers.get(`x-twilio-email-event-webhook-${name}`) ?? "";
       const signed = { timestamp: header("timestamp"), body, signature: header("signature") };
-      requireSigned(checkSendgridSignature(keys, signed, now), setting);
+      requireSigned(await inTurn(setting, () => check(signed, now)), setting);
       const events = parseJson(body);
-      if (!Array.isArray(events)) throw invalid("", "must be a JSON array");
+      if (!Array.isArray(events)) throw refused("the call is not a JSON array of events");
       // Not the time or the signature: a repeat may be signed anew.
       await calls()({ token: sha256Of(body), body, workspaceId }, () => take(events));
     },
@@ -143,8 +150,11 @@ function sendgrid(keys: readonly SendgridKey[]): SignedProvider {
   };
 }
 
+/** A call that is not taken for a reason that whoever runs the service can remove. */
+class RefusedCall extends Problem {}
+
 function refused(detail: string): Problem {
-  return new Problem("INVALID_REQUEST", { detail });
+  return new RefusedCall("INVALID_REQUEST", { detail });
 }
 
 function requireSigned(finding: SignatureFinding, setting: string): void {
@@ -156,7 +166,7 @@ function requireSigned(finding: SignatureFinding, setting: string): void {
 
 function eventIn(body: string): Readonly<Record<string, unknown>> {
   const event = parseJson(body);
-  if (!isObject(event)) throw invalid("", "must be a JSON object");
+  if (!isObject(event)) throw refused("the call is not a JSON object");
   return event;
 }
 
@@ -171,7 +181,7 @@ function addRoute(controller: Elysia, provider: SignedProvider, options: SignedR
     async ({ body, params, query, request, set }) => {
       const workspaceId = params.workspace_id.toLowerCase();
       const call = { headers: request.headers, body: String(body), workspaceId, now: options.clock.now() };
-      await provider.read(call, async (events) => {
+      const taken = provider.read(call, async (events) => {
         checkQuery(query);
         const reports = await reportsOf(options, provider, {
           workspaceId,
@@ -180,11 +190,19 @@ function addRoute(controller: Elysia, provider: SignedProvider, options: SignedR
         });
         await takeEach(options, events, (event) => takeProviderReport(reports, provider.readEvent(event)));
       });
+      await taken.catch((error: unknown) => {
+        if (error instanceof RefusedCall) options.onRefused(source, error.message);
+        throw error;
+      });
       set.status = provider.status;
     },
     {
       async parse({ request }) {
-        if (!provider.isSet) throw new Problem("NOT_FOUND", { detail: `${provider.setting} is not set` });
+        if (!provider.isSet) {
+          const detail = `${provider.setting} is not set`;
+          options.onRefused(source, detail);
+          throw new Problem("NOT_FOUND", { detail });
+        }
         requireIdentity(request.headers);
         // Without a key, they share room for their bodies.
         const bytes = await readBytes(request, bodyWithoutKey(request, source), route.bodyBytesMax);
@@ -200,24 +218,29 @@ function addRoute(controller: Elysia, provider: SignedProvider, options: SignedR
 }
 
 /**
- * Takes the events of a call, in any order. A message that this version cannot read keeps none of the others from being
- * taken; the call fails at the end, so that the provider repeats it.
+ * Takes the events of a call, in any order. One that cannot be taken, because its message is damaged for example, keeps
+ * no other from being taken, unless the log is away. The call fails at the end, so that the provider repeats it.
  */
 async function takeEach(
   { readModel }: Pick<SignedReportsOptions, "readModel">,
   events: readonly unknown[],
   take: (event: unknown) => Promise<void>,
 ): Promise<void> {
-  const unreadable: UnreadableEventError[] = [];
+  const failures: unknown[] = [];
   await readModel("emails").scheduler.mapEach(events, async (event) => {
     try {
       await take(event);
     } catch (error) {
-      if (!(error instanceof UnreadableEventError)) throw error;
-      unreadable.push(error);
+      if (isLogAway(error)) throw error;
+      failures.push(error);
     }
   });
-  if (unreadable[0] !== undefined) throw unreadable[0];
+  if (failures.length > 0) throw failures[0];
+}
+
+function isLogAway(error: unknown): boolean {
+  if (!(error instanceof StoreError) || error instanceof ContentStoreError) return false;
+  return error.failure !== "tooLarge";
 }
 
 interface Addressed {
@@ -234,7 +257,7 @@ async function reportsOf(
   { workspaceId: id, suppresses, correlationId }: Addressed,
 ): Promise<ProviderReports> {
   if (!isUuid(id) || (await readWorkspace(options, id)) === null) {
-    throw new Problem("NOT_FOUND", { detail: "the path names no workspace of this service" });
+    throw new RefusedCall("NOT_FOUND", { detail: "the path names no workspace of this service" });
   }
   const context = { at: options.clock.now(), actor: source, correlationId, workspaceId: id };
   return {

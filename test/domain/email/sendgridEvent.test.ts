@@ -56,7 +56,7 @@ describe("an event of SendGrid", () => {
     [
       "a block, whatever the server's answer says of the address",
       event("bounce", { type: "blocked", reason: "550 5.1.1 user unknown", status: "5.1.1" }),
-      bounced("soft", "recipient_address_rejected"),
+      bounced("soft", "recipient_refused"),
     ],
     [
       "a domain that nobody knows, without a status",
@@ -72,7 +72,12 @@ describe("an event of SendGrid", () => {
       event("bounce", { reason: "550 gibt es nicht", status: "5.0.0" }),
       bounced("soft", "recipient_refused"),
     ],
-    ...["Bounced Address", "Unsubscribed Address", "Spam Reporting Address"].map(
+    ...["Reputation", "Content", "frequency or volume too high"].map((called): [string, object, object] => [
+      `a bounce for ${called}, in words that nobody understands`,
+      event("bounce", { ...UNKNOWN_WORDS, bounce_classification: called }),
+      bounced("policy", "policy_rejected"),
+    ]),
+    ...["Bounced Address", "Unsubscribed Address", "spam reporting address ", "Invalid"].map(
       (reason): [string, object, object] => [
         `a message that was dropped: ${reason}`,
         event("dropped", { reason, status: "5.0.0" }),
@@ -99,6 +104,24 @@ describe("an event of SendGrid", () => {
     expect(read).toMatchObject({ emailId: ID, deactivated: "ana@example.net" });
     if (report === null) expect(read.report).toBeNull();
     else expect(read.report).toMatchObject(report);
+  });
+
+  test.each([
+    ["5.1.1 ana@example.net", "5.1.1"],
+    [" 5.1.1 (no such user)", "5.1.1"],
+    ["5.1.1.1", undefined],
+    ["Ana <ana@example.net>", undefined],
+    ["<script>".repeat(100_000), undefined],
+    [{}, undefined],
+  ])("keeps nothing of a status but its code: %#", (status, enhancedCode) => {
+    const { report } = readSendgridEvent(event("bounce", { type: "bounce", status, reason: "unknown" }));
+    expect(report).toMatchObject({ kind: "bounced" });
+    expect(report?.kind === "bounced" ? report.bounce.enhancedCode : null).toBe(enhancedCode);
+  });
+
+  test("of another address says whose it is", () => {
+    const { report } = readSendgridEvent(event("bounce", { ...UNKNOWN_WORDS, email: "bo@example.net" }));
+    expect(report).toMatchObject({ failedRecipient: "bo@example.net" });
   });
 
   test("names the message by the unique argument or by its Message-ID, and none if they name two", () => {

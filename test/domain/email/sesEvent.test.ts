@@ -60,7 +60,7 @@ describe("an event of Amazon SES", () => {
     [
       "a transient bounce is never hard",
       bounce("Transient", "General", { action: "failed", diagnosticCode: "smtp; 550 5.1.1 user unknown" }),
-      { kind: "bounced", bounce: { kind: "soft", reason: "recipient_address_rejected" } },
+      { kind: "bounced", bounce: { kind: "soft", reason: "recipient_refused" } },
     ],
     [
       "a complaint",

@@ -1,8 +1,14 @@
-import { describe, expect, test } from "bun:test";
-import { deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { acceptedId, deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
 import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { SENDGRID_KEYS, sendgridCall } from "../../support/signedReports.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
+import { message } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
 
 const NO_SUCH_USER = {
   type: "bounce",
@@ -12,10 +18,13 @@ const NO_SUCH_USER = {
 };
 
 describe.each(await testStores())("webhook calls of SendGrid on $name", (store: TestStore) => {
+  const content = mkdtempSync(join(tmpdir(), "sendgrid-content-"));
   const fixture = serviceWithRelay(store, {
     query: "?provider=sendgrid&return_path=off",
-    env: { SENDGRID_VERIFICATION_KEY: SENDGRID_KEYS.shown },
+    env: { SENDGRID_VERIFICATION_KEY: SENDGRID_KEYS.shown, CONTENT_URL: `file:${content}` },
   });
+
+  afterAll(() => rm(content, { recursive: true }));
 
   /** A message, and what SendGrid would tell of it in each of its events. */
   async function sent(name: string) {
@@ -106,6 +115,33 @@ describe.each(await testStores())("webhook calls of SendGrid on $name", (store: 
       ];
       expect((await post(sendgridCall(events))).json).toMatchObject({ status: 500, code: "INTERNAL_ERROR" });
       expect((await endOf(last))[0]).toBe("delivered");
+    },
+  );
+
+  test.skipIf(store.isShared)(
+    "content that is damaged keeps no other report from being taken, nor one that needs nothing of it",
+    async () => {
+      const last = await sent("last");
+      const to = `${crypto.randomUUID()}@example.net`;
+      // Content of this size is in the content store.
+      const id = await acceptedId(
+        fixture.tenant,
+        message({ to, html: "<p>ü</p>".repeat(45_000), text: "ü".repeat(190_000) }),
+      );
+      await until(
+        async () => (await emailOf(fixture.tenant, id)).status === "sent",
+        "the message to be sent",
+      );
+      for (const path of await readdir(content, { recursive: true })) {
+        const file = join(content, path);
+        if ((await stat(file)).size > 100_000) await writeFile(file, "damaged");
+      }
+      const large = { email: to, postledger_id: id };
+      const bounces = Array.from({ length: 50 }, () => ({ ...large, event: "bounce", ...NO_SUCH_USER }));
+      const events = [...bounces, { ...last.of, event: "delivered" }];
+      expect((await post(sendgridCall(events))).status).toBe(503);
+      expect((await endOf(last))[0]).toBe("delivered");
+      expect((await post(sendgridCall([{ ...large, event: "delivered" }]))).status).toBe(204);
     },
   );
 });

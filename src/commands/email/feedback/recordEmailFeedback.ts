@@ -1,5 +1,5 @@
 import { redactRelayReply } from "../../../domain/email/delivery/redactRelayReply.ts";
-import { ofAnotherAddress } from "../../../domain/email/feedback/bounceReason.ts";
+import { asPassing } from "../../../domain/email/feedback/bounceReason.ts";
 import {
   type Feedback,
   type FeedbackOutcome,
@@ -47,10 +47,12 @@ interface Known {
   readonly encrypt: ((text: string) => string) | null;
 }
 
+const NOTHING_KNOWN: Known = { address: null, encrypt: null };
+
 async function known(context: FeedbackContext, id: string, history: EmailHistory): Promise<Known> {
   const content = await contentOf(context, id, history);
   const salt = contentSaltOf(history);
-  if (content === null || salt === null) return { address: null, encrypt: null };
+  if (content === null || salt === null) return NOTHING_KNOWN;
   return {
     address: content.to,
     ...(context.bounceDomains ? { domain: domainOf(content.to) } : {}),
@@ -73,7 +75,7 @@ function aboutRecipient(
     const failed = parseAddress(failedRecipient);
     return "canonical" in failed && keys.hashAddress(workspaceId, failed.canonical) !== recipientHash;
   };
-  return isOther() ? { ...report, bounce: ofAnotherAddress(report.bounce) } : report;
+  return isOther() ? { ...report, bounce: asPassing(report.bounce) } : report;
 }
 
 function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedback {
@@ -107,10 +109,12 @@ export async function recordEmailFeedback(
   const { source, workspaceId: only, ...on } = origin;
   const history = await readEmailHistory(context.store, id);
   const email = history.state;
-  // Test mail never left, so nobody outside can report on it.
+  // What is simulated never left, so nobody outside can report on it.
   if (email === null || email.isTest) return "notFound";
+  if (email.isSimulated && source !== "simulator") return "notFound";
   if (only !== undefined && email.workspaceId !== only) return "notFound";
-  const facts = await known(context, id, history);
+  // A content store that is away keeps no report from being taken that needs nothing of it.
+  const facts = reported.kind === "delivered" ? NOTHING_KNOWN : await known(context, id, history);
   const report = aboutRecipient(context, reported, email, facts.address);
   const feedback = feedbackOf(report, facts);
   const first = recordFeedback(email, feedback, source);

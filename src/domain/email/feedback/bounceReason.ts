@@ -31,6 +31,8 @@ const CODED_REPLY = new RegExp(`(?<![\\d.:])(${REPLY_CODE})[ -]+['"#(]{0,2}(${EN
 const BARE_ENHANCED = new RegExp(`(?<![\\d.])(${ENHANCED})(?!\\.?\\d)`, "g");
 const BARE_REPLY = new RegExp(`(?<![\\d.:])(${REPLY_CODE})(?=[ -])`, "g");
 
+/** A status, before a comment for instance. The log keeps it for good, so nothing else that stands there counts. */
+const STATED = /^\s*([245]\.\d{1,3}\.\d{1,3})(?![.\d])/;
 /** Statuses that say nothing, or only that delivery timed out: a code in the reply itself says more. */
 const VAGUE_STATUS = /^(?:[45]\.\d+\.0|[45]\.0\.\d+|[45]\.4\.7|5\.3\.\d+|)$/;
 
@@ -87,8 +89,8 @@ function kindOf(reason: RefusalReason): BounceKind {
   return "policy";
 }
 
-/** A bounce of another address, such as a member of an alias: about the one that was sent to it says nothing lasting. */
-export function ofAnotherAddress(read: BounceReason): BounceReason {
+/** The same bounce where it says nothing lasting about the address that was sent to: it suppresses none. */
+export function asPassing(read: BounceReason): BounceReason {
   return read.kind === "hard" ? { ...read, kind: "soft", reason: "recipient_refused" } : read;
 }
 
@@ -96,7 +98,8 @@ export function ofAnotherAddress(read: BounceReason): BounceReason {
 export function bounceReason({ status, diagnostic }: BounceEvidence): BounceReason {
   const words = diagnostic.slice(0, DIAGNOSTIC_CHARACTERS_MAX);
   const inner = innermostCodes(words);
-  const enhanced = inner.enhanced !== "" && isVague(status, inner.enhanced) ? inner.enhanced : status;
+  const stated = STATED.exec(status)?.[1] ?? "";
+  const enhanced = inner.enhanced !== "" && isVague(stated, inner.enhanced) ? inner.enhanced : stated;
   const isPermanent = enhanced === "" ? (inner.code ?? 500) >= 500 : enhanced.startsWith("5");
   const code = inner.code ?? (isPermanent ? 550 : 450);
   const codes = {

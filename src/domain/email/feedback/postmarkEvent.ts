@@ -1,7 +1,7 @@
-import { type BounceReason, bounceReason } from "./bounceReason.ts";
+import { asPassing, type BounceReason, bounceReason } from "./bounceReason.ts";
 import {
   asPermanent,
-  asTransient,
+  asPolicy,
   diagnosticOf,
   notTried,
   objectOf,
@@ -40,11 +40,8 @@ function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["report"] 
   if (NOT_TRIED.has(type)) return notTried(diagnostic);
   const read = bounceReason({ status: "", diagnostic });
   if (OF_THE_ADDRESS.has(type)) return bounced(asPermanent(read));
-  if (OF_POLICY.has(type)) {
-    const reason = read.reason === "recipient_refused" ? "policy_rejected" : read.reason;
-    return bounced({ ...read, kind: "policy", reason });
-  }
-  if (PASSING.has(type)) return bounced(asTransient(read));
+  if (OF_POLICY.has(type)) return bounced(asPolicy(read));
+  if (PASSING.has(type)) return bounced(asPassing(read));
   // Postmark still retries `Transient`; `AutoResponder` and the like say nothing about the address.
   return null;
 }

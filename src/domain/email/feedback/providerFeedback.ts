@@ -1,7 +1,7 @@
 import { isUuid } from "../../../kernel/ids.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { isObject } from "../../../kernel/text/json.ts";
-import { type BounceReason, bounceReason } from "./bounceReason.ts";
+import { asPassing, type BounceReason, bounceReason } from "./bounceReason.ts";
 import type { FeedbackReport } from "./feedbackReport.ts";
 import { reasonToSuppress } from "./suppressionRule.ts";
 
@@ -65,9 +65,10 @@ export function asPermanent(read: BounceReason): BounceReason {
     : read;
 }
 
-/** A bounce that the provider calls temporary: it suppresses no address. */
-export function asTransient(read: BounceReason): BounceReason {
-  return read.kind === "hard" ? { ...read, kind: "soft" } : read;
+/** A bounce that the provider puts down to us or to what we sent, unless the server's reply gives another reason. */
+export function asPolicy(read: BounceReason): BounceReason {
+  const reason = read.reason === "recipient_refused" ? "policy_rejected" : read.reason;
+  return { ...read, kind: "policy", reason };
 }
 
 /** A message that the provider did not try to deliver, because it suppresses the address itself. */
@@ -108,7 +109,7 @@ export function bounceInSesWords({
   const read = bounceReason({ status, diagnostic });
   return {
     kind: "bounced",
-    bounce: type === "Permanent" ? asPermanent(read) : asTransient(read),
+    bounce: type === "Permanent" ? asPermanent(read) : asPassing(read),
     diagnostic,
   };
 }

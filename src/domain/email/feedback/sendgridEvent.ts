@@ -1,9 +1,9 @@
 import { emailIdOfMessageId } from "../messageId.ts";
-import { bounceReason } from "./bounceReason.ts";
+import { asPassing, bounceReason } from "./bounceReason.ts";
 import type { FeedbackReport } from "./feedbackReport.ts";
 import {
   asPermanent,
-  asTransient,
+  asPolicy,
   diagnosticOf,
   type EventPart,
   notTried,
@@ -18,18 +18,34 @@ import {
 const ARGUMENT = "postledger_id";
 
 /** Of a dropped message: SendGrid suppresses the address itself. Its other reasons are about the mail or the account. */
-const SUPPRESSED_THERE = new Set(["Bounced Address", "Unsubscribed Address", "Spam Reporting Address"]);
+const SUPPRESSED_THERE = new Set([
+  "bounced address",
+  "unsubscribed address",
+  "spam reporting address",
+  "invalid",
+]);
 
 /** What SendGrid calls a failure that is the address's fault; "" in events of older webhooks. */
-const OF_THE_ADDRESS = new Set(["Invalid Address", ""]);
+const OF_THE_ADDRESS = new Set(["invalid address", ""]);
+/** And one that is about us, or about what we sent. */
+const OF_POLICY = new Set(["reputation", "content", "frequency or volume too high"]);
 
 /** A bounce is for good, a block is about this mail or for now. Older events do not say which. */
-function bounceOf({ type, bounce_classification: called, status, reason }: EventPart): FeedbackReport {
-  const diagnostic = diagnosticOf(reason);
+function bounceOf(event: EventPart): FeedbackReport {
+  const { type, status, email } = event;
+  const diagnostic = diagnosticOf(event.reason);
   const read = bounceReason({ status: textOf(status), diagnostic });
-  const isOfAddress = type === "bounce" && OF_THE_ADDRESS.has(textOf(called));
-  const sure = isOfAddress ? asPermanent(read) : read;
-  return { kind: "bounced", bounce: type === "blocked" ? asTransient(read) : sure, diagnostic };
+  const called = wordsOf(event.bounce_classification);
+  const isOfAddress = type === "bounce" && OF_THE_ADDRESS.has(called);
+  const known = isOfAddress ? asPermanent(read) : read;
+  const sure = OF_POLICY.has(called) ? asPolicy(read) : known;
+  const bounce = type === "blocked" ? asPassing(sure) : sure;
+  return { kind: "bounced", bounce, diagnostic, failedRecipient: textOf(email) };
+}
+
+/** The words of a member that has one of a few values. */
+function wordsOf(value: unknown): string {
+  return textOf(value).trim().toLowerCase();
 }
 
 function reportOf(event: EventPart): FeedbackReport | null {
@@ -42,7 +58,7 @@ function reportOf(event: EventPart): FeedbackReport | null {
       return bounceOf(event);
     case "dropped": {
       const reason = diagnosticOf(event.reason);
-      return SUPPRESSED_THERE.has(reason) ? notTried(reason) : refusedByRelay(reason);
+      return SUPPRESSED_THERE.has(wordsOf(event.reason)) ? notTried(reason) : refusedByRelay(reason);
     }
     default:
       // `deferred`: SendGrid still tries. What is processed, opened, clicked or unsubscribed from has not ended.
