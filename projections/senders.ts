@@ -108,12 +108,6 @@ export function countSenders(db: ReadDatabase, workspaceId: string, max: number)
   return Number(db.get(sql, workspaceId, max)?.count);
 }
 
-/** The senders of all workspaces, by id. */
-export function sendersAfter(db: ReadDatabase, after: string, limit: number): readonly string[] {
-  const sql = "SELECT id FROM senders WHERE id > ? ORDER BY id LIMIT ? + 0";
-  return db.all(sql, after, limit).map((row) => String(row.id));
-}
-
 /** The domains of all workspaces that were verified by a DNS record, in order of id. */
 export function domainsVerifiedByRecord(db: ReadDatabase, after: string, limit: number): readonly string[] {
   const sql = "SELECT id FROM senders WHERE by_record = 1 AND id > ? ORDER BY id LIMIT ? + 0";

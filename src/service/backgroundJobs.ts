@@ -8,7 +8,6 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import type { ServiceMembership } from "../commands/instance/registerService.ts";
 import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
 import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
-import { invariant } from "../kernel/assert.ts";
 import { unlessAborted } from "../kernel/concurrency/unlessAborted.ts";
 import { newId } from "../kernel/ids.ts";
 import { isLoopbackUrl } from "../kernel/network/isLoopback.ts";
@@ -25,10 +24,8 @@ import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.t
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
 import { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import { RelayDeferralReports } from "../reactors/email/relayDeferralReports.ts";
-import type { RelayGroup } from "../reactors/email/relayGroup.ts";
 import { RelayOutageReports } from "../reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../reactors/email/relayRefusalReports.ts";
-import { type RelayRouter, type RoutedMail, relayRouter } from "../reactors/email/relayRouter.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
 import { domainRecheckWorker } from "../reactors/sender/domainRecheckWorker.ts";
 import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
@@ -39,7 +36,7 @@ import type { ClaimWorkerDependencies } from "../reactors/worker/claimWorkerDepe
 import { type SendingRateWatch, sendingRateWatch } from "../reactors/workspace/sendingRateWatch.ts";
 import { emptyWriteAheadLogs } from "../readModels/generations/emptyWriteAheadLogs.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
-import { openMailTransports } from "./adapters/openMailTransport.ts";
+import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
@@ -54,8 +51,7 @@ import { type ClockWatch, clockWatch } from "./status/clockWatch.ts";
 import { diskWatch } from "./status/diskWatch.ts";
 import { messagesDue } from "./status/messagesDue.ts";
 import { pauseWatch } from "./status/pauseWatch.ts";
-import { type RelayStates, relayStates } from "./status/relayStates.ts";
-import { senderRelayWatch } from "./status/senderRelayWatch.ts";
+import { relayStates } from "./status/relayStates.ts";
 
 /** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */
 const REMOTE_READ_SPACING_MS = 25;
@@ -72,9 +68,8 @@ interface Worker {
 export interface BackgroundJobs {
   readonly delivery: MailDeliveryWorker;
   readonly clockWatch: Pick<ClockWatch, "latestSeen" | "jumpAhead">;
-  readonly router: RelayRouter;
   readonly sendingRates: Pick<SendingRateWatch, "high">;
-  /** The status of each relay. */
+  /** The status of the relays, for the dashboard. */
   readonly relays: DashboardOptions["relays"];
   /** Mail and webhook calls in flight. */
   inFlightCount(): number;
@@ -110,7 +105,15 @@ export function createBackgroundJobs(
   { deps, readers, logId, membership, contentHealth, onSent }: ServiceJobParts,
 ): BackgroundJobs {
   const relays = relayStates(config, deps.clock);
-  const { groups, router, verificationGroup } = mailGroups(config, logger, { deps, readers, relays });
+  const logChange = relayChangeLog(logger);
+  const transport = openMailTransport(config, (change) => {
+    relays.note(change);
+    logChange(change);
+  });
+  const tellOfRelay = relayLog(config, logger, async () => {
+    return (await messagesDue(deps, readers))?.count ?? null;
+  });
+  const relayOutageReports = new RelayOutageReports(deps.clock, tellOfRelay);
   const stop = new AbortController();
   const repeatable = { ...deps, content: contentRemovalsUntil(stop.signal, deps.content) };
   const claiming = {
@@ -118,17 +121,14 @@ export function createBackgroundJobs(
     endedWorker: membership.predecessor,
     isLogShared: !isEmbedded(config),
   };
+  const mailing = { deps, readers, transport, relayOutageReports, ...claiming };
   const delivery = mailDelivery(config, logger, {
-    ...claiming,
-    groups,
-    router,
-    readers,
+    ...mailing,
     deps: { ...deps, content: contentHealth.content },
     contentBreaker: contentHealth.reads,
+    deferralReports: new RelayDeferralReports(deps.clock, tellOfRelay),
     onSent,
   });
-  const { transport, outageReports: relayOutageReports } = verificationGroup;
-  const mailing = { deps, readers, transport, relayOutageReports, ...claiming };
   const verification = senderVerification(config, logger, mailing);
   const webhooks = webhookDelivery(config, logger, { deps, readers, ...claiming });
   const clock = clockWatch(logger, deps.clock);
@@ -141,7 +141,6 @@ export function createBackgroundJobs(
     diskWatch(logger, deps),
     clock,
     pauseWatchOf(logger, readers),
-    senderRelayWatchOf(logger, { deps, readers, router }),
     sendingRates,
     contentSweeperOf(config, logger, deps),
     domainRecheckOf(config, logger, { deps, readers }),
@@ -152,7 +151,6 @@ export function createBackgroundJobs(
   return {
     delivery,
     clockWatch: clock,
-    router,
     sendingRates,
     relays: () => relays.list(delivery),
     inFlightCount: () => delivery.inFlightCount + webhooks.inFlightCount,
@@ -168,32 +166,6 @@ export function createBackgroundJobs(
       await Promise.all(workers.map((worker) => worker.stop(graceMs)));
     },
   };
-}
-
-/** The groups of relays, what leads mail to its group, and the group for verification mail. */
-function mailGroups(
-  config: Config,
-  logger: Logger,
-  { deps, readers, relays }: JobParts & { readonly relays: RelayStates },
-) {
-  const logChange = relayChangeLog(logger);
-  const transports = openMailTransports(config, (change) => {
-    relays.note(change);
-    logChange(change);
-  });
-  const router = relayRouter(deps, transports);
-  const groups = transports.groups.map(({ transport, relays: names }, number): RelayGroup => {
-    const isOfGroup = async (mail: RoutedMail) => (await router.groupOf(mail)) === number;
-    const countWaiting = async () => (await messagesDue(deps, readers, isOfGroup))?.count ?? null;
-    const tell = relayLog(names.join(", "), logger, countWaiting);
-    const outageReports = new RelayOutageReports(deps.clock, tell);
-    const deferralReports = new RelayDeferralReports(deps.clock, tell);
-    return { relays: names, transport, outageReports, deferralReports };
-  });
-  const from = config.verificationFrom?.toLowerCase() ?? "";
-  const verificationGroup = groups[transports.groupOf({ from, workspaceId: null }) ?? 0];
-  invariant(verificationGroup, "there is always a relay, or an outbox");
-  return { groups, router, verificationGroup };
 }
 
 const DISABLED_ENDPOINT =
@@ -250,7 +222,7 @@ function webhookDelivery(
   });
 }
 
-interface VerificationParts extends JobParts, Claiming {
+interface MailJobParts extends JobParts, Claiming {
   readonly transport: MailTransport;
   readonly relayOutageReports: RelayOutageReports;
 }
@@ -258,11 +230,6 @@ interface VerificationParts extends JobParts, Claiming {
 function pauseWatchOf(logger: Logger, readers: Readers) {
   const text = "looking for paused workspaces was interrupted";
   return pauseWatch(logger, readers, workerErrorLog({ logger, text }));
-}
-
-function senderRelayWatchOf(logger: Logger, parts: JobParts & { readonly router: RelayRouter }) {
-  const text = "looking for senders without a relay was interrupted";
-  return senderRelayWatch(logger, { ...parts, onTrouble: workerErrorLog({ logger, text }) });
 }
 
 function sendingRateWatchOf({ sendingRates }: Config, logger: Logger, { deps, readers }: JobParts) {
@@ -300,12 +267,10 @@ function mailDelivery(
   {
     readers,
     ...mailing
-  }: JobParts &
-    Claiming &
+  }: MailJobParts &
     Pick<ServiceJobParts, "onSent"> & {
-      readonly groups: readonly RelayGroup[];
-      readonly router: RelayRouter;
       readonly contentBreaker: ContentStoreHealth["reads"];
+      readonly deferralReports: RelayDeferralReports;
     },
 ) {
   return new MailDeliveryWorker({
@@ -411,7 +376,7 @@ function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonl
 }
 
 /** Null without an address to mail links from. */
-function senderVerification(config: Config, logger: Logger, { readers, ...mailing }: VerificationParts) {
+function senderVerification(config: Config, logger: Logger, { readers, ...mailing }: MailJobParts) {
   const { verificationFrom: from, baseUrl } = config;
   if (from === null) return null;
   return new VerificationMailWorker({

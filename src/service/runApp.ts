@@ -195,7 +195,7 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   const { deps, readers, damage, workers, listeners, counts, deliverySeconds, requests, freezeWatch } =
     serving;
   const { contentHealth, maintenance } = serving;
-  const { delivery, relays, router, clockWatch, sendingRates } = workers;
+  const { delivery, relays, clockWatch, sendingRates } = workers;
   const unmatched = unmatchedFeedback(logger);
   const shared = { deps, readers, unmatched };
   const watched = { ...shared, sendingRates };
@@ -219,11 +219,11 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   });
   if (counts !== null)
     listeners.metrics?.answer(
-      serviceMetrics({ ...watched, config, counts, deliverySeconds, readiness, relays, inFlight }),
+      serviceMetrics({ ...watched, config, counts, deliverySeconds, readiness, inFlight }),
     );
   const { logId } = serving.opened;
   const { url, submission, inbound } = listeners;
-  const seen = { ...watched, damage, delivery, router, clockWatch };
+  const seen = { ...watched, damage, delivery, clockWatch };
   const status = serviceStatus({ ...seen, config, logId, url, submission, inbound, inFlight });
   return { dashboard, inFlight, status };
 }

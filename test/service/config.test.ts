@@ -3,7 +3,6 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { relayNames } from "../../src/adapters/nodemailer/smtpRelay.ts";
 import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.ts";
 import { openRelays } from "../../src/service/adapters/openMailTransport.ts";
 import { type Config, readConfig } from "../../src/service/config/config.ts";
@@ -140,54 +139,6 @@ describe("settings", () => {
     expect(errorsOf({ SMTP_URL: "smtp://a.example?messages_per_second=-1" })).toEqual([
       expect.stringContaining("messages_per_second is not a whole number from 0 to 100000"),
     ]);
-  });
-
-  test("say of each relay whose mail it is for, in any case and spelling of a domain", () => {
-    const { mailRoute } = readConfig({
-      SMTP_URL:
-        "smtp://a.example?senders=News.Example.com,*.b\u00fccher.example,%20Ana%2Bnews@B%C3%BCcher.example " +
-        "smtp://b.example?workspaces=0193C3A0-0000-7000-8000-000000000001 smtp://b.example",
-    });
-    const senders = ["news.example.com", "*.xn--bcher-kva.example", "ana+news@xn--bcher-kva.example"];
-    const workspaces = ["0193c3a0-0000-7000-8000-000000000001"];
-    expect(mailRoute).toMatchObject({
-      relays: [{ senders: new Set(senders) }, { workspaces: new Set(workspaces) }, {}],
-    });
-    const relays = mailRoute.kind === "smtp" ? mailRoute.relays : [];
-    expect(relayNames(relays)).toEqual(["a.example:587", "b.example:587", "b.example:587#2"]);
-  });
-
-  test.each([
-    [
-      "smtp://a.example smtp://b.example?senders=shop",
-      /relay 2: .* senders has "shop", which is not an addr/,
-    ],
-    ["smtp://a.example?senders=a@b.example,c@", /587: the SMTP URL.* senders has "c@", which is not an addr/],
-    ["smtp://a.example?senders=ana+news@b.example", /senders has "ana news@b\.example".*%2B/],
-    ["smtp://a.example?senders=", /senders has "", which is not/],
-    ["smtp://a.example?senders=*.*.b.example", /senders has "\*\.\*\.b\.example", which is not/],
-    ["smtp://a.example?workspaces=w1", /workspaces has "w1", which is not the id of a workspace/],
-    [`smtp://a.example?senders=${"b.example,".repeat(1_000)}c.example`, /senders has more than 1000 entries/],
-    [
-      // Each pair of seven relays has a domain of its own.
-      Array.from({ length: 7 }, (_, one) => {
-        const others = [0, 1, 2, 3, 4, 5, 6].filter((other) => other !== one);
-        const shared = others.map((other) => `${Math.min(one, other)}-${Math.max(one, other)}.example`);
-        return `smtp://a.example?senders=${shared.join()}`;
-      }).join(" "),
-      /divide the relays by senders and workspaces into at most 20 groups/,
-    ],
-  ])("are refused with the relay and the value that is wrong: %s", (SMTP_URL, pattern) => {
-    expect(errorsOf({ SMTP_URL })).toEqual([expect.stringMatching(pattern)]);
-  });
-
-  test("must name a relay for the mail with verification links", () => {
-    const VERIFICATION_FROM = "Postmaster@example.com";
-    const SMTP_URL = "smtp://a.example?senders=other.example";
-    expect(errorsOf({ SMTP_URL, VERIFICATION_FROM })).toEqual([
-      "SMTP_URL has no relay for VERIFICATION_FROM Postmaster@example.com: each one has senders without it, or workspaces",
-    ]);
-    expect(errorsOf({ SMTP_URL: `${SMTP_URL},example.com`, VERIFICATION_FROM })).toEqual([]);
   });
 
   test("bound the connections with returned mail, as before unless they say otherwise", () => {

@@ -9,11 +9,7 @@ describe("doctor's check of deliveries", () => {
   const checkWith = (fault: object | null, relayFaultMs = 0, due = NONE_DUE) =>
     deliveryWorkersCheck({
       config: { deliveryEnabled: true },
-      delivery: {
-        relayTroubles: fault === null ? [] : [{ relays: ["a.example:587"], fault, forMs: relayFaultMs }],
-        relayGroupCount: 1,
-        recentRefusals: null,
-      } as never,
+      delivery: { relayFault: fault, relayFaultMs, recentRefusals: null } as never,
       deliveriesInFlight: 0,
       due,
       now: NOW,
@@ -39,31 +35,6 @@ describe("doctor's check of deliveries", () => {
       status: "failed",
       detail: expect.stringContaining("(no_answer_to_final_dot, for 60 s)"),
       action: expect.stringContaining("pause sending"),
-    });
-  });
-
-  test("names the relays of each group that takes no mail, and fails if it would for one of them", () => {
-    const troubles = [
-      { relays: ["a.example:587"], fault: { trouble: "unreachable", reason: "ECONNREFUSED" }, forMs: 1_000 },
-      {
-        relays: ["b.example:587", "c.example:587"],
-        fault: { trouble: "unconfirmed", reason: "no_answer_to_final_dot" },
-        forMs: 2_000,
-      },
-    ];
-    const check = deliveryWorkersCheck({
-      config: { deliveryEnabled: true },
-      delivery: { relayTroubles: troubles, relayGroupCount: 3, recentRefusals: null } as never,
-      deliveriesInFlight: 0,
-      due: NONE_DUE,
-      now: NOW,
-    });
-    expect(check).toMatchObject({
-      status: "failed",
-      detail: expect.stringMatching(
-        /; a\.example:587: the relay cannot be reached \(ECONNREFUSED, for 1 s\); b\.example:587, c\.example:587: .*\(no_answer_to_final_dot, for 2 s\)$/,
-      ),
-      action: expect.stringMatching(/check host and port.*; ask whoever runs.*; mail waits and is retried$/),
     });
   });
 

@@ -15,7 +15,7 @@ function readinessParts() {
     },
     damage: { reason: null },
     readers: { status: () => [] as unknown[] },
-    delivery: { relayTroubles: [] as unknown[], relayGroupCount: 2 },
+    delivery: { relayFault: null },
     contentHealth: { reads: { trouble: null }, writes: { trouble: null } },
     freezeWatch: { isKnownFrozen: async () => false },
     readModelBuild: async () => null as ReadModelBuild | null,
@@ -121,18 +121,6 @@ test("a service that others reach is unready until it has a workspace, and a tri
   expect(await workspacesCheck(open, [{}])).toBeUndefined();
   expect(await workspacesCheck(open, new Error("away"))).toBeUndefined();
   expect(await workspacesCheck({}, [])).toBeUndefined();
-});
-
-test("relays of a group that take no mail are shown, and whether other mail goes on", async () => {
-  const trouble = { relays: ["a.example:587"], fault: { trouble: "unreachable", reason: "ECONNREFUSED" } };
-  const relayWith = async (...relayTroubles: unknown[]) =>
-    (await readinessWith({ delivery: { relayTroubles, relayGroupCount: 2 } })()).relay;
-  const shown = { ok: false, required: false, detail: "The relay cannot be reached." };
-  expect(await relayWith(trouble, trouble)).toEqual(shown);
-  expect(await relayWith(trouble)).toEqual({
-    ...shown,
-    detail: `${shown.detail} Mail over other relays goes on.`,
-  });
 });
 
 test.each([

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { readConfig } from "../../src/service/config/config.ts";
 import { relayLog, relayTrouble } from "../../src/service/logLines/relayLogLines.ts";
 import { until } from "../support/until.ts";
+
+const config = readConfig({ DATA_DIR: "/nowhere" });
 
 describe("what to do about a relay", () => {
   test("without TLS, or with a private authority, differs, and no bad certificate is to be passed over", () => {
@@ -20,7 +23,7 @@ describe("what to do about a relay", () => {
       void lines.push({ waiting, text });
     const answers = [Promise.withResolvers<number | null>(), Promise.withResolvers<number | null>()];
     const counting = answers.values();
-    const tell = relayLog("relay.example:587", { warn: write, info: write } as never, () => {
+    const tell = relayLog(config, { warn: write, info: write } as never, () => {
       const { value } = counting.next();
       return value?.promise ?? Promise.resolve(null);
     });

@@ -64,8 +64,8 @@ export interface TestService {
   suppress(workspaceId: string, address: string): Promise<void>;
   /** Registers webhook endpoints in one append. */
   addEndpoints(workspaceId: string, urls: readonly string[]): Promise<void>;
-  /** Stops the service and starts it again on the same data, with these settings in place of its own. */
-  restart(env?: Environment): Promise<void>;
+  /** Stops the service and starts it again on the same data. */
+  restart(): Promise<void>;
   /** Has no later service on a shared log deliver the mail of the tenants made so far. */
   leaveTenants(): Promise<void>;
   /** Leaves its tenants, stops it and removes its data. */
@@ -188,9 +188,9 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
       });
       await transact(log.store, aggregate, () => ({ outcome: null, events }), systemCommandContext("test"));
     },
-    async restart(env = {}) {
+    async restart() {
       await app.remove();
-      app = await startTestApp({ dataDir, env: { ...settings, ...env } });
+      app = await startTestApp({ dataDir, env: settings });
     },
     leaveTenants,
     async remove() {

@@ -1,8 +1,6 @@
 import { isIPv6 } from "node:net";
-import { isUuid } from "../../kernel/ids.ts";
 import { isLoopback } from "../../kernel/network/isLoopback.ts";
-import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { excerpt } from "../../kernel/text/textLength.ts";
+import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { RELAY_LIMIT_RANGES } from "./relayLimitsAndTimeouts.ts";
 import type { SmtpRelay } from "./smtpRelay.ts";
@@ -16,8 +14,7 @@ const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
  * requires it on loopback too; `?tls=none` disables it (for a relay in the same private network). `?return_path=off`
  * is for relays that replace our envelope sender with their own; `?ehlo_name=` is the name in EHLO. `?connections_max=`
  * and `?messages_per_second=` limit the use of this relay. `?provider=` names one whose reports should name our
- * messages, with its `configuration_set` or `message_stream`. `?senders=` and `?workspaces=` list whose mail it is for.
- * Throws an Error that never contains the password.
+ * messages, with its `configuration_set` or `message_stream`. Throws an Error that never contains the password.
  */
 export function parseSmtpUrl(text: string): SmtpRelay {
   const url = URL.parse(text);
@@ -41,7 +38,6 @@ export function parseSmtpUrl(text: string): SmtpRelay {
     ...ehloNameOf(url),
     ...providerOf(url),
     ...numbersOf(url),
-    ...scopeOf(url),
     ...(credentials === undefined ? {} : { credentials }),
   };
 }
@@ -97,11 +93,9 @@ const NAMES = [
   "provider",
   "configuration_set",
   "message_stream",
-  "senders",
-  "workspaces",
 ] as const;
 const PARAMETERS =
-  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, connections_max=1 to 1000, messages_per_second=0 to 100000, provider=mailgun, provider=sendgrid, provider=postmark, also with message_stream, provider=ses with configuration_set, senders, and workspaces";
+  "the parameters are tls=required, tls=none, return_path=off, dkim=off, ehlo_name, order=1 to 99, weight=1 to 99, connections_max=1 to 1000, messages_per_second=0 to 100000, provider=mailgun, provider=sendgrid, provider=postmark, also with message_stream, and provider=ses with configuration_set";
 /** Each number and its range, by the member that holds it. */
 const NUMBERS = {
   order: { parameter: "order", min: 1, max: 99 },
@@ -184,48 +178,4 @@ function starttlsOf(url: URL, loopback: boolean, implicitTls: boolean): SmtpRela
   const tls = choiceOf(url, "tls", ["required", "none"]);
   if (implicitTls && tls === "none") throw malformed("smtps always uses TLS");
   return tls ?? (loopback ? "opportunistic" : "required");
-}
-
-/** Entries of one list. */
-const LISTED_MAX = 1_000;
-const ENTRY_SHOWN_CHARS_MAX = 100;
-
-function scopeOf(url: URL): Pick<SmtpRelay, "senders" | "workspaces"> {
-  const senders = listOf(url, "senders", parseSender, "an address, a domain, or *. with a domain");
-  const workspaces = listOf(url, "workspaces", parseWorkspaceId, "the id of a workspace");
-  return { ...(senders === null ? {} : { senders }), ...(workspaces === null ? {} : { workspaces }) };
-}
-
-/** The entries of a list with commas between them; null if the parameter is absent. */
-function listOf(
-  url: URL,
-  name: (typeof NAMES)[number],
-  parse: (entry: string) => string | null,
-  must: string,
-): ReadonlySet<string> | null {
-  const entries = parameterOf(url, name)?.split(",");
-  if (entries === undefined) return null;
-  if (entries.length > LISTED_MAX) throw malformed(`${name} has more than ${LISTED_MAX} entries`);
-  return new Set(
-    entries.map((entry) => {
-      const parsed = parse(entry.trim());
-      if (parsed !== null) return parsed;
-      const shown = JSON.stringify(excerpt(entry, ENTRY_SHOWN_CHARS_MAX));
-      throw malformed(`${name} has ${shown}, which is not ${must} (a plus sign is written %2B)`);
-    }),
-  );
-}
-
-function parseSender(entry: string): string | null {
-  if (entry.includes("@")) {
-    const address = parseAddress(entry);
-    return "canonical" in address ? address.canonical : null;
-  }
-  const [, wildcard = "", name = ""] = /^(\*\.)?(.*)$/s.exec(entry) ?? [];
-  const domain = parseDomain(name);
-  return domain && `${wildcard}${domain}`;
-}
-
-function parseWorkspaceId(entry: string): string | null {
-  return isUuid(entry) ? entry.toLowerCase() : null;
 }

@@ -28,13 +28,9 @@ export interface RelayChange {
   readonly reason: string | null;
 }
 
-interface GuardContext {
-  readonly clock: Clock;
-  readonly onChange: (change: RelayChange) => void;
-}
-
 interface FailoverContext {
   readonly clock: Clock;
+  readonly onChange: (change: RelayChange) => void;
   /** From 0 to 1. */
   readonly random: () => number;
 }
@@ -46,8 +42,8 @@ const DOUBLINGS_MAX = Math.ceil(Math.log2(REST_MS_MAX / REST_MS_MIN));
 /** Replies that mean the relay accepts no mail, or none of ours. */
 const RELAY_FAULT_CODES: readonly number[] = [...RELAY_TROUBLE_CODES, ...LOG_IN_CODES];
 
-/** A relay and its circuit breaker, which all groups share that the relay is in. */
-export class GuardedRelay {
+/** A relay and its circuit breaker. */
+class GuardedRelay {
   private faults = 0;
   private restUntil = Number.NEGATIVE_INFINITY;
   private isTried = false;
@@ -55,7 +51,7 @@ export class GuardedRelay {
 
   constructor(
     readonly relay: FailoverRelay,
-    private readonly context: GuardContext,
+    private readonly context: Pick<FailoverContext, "clock" | "onChange">,
   ) {}
 
   /** Whether a message may go to it now. After the cool-down only one message tries it. */
@@ -121,10 +117,11 @@ interface Opened {
  * one that has its share of the workers at once: a slow one would otherwise keep them all.
  */
 export function relayFailover(
-  guards: readonly GuardedRelay[],
-  { clock, random }: FailoverContext,
+  relays: readonly FailoverRelay[],
+  { clock, random, onChange }: FailoverContext,
 ): MailTransport {
-  const sessionsMax = Math.max(...guards.map(({ relay }) => relay.transport.sessionsMax));
+  const guards = relays.map((relay) => new GuardedRelay(relay, { clock, onChange }));
+  const sessionsMax = Math.max(...relays.map(({ transport }) => transport.sessionsMax));
   let isClosed = false;
 
   /** The relay for a message that has tried these; undefined if no other one accepts mail. */
@@ -183,7 +180,7 @@ export function relayFailover(
     },
     async close() {
       isClosed = true;
-      await Promise.all(guards.map(({ relay }) => relay.transport.close()));
+      await Promise.all(relays.map(({ transport }) => transport.close()));
     },
   };
 }

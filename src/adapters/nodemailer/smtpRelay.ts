@@ -36,10 +36,6 @@ export interface SmtpRelay extends Partial<Pick<RelayLimits, "connectionsMax" | 
   readonly order?: number;
   /** The share of mail among relays of one order. The default is 1. */
   readonly weight?: number;
-  /** The senders whose mail it is for: addresses in lower case, domains, and `*.` before a domain. */
-  readonly senders?: ReadonlySet<string>;
-  /** The ids of the workspaces whose mail it is for. */
-  readonly workspaces?: ReadonlySet<string>;
 }
 
 /** A relay and the limits on its use. The defaults are in `RELAY_LIMITS_DEFAULT`. */
@@ -47,13 +43,7 @@ export interface SmtpOptions extends SmtpRelay, Partial<RelayLimits> {
   readonly signer?: MailSigner | null;
 }
 
-/** The name of each relay: host and port, and nothing secret. The second one of the same ends with `#2`. */
-export function relayNames(relays: readonly Pick<SmtpRelay, "host" | "port">[]): readonly string[] {
-  const counts = new Map<string, number>();
-  return relays.map(({ host, port }) => {
-    const name = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-    const count = (counts.get(name) ?? 0) + 1;
-    counts.set(name, count);
-    return count === 1 ? name : `${name}#${count}`;
-  });
+/** The name of a relay: its host and port, and nothing secret. */
+export function relayName({ host, port }: Pick<SmtpRelay, "host" | "port">): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

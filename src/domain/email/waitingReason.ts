@@ -12,7 +12,6 @@ export const WAITING_REASONS = [
   "scheduled",
   "retry_scheduled",
   "relay_unavailable",
-  "no_relay",
   "content_store_unavailable",
   "sending_paused",
   "sender_unavailable",
@@ -52,8 +51,6 @@ export interface WaitingFacts {
   readonly expiresAt: EpochMs;
   /** The reason of the last deferral; null if there was none. */
   readonly lastDeferral: string | null;
-  /** Whether the settings of this instance name a relay for mail from its sender. */
-  readonly hasRelay: boolean;
   /** What keeps the relay from taking mail, and when it is tried again; null while nothing does. */
   readonly relay: { readonly trouble: RelayTrouble; readonly nextTryAt: EpochMs } | null;
   /** When the content store is tried again; null while it is well, or the message needs nothing from it. */
@@ -109,8 +106,6 @@ function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
     return { reason: "delivery_unknown", until: facts.expiresAt, detail };
   }
   if (!facts.delivers) return waits("delivery_off", "The instance that was asked delivers no mail.");
-  if (!facts.hasRelay)
-    return waits("no_relay", "The instance that was asked has no relay for mail from its sender.");
   return facts.hasRoom ? null : waits("disk_full", "The disk of the instance that was asked is nearly full.");
 }
 

@@ -107,7 +107,7 @@ const Waiting = Closed(
   {
     reason: OneOf(WAITING_REASONS, {
       description:
-        "`in_queue`: it is due. `being_delivered`: a worker is delivering it. `scheduled`: its time has not come yet. `retry_scheduled`: the last attempt was deferred. `relay_unavailable`: the relay takes no mail; it is tried again when the relay does. `no_relay`: the operator has set up no relay for its sender. `content_store_unavailable`: the files or the content of the message cannot be read. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: on the instance that answers.",
+        "`in_queue`: it is due. `being_delivered`: a worker is delivering it. `scheduled`: its time has not come yet. `retry_scheduled`: the last attempt was deferred. `relay_unavailable`: the relay takes no mail; it is tried again when the relay does. `content_store_unavailable`: the files or the content of the message cannot be read. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: on the instance that answers.",
     }),
     until: Nullable(DateTime),
     detail: FreeText("For people."),

@@ -57,7 +57,7 @@ import {
   withRecipientDomain,
 } from "./recordDelivery.ts";
 import type { Deferral } from "./relayDeferralReports.ts";
-import { CORRECTABLE_REASONS, type Refusal, type RefusalRoute } from "./relayRefusalReports.ts";
+import { CORRECTABLE_REASONS, type MailRoute, type Refusal } from "./relayRefusalReports.ts";
 
 /** What the scheduler learns from a delivery. */
 export type DeliveryReport =
@@ -70,7 +70,7 @@ export type DeliveryReport =
       readonly refusal: Refusal | null;
       /** Set when the relay has put it off, for no fault of its own. */
       readonly deferral: Deferral | null;
-      readonly route: RefusalRoute;
+      readonly route: MailRoute;
       /** How long after it was due the relay accepted it; null if it did not. */
       readonly sentAfterMs: number | null;
     }
@@ -225,14 +225,16 @@ async function handOver(
   // The clock may have been set back meanwhile.
   const afterMs = Math.max(0, deps.clock.now() - deliverFrom(state));
   const { relay } = session;
-  const relayName = relay === undefined ? {} : { relay };
-  const recorded = { ...recordedResultOf(deps, attempt, result, content), ...relayName };
+  const recorded = {
+    ...recordedResultOf(deps, attempt, result, content),
+    ...(relay === undefined ? {} : { relay }),
+  };
   const outcome = { workspace, content, result: withRecipientDomain(deps, recorded, content) };
   await recordResult(deps, attempt, outcome);
   const isAboutMessage = mailOutcome.kind === "refused" && MESSAGE_STAGES.includes(mailOutcome.stage);
   const relayFault = relayFaultOf(deps, result, isAboutMessage ? due.id : undefined);
-  const route: RefusalRoute = `${due.senderId} to ${domainOf(content.to)}`;
-  const refusal = refusalFor({ emailId: due.id, route, ...relayName }, result);
+  const route: MailRoute = `${due.senderId} to ${domainOf(content.to)}`;
+  const refusal = refusalFor(due.id, route, result);
   const sentAfterMs = result.kind === "sent" ? afterMs : null;
   const deferral = deferralOf(due.id, state.recipientHash, result);
   const { revision: claimRevision } = claimed;
@@ -271,10 +273,10 @@ function returnPathOf(
 }
 
 /** A failure that is neither the message's nor its recipient's fault. */
-function refusalFor(of: Omit<Refusal, "reason" | "code">, result: AttemptResult): Refusal | null {
+function refusalFor(emailId: string, route: MailRoute, result: AttemptResult): Refusal | null {
   if (result.kind !== "failed") return null;
   const reason = CORRECTABLE_REASONS.find((one) => one === result.reason);
-  return reason === undefined ? null : { ...of, reason, code: result.code };
+  return reason === undefined ? null : { emailId, route, reason, code: result.code };
 }
 
 function deferralOf(emailId: string, recipientHash: string, result: AttemptResult): Deferral | null {

@@ -48,13 +48,9 @@ interface ReadyMailRequest {
   readonly limit: number;
 }
 
-/** Whether mail of a workspace and sender is for this queue. */
-type MailFilter = (mail: Pick<DueEmail, "workspaceId" | "senderId" | "authorityId">) => boolean;
-
 /** What one look has seen so far. */
 interface Seen extends ReadyMailRequest {
   readonly db: ReadDatabase;
-  readonly takes: MailFilter;
   readonly items: DueEmail[];
   /** Queues with more to show, and the last message shown of each. */
   cut: { readonly queue: SenderQueue; readonly after: QueuedEmail }[];
@@ -64,10 +60,9 @@ interface Seen extends ReadyMailRequest {
 }
 
 /**
- * Shows the ready mail of one lane, and only what `takes` wants. If one look cannot show all of it, workspaces take
- * turns, and so do the senders of each: neither a long backlog nor mail that may not leave holds up the others' mail. A
- * look reads at most {@link LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are
- * left alone by id.
+ * Shows the ready mail of one lane. If one look cannot show all of it, workspaces take turns, and so do the senders
+ * of each: neither a long backlog nor mail that may not leave holds up the others' mail. A look reads at most {@link
+ * LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are left alone by id.
  */
 export class FairMailQueue {
   /** The mail owner that had the last turn. */
@@ -75,19 +70,15 @@ export class FairMailQueue {
   /** The sender that had the last turn, for each owner with senders still waiting for theirs. */
   private readonly cursors = new LRUCache<string, MailQueueKey>({ max: PLACES_MAX });
 
-  constructor(
-    private readonly lane: MailLane,
-    private readonly takes: MailFilter = () => true,
-  ) {}
+  constructor(private readonly lane: MailLane) {}
 
   look(db: ReadDatabase, request: ReadyMailRequest): ReadyItems<DueEmail> {
     const { now, without, limit } = request;
     if (!hasMoreReadyThan(db, this.lane, now, limit)) {
-      const ready = readyEmails(db, this.lane, now, limit);
-      const items = ready.filter((email) => this.takes(email) && !isLeftAlone(email, without));
+      const items = readyEmails(db, this.lane, now, limit).filter((email) => !isLeftAlone(email, without));
       return { items, more: "none" };
     }
-    const seen: Seen = { ...request, db, takes: this.takes, items: [], cut: [], steps: 0, isRound: true };
+    const seen: Seen = { ...request, db, items: [], cut: [], steps: 0, isRound: true };
     this.takeTurns(seen);
     fillUp(seen);
     if (!seen.isRound) return { items: seen.items, more: "next" };
@@ -158,8 +149,7 @@ function isLeftAlone(email: DueEmail, without: ReadonlySet<string>): boolean {
 function takeFrom(queue: SenderQueue, seen: Seen): MailQueueKey {
   if (seen.without.has(queue.authorityId)) return { ...queue, senderId: BEHIND_ALL_IDS };
   const isOfStore = queue.needsContentStore === 1 && seen.without.has(CONTENT_STORE);
-  const isLeft = isOfStore || seen.without.has(queue.senderId) || queue.dueAt > seen.now;
-  if (!isLeft && seen.takes({ ...queue, workspaceId: mailOwnerOf(queue.ownerId).workspaceId }))
+  if (!isOfStore && !seen.without.has(queue.senderId) && queue.dueAt <= seen.now)
     show(seen, queue, OF_SENDER_MAX);
   return queue;
 }

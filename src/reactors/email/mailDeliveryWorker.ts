@@ -1,19 +1,13 @@
-import {
-  type ClockSkewedEmail,
-  type DueEmail,
-  type MailLane,
-  nextReadyAt,
-} from "../../../projections/emails/mailQueue.ts";
+import { type DueEmail, type MailLane, nextReadyAt } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
-import type { Waiting, WaitingFacts } from "../../domain/email/waitingReason.ts";
+import type { Waiting } from "../../domain/email/waitingReason.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
-import { invariant } from "../../kernel/assert.ts";
 import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import type { MailSession } from "../../ports/mail/mailTransport.ts";
+import type { MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { breakerProbe } from "../circuitBreaker/breakerProbe.ts";
 import { type BreakerFault, type BreakerPermit, CircuitBreaker } from "../circuitBreaker/circuitBreaker.ts";
@@ -29,9 +23,9 @@ import type { DeliveryDependencies } from "./deliveryDependencies.ts";
 import { CONTENT_STORE, FairMailQueue, ownersOf } from "./fairMailQueue.ts";
 import { mailExpiryWorker } from "./mailExpiryWorker.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
-import type { RelayGroup, RelayGroupTrouble } from "./relayGroup.ts";
+import type { RelayDeferralReports } from "./relayDeferralReports.ts";
+import type { RelayOutageReports } from "./relayOutageReports.ts";
 import type { RecentRefusals, RelayRefusalReports } from "./relayRefusalReports.ts";
-import type { RelayRouter, RoutedMail } from "./relayRouter.ts";
 import { unavailableSender } from "./unavailableSender.ts";
 
 interface MailDeliveryWorkerOptions
@@ -48,15 +42,17 @@ interface MailDeliveryWorkerOptions
     | "onContentLost"
   > {
   readonly deps: Dependencies;
-  /** At least one, by number. */
-  readonly groups: readonly RelayGroup[];
-  readonly router: RelayRouter;
+  readonly transport: MailTransport;
   readonly emails: ReadDatabase;
   readonly isCaughtUp: DeliveryGateOptions["isCaughtUp"];
   /** See {@link DeliveryDependencies.returnPathDomain}. */
   readonly returnPathDomain?: string | null;
+  /** Told of every failure and success of the relay. */
+  readonly relayOutageReports: RelayOutageReports;
   /** Permits reads of the content store, and learns from those of deliveries. */
   readonly contentBreaker: CircuitBreaker<BreakerFault>;
+  /** Told of each message that the relay has deferred or accepted. */
+  readonly deferralReports: RelayDeferralReports;
   /** Told of mail that the relay permanently refuses because of our setup. */
   readonly refusalReports: RelayRefusalReports;
   /** Told of each message that the relay has accepted: how long after it was due. */
@@ -64,17 +60,6 @@ interface MailDeliveryWorkerOptions
 }
 
 type RelayPermit = BreakerPermit<RelayFault>;
-
-/** A group of relays at work. Mail for one group never waits for another. */
-interface RelayLane {
-  readonly number: number;
-  readonly group: RelayGroup;
-  readonly breaker: CircuitBreaker<RelayFault>;
-  readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
-  /** It asks the relays, after trouble, when no message does. */
-  readonly probe: PeriodicWorker;
-}
-
 type CoolingScheduler = Pick<ClaimScheduler<DueEmail, WorkPermit>, "coolDown">;
 
 /** Whether an open session shows that the fault is over. A message whose connection broke found it unreachable too. */
@@ -88,29 +73,24 @@ const NOTHING_READY: ReadyItems<DueEmail> = { items: [], more: "none" };
 /** How long to leave a paused workspace, an unavailable sender, a content store in trouble, or a message alone. */
 const COOL_DOWN_MS = 1_000;
 
-/** Delivers due mail: over each group of relays as many messages at once as it has sessions, each under its own claim. */
+/** Delivers due mail: as many messages at once as the transport has sessions, each under its own claim. */
 export class MailDeliveryWorker {
   private readonly delivery: DeliveryDependencies;
   private readonly readDue: ReadRows;
   private readonly deliver: ReturnType<typeof emailDelivery>;
+  private readonly breaker: CircuitBreaker<RelayFault>;
   private readonly expiry: PeriodicWorker;
+  private readonly probe: PeriodicWorker;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
-  private readonly lanes: readonly RelayLane[];
+  private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
   /** For simulated mail, which waits neither for the relay nor for a session with it. */
   private readonly simulator: ClaimScheduler<DueEmail, WorkPermit>;
-  /** Those of all lanes, and the simulator's. */
-  private readonly schedulers: readonly Pick<
-    ClaimScheduler<DueEmail, WorkPermit>,
-    "run" | "wake" | "isInFlight" | "inFlightCount"
-  >[];
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryWorkerOptions) {
-    const { deps, groups } = options;
+    const { deps, transport } = options;
     const { clock } = deps;
-    const [first] = groups;
-    invariant(first, "there is always a relay, or an outbox");
     const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
     this.readDue = rowReader(options.emails, options.onTrouble);
@@ -122,66 +102,53 @@ export class MailDeliveryWorker {
       deliveryGate: new DeliveryGate({ ...deps, isCaughtUp: options.isCaughtUp, stopping }),
       stopping,
       abandoned,
-      transport: first.transport.name,
+      transport: transport.name,
     };
     this.deliver = emailDelivery(this.delivery);
+    this.breaker = new CircuitBreaker(clock, options.relayOutageReports);
+    this.probe = this.relayProbe();
     this.expiry = mailExpiryWorker({
       deps: this.delivery,
       workspaces: deps.workspaces,
       emails: options.emails,
-      isInFlight: (id) => this.schedulers.some((scheduler) => scheduler.isInFlight(id)),
-      onClockSkewed: (found) => this.offer(found),
+      isInFlight: (id) => this.scheduler.isInFlight(id) || this.simulator.isInFlight(id),
+      onClockSkewed: (found) => {
+        this.scheduler.offer(found.filter(({ lane }) => lane === "relay"));
+        this.simulator.offer(found.filter(({ lane }) => lane === "simulator"));
+      },
     });
-    this.lanes = groups.map((group, number) => this.relayLane(group, number));
+    this.scheduler = new ClaimScheduler({
+      ...this.laneOptions("relay"),
+      inFlightMax: transport.sessionsMax,
+      acquire: () => (this.mayClaim() ? this.breaker.acquire() : null),
+      handle: (due, permit) => this.handle(due, permit),
+    });
     this.simulator = new ClaimScheduler({
       ...this.laneOptions("simulator"),
       inFlightMax: SIMULATED_IN_FLIGHT_MAX,
       acquire: () => (this.mayClaim() ? SIMULATOR_PERMIT : null),
       handle: (due) => this.simulate(due),
     });
-    this.schedulers = [...this.lanes.map(({ scheduler }) => scheduler), this.simulator];
   }
 
-  private relayLane(group: RelayGroup, number: number): RelayLane {
-    const { deps, router, onTrouble } = this.options;
-    const breaker = new CircuitBreaker(deps.clock, group.outageReports);
-    const scheduler = new ClaimScheduler<DueEmail, RelayPermit>({
-      ...this.laneOptions("relay", (mail) => {
-        const known = router.known(mail);
-        // Whoever takes mail of an unknown sender first learns where it goes.
-        return known === undefined || known === number;
-      }),
-      inFlightMax: group.transport.sessionsMax,
-      acquire: () => (this.mayClaim() ? breaker.acquire() : null),
-      handle: (due, permit) => this.handle(lane, due, permit),
-    });
-    const probe = breakerProbe({
-      breaker,
+  /** It asks the relay, after trouble, when no message does. */
+  private relayProbe(): PeriodicWorker {
+    return breakerProbe({
+      breaker: this.breaker,
       canEnd: isOverWithSession,
       probe: async (permit) => {
-        const session = await this.openSession(lane, permit);
+        const session = await this.openSession(permit);
         session?.release();
         if (session !== null) permit.success();
       },
-      onTrouble,
+      onTrouble: this.options.onTrouble,
     });
-    const lane: RelayLane = { number, group, breaker, scheduler, probe };
-    return lane;
   }
 
-  /** Offers mail that a clock misdated to the schedulers. */
-  private async offer(found: readonly ClockSkewedEmail[]): Promise<void> {
-    const ofRelays = found.filter(({ lane }) => lane === "relay");
-    const numbers = await Promise.all(ofRelays.map((mail) => this.options.router.groupOf(mail)));
-    for (const { scheduler, number } of this.lanes)
-      scheduler.offer(ofRelays.filter((_, index) => numbers[index] === number));
-    this.simulator.offer(found.filter(({ lane }) => lane === "simulator"));
-  }
-
-  /** The options that all schedulers share. */
-  private laneOptions(lane: MailLane, takes?: (mail: RoutedMail) => boolean) {
+  /** The options both schedulers share. */
+  private laneOptions(lane: MailLane) {
     const { isLogShared, random, onTrouble, deps } = this.options;
-    const queue = new FairMailQueue(lane, takes);
+    const queue = new FairMailQueue(lane);
     return {
       clock: deps.clock,
       isLogShared,
@@ -208,7 +175,10 @@ export class MailDeliveryWorker {
       policy,
       delivers,
       hasRoom: () => hasDiskForClaims(this.options.deps),
-      relay: (mail) => this.relayOf(mail),
+      relay: () => {
+        const { trouble, restMs } = this.breaker;
+        return trouble && { trouble: trouble.trouble, nextTryAt: deps.clock.now() + restMs };
+      },
       contentStore: () => {
         const { trouble, restMs } = this.options.contentBreaker;
         return trouble && { nextTryAt: deps.clock.now() + restMs };
@@ -216,26 +186,15 @@ export class MailDeliveryWorker {
     });
   }
 
-  private async relayOf(mail: RoutedMail): Promise<Pick<WaitingFacts, "hasRelay" | "relay">> {
-    const number = await this.options.router.groupOf(mail);
-    const lane = this.lanes.find((one) => one.number === number);
-    if (lane === undefined) return { hasRelay: false, relay: null };
-    const { trouble, restMs } = lane.breaker;
-    const nextTryAt = this.options.deps.clock.now() + restMs;
-    return { hasRelay: true, relay: trouble && { trouble: trouble.trouble, nextTryAt } };
+  /** Why the relay takes no mail; null while it does. */
+  get relayFault(): RelayFault | null {
+    return this.breaker.trouble ?? this.options.deferralReports.trouble;
   }
 
-  /** The groups of relays that take no mail. */
-  get relayTroubles(): readonly RelayGroupTrouble[] {
-    return this.lanes.flatMap(({ group: { relays, deferralReports }, breaker }) => {
-      const fault = breaker.trouble ?? deferralReports.trouble;
-      const forMs = breaker.trouble === null ? deferralReports.troubleMs : breaker.troubleMs;
-      return fault === null ? [] : [{ relays, fault, forMs }];
-    });
-  }
-
-  get relayGroupCount(): number {
-    return this.lanes.length;
+  /** How long the relay has taken no mail. */
+  get relayFaultMs(): number {
+    const { breaker } = this;
+    return breaker.trouble === null ? this.options.deferralReports.troubleMs : breaker.troubleMs;
   }
 
   /** The messages that the relay refused lately because of our setup; null if there are none. */
@@ -244,42 +203,41 @@ export class MailDeliveryWorker {
   }
 
   get inFlightCount(): number {
-    return this.schedulers.reduce((sum, { inFlightCount }) => sum + inFlightCount, 0);
+    return this.scheduler.inFlightCount + this.simulator.inFlightCount;
   }
 
   start(): void {
-    this.running = Promise.all(this.schedulers.map((scheduler) => scheduler.run()));
+    this.running = Promise.all([this.scheduler.run(), this.simulator.run()]);
     this.expiry.start();
-    for (const { probe } of this.lanes) probe.start();
+    this.probe.start();
   }
 
   /** The read model has moved. */
   wake(): void {
     this.expiry.wake();
-    for (const scheduler of this.schedulers) scheduler.wake();
+    this.scheduler.wake();
+    this.simulator.wake();
   }
 
   /** Claims nothing more, and waits up to `graceMs` for what is claimed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const probes = this.lanes.map(({ probe }) => probe.stop());
-    const ended = Promise.all([this.running, this.expiry.stop(), ...probes]);
+    const ended = Promise.all([this.running, this.expiry.stop(), this.probe.stop()]);
     await settleWithin<unknown>(graceMs, ended, () => this.abandoned.abort());
-    await Promise.all(this.lanes.map(({ group }) => group.transport.close()));
+    await this.options.transport.close();
   }
 
   /** Returns the newest revision acted on; null when the message was left as it is. */
-  private async handle(lane: RelayLane, due: DueEmail, permit: RelayPermit): Promise<number | null> {
-    if ((await this.options.router.groupOf(due)) !== lane.number) return null;
-    return this.allowed(due, lane.scheduler, async (workspace, contentPermit) => {
+  private async handle(due: DueEmail, permit: RelayPermit): Promise<number | null> {
+    return this.allowed(due, this.scheduler, async (workspace, contentPermit) => {
       // Only a message that was tried before may be at a relay already.
       const known = due.attempts === 0 ? null : await readEmailHistory(this.options.deps.store, due.id);
-      const session = await this.openSession(lane, permit, known?.state?.ambiguousRelay);
+      const session = await this.openSession(permit, known?.state?.ambiguousRelay);
       if (session === null) return null;
       try {
         const report = await this.deliver(due, workspace, { session, contentPermit, known });
-        if (report.kind === "clockUnsettled") lane.scheduler.coolDown(due.id, COOL_DOWN_MS);
-        return this.learn(lane, { due, permit, report });
+        if (report.kind === "clockUnsettled") this.scheduler.coolDown(due.id, COOL_DOWN_MS);
+        return this.learn(due, permit, report);
       } finally {
         session.release();
       }
@@ -316,14 +274,13 @@ export class MailDeliveryWorker {
     }
   }
 
-  /** Null if the relays let none be opened, or the worker stops. */
+  /** Null if the relay lets none be opened, or the worker stops. */
   private async openSession(
-    { group }: RelayLane,
     permit: RelayPermit,
     preferredRelay?: string | null,
   ): Promise<MailSession | null> {
     const { signal } = this.stopping;
-    const opened = await group.transport.session(signal, preferredRelay);
+    const opened = await this.options.transport.session(signal, preferredRelay);
     if (opened.kind === "session") return opened.session;
     if (!signal.aborted) permit.fault({ ...opened, hadNoSession: true });
     return null;
@@ -344,21 +301,18 @@ export class MailDeliveryWorker {
     return null;
   }
 
-  private learn(
-    { group: { deferralReports }, breaker }: RelayLane,
-    { due, permit, report }: { due: DueEmail; permit: RelayPermit; report: DeliveryReport },
-  ): number | null {
+  private learn(due: DueEmail, permit: RelayPermit, report: DeliveryReport): number | null {
     if (report.kind === "attempted") {
       if (report.refusal !== null) this.options.refusalReports.refused(report.refusal);
-      if (report.deferral !== null) deferralReports.deferred(report.deferral);
+      if (report.deferral !== null) this.options.deferralReports.deferred(report.deferral);
       if (report.sentAfterMs !== null) {
-        deferralReports.sent();
+        this.options.deferralReports.sent();
         this.options.refusalReports.sent(report.route);
         this.options.onSent(report.sentAfterMs);
       }
       if (report.relayFault === null) permit.success();
       else permit.fault(report.relayFault);
-    } else breaker.closeIf(({ hadNoSession = false }) => hadNoSession);
+    } else this.breaker.closeIf(({ hadNoSession = false }) => hadNoSession);
     return this.acted(due, report);
   }
 

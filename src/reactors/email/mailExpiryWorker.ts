@@ -27,7 +27,7 @@ interface MailExpiryOptions {
   /** Whether this process is delivering the message. */
   readonly isInFlight: (id: string) => boolean;
   /** Called repeatedly with messages that are due although the queue, which goes by times, does not show them. */
-  readonly onClockSkewed: (emails: readonly ClockSkewedEmail[]) => Promise<void>;
+  readonly onClockSkewed: (emails: readonly ClockSkewedEmail[]) => void;
 }
 
 /** Claims, and aged messages, that one round looks at. */

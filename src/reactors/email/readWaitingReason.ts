@@ -10,7 +10,6 @@ import { pauseReason } from "../../domain/workspace/sendingRates.ts";
 import { pausedMs } from "../../domain/workspace/state.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
-import type { RoutedMail } from "./relayRouter.ts";
 import { unavailableSender } from "./unavailableSender.ts";
 
 interface WaitingReasonOptions {
@@ -19,8 +18,8 @@ interface WaitingReasonOptions {
   readonly policy: DeliveryPolicy;
   readonly delivers: boolean;
   readonly hasRoom: () => boolean;
-  /** Whether a relay is for the message, and why it takes no mail from this instance. */
-  readonly relay: (mail: RoutedMail) => Promise<Pick<WaitingFacts, "hasRelay" | "relay">>;
+  /** Why the relay takes no mail from this instance. */
+  readonly relay: () => WaitingFacts["relay"];
   /** Why the content store gives out no files to this instance. */
   readonly contentStore: () => WaitingFacts["contentStore"];
 }
@@ -32,11 +31,10 @@ export function readWaitingReason(
   const { deps, policy } = options;
   return async ({ id, email, events }) => {
     if (isTerminal(email.status)) return null;
-    const [workspace, sender, { instance }, relay] = await Promise.all([
+    const [workspace, sender, { instance }] = await Promise.all([
       deps.workspaces.get(email.workspaceId),
       unavailableSender(email, deps.senders.get),
       deps.instanceStatus.get(),
-      email.isSimulated ? { hasRelay: true, relay: null } : options.relay(email),
     ]);
     const now = deps.clock.now();
     const paused = pausedMs(workspace, deliverFrom(email), now, instance?.downtimes ?? []);
@@ -54,7 +52,7 @@ export function readWaitingReason(
       leaseUntil: leaseUntil(events, email.claim),
       expiresAt: expiresAt(email, policy, paused),
       lastDeferral: lastDeferral(events),
-      ...relay,
+      relay: email.isSimulated ? null : options.relay(),
       contentStore: needsContentStore(events) ? options.contentStore() : null,
     });
   };

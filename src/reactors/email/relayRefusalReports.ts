@@ -16,15 +16,13 @@ export type CorrectableReason = (typeof CORRECTABLE_REASONS)[number];
 /** One message refused like this. The relay's words may name people, so only the code is reported. */
 export interface Refusal {
   readonly emailId: string;
-  readonly route: RefusalRoute;
+  readonly route: MailRoute;
   readonly reason: CorrectableReason;
   readonly code: number;
-  /** Which of several relays refused it. */
-  readonly relay?: string;
 }
 
 /** A sender and a recipient's domain: what a relay refuses for one, it may take for another. Only kept in memory. */
-export type RefusalRoute = `${string} to ${string}`;
+export type MailRoute = `${string} to ${string}`;
 
 /** `failed` counts the refusals since the last report, including this one. */
 export interface RelayRefusalReport extends Refusal {
@@ -50,7 +48,7 @@ export class RelayRefusalReports {
   private failed = 0;
   private reportedAt = Number.NEGATIVE_INFINITY;
   /** By route, the one that was refused last first. */
-  private readonly routes: LRUCache<RefusalRoute, RecentRefusals>;
+  private readonly routes: LRUCache<MailRoute, RecentRefusals>;
 
   constructor(
     private readonly clock: Clock,
@@ -72,7 +70,7 @@ export class RelayRefusalReports {
   }
 
   /** The relay has taken a message, so what it refused on this route before is over. */
-  sent(route: RefusalRoute): void {
+  sent(route: MailRoute): void {
     this.routes.delete(route);
   }
 

@@ -1,4 +1,3 @@
-import { relaysFor } from "../../domain/email/delivery/relayGroups.ts";
 import type { RateSettings } from "../../domain/workspace/sendingRates.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/workspaceLimits.ts";
 import type { LoginProxy } from "../../http/dashboard/login/loginProxy.ts";
@@ -150,7 +149,7 @@ function isSaid(errors: readonly string[], secret: string): boolean {
 /** Settings that contradict each other, unless one of them is already reported. */
 function contradictions(config: Config, said: readonly string[]): readonly string[] {
   const { storeUrl, masterKey, webhooks, baseUrl } = config;
-  const found = [...sharedPorts(config), ...(isSaid(said, "SMTP_URL") ? [] : unmailedLinks(config))];
+  const found = [...sharedPorts(config)];
   if (storeUrl.startsWith("esdb") && masterKey === null && !isSaid(said, "MASTER_KEY")) {
     found.push(
       "MASTER_KEY (or MASTER_KEY_FILE) must be set with an esdb:// STORE_URL: all instances share it",
@@ -160,16 +159,6 @@ function contradictions(config: Config, said: readonly string[]): readonly strin
     found.push("WEBHOOK_ALLOW_PRIVATE_HOSTS is for development: BASE_URL must be loopback with it");
   }
   return found;
-}
-
-/** Verification mail that no relay is for. */
-function unmailedLinks({ mailRoute, verificationFrom }: Config): readonly string[] {
-  if (mailRoute.kind !== "smtp" || verificationFrom === null) return [];
-  const origin = { from: verificationFrom.toLowerCase(), workspaceId: null };
-  if (relaysFor(mailRoute.relays, origin).length > 0) return [];
-  return [
-    `SMTP_URL has no relay for VERIFICATION_FROM ${verificationFrom}: each one has senders without it, or workspaces`,
-  ];
 }
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;

@@ -89,12 +89,12 @@ export function refusalRemedy({ emailId, reason }: Refusal): string {
 
 /** Logs that mail is lost for a reason the operator can fix. */
 export function refusalLog(config: Config, logger: Logger): (report: RelayRefusalReport) => void {
-  const all = mailDestination(config);
+  const relay = mailDestination(config);
   return ({ failed, ...refusal }) => {
     // Not the route: it has a recipient's domain.
     const { emailId, reason, code } = refusal;
     const text = `the relay refuses mail for good (${reason}), and it is not tried again: ${refusalRemedy(refusal)}`;
-    logger.warn({ relay: refusal.relay ?? all, emailId, reason: `${reason}: ${code}`, failed }, text);
+    logger.warn({ relay, emailId, reason: `${reason}: ${code}`, failed }, text);
   };
 }
 
@@ -102,23 +102,17 @@ export function refusalLog(config: Config, logger: Logger): (report: RelayRefusa
 export function relayChangeLog(logger: Logger): (change: RelayChange) => void {
   return ({ relay, reason }) => {
     if (reason === null) logger.info({ relay }, "the relay takes mail again");
-    else
-      logger.warn(
-        { relay, reason },
-        "the relay takes no mail: it goes to the next one meanwhile, if there is one for its sender",
-      );
+    else logger.warn({ relay, reason }, "the relay takes no mail: it goes to the next one meanwhile");
   };
 }
 
-/**
- * Logs what an operator should know about a relay, or the relays of a group. `countWaiting` tells how much mail waits
- * for it; null is unknown.
- */
+/** Logs what an operator should know about the relay. `countWaiting` tells how much mail waits for it; null is unknown. */
 export function relayLog(
-  relay: string,
+  config: Config,
   logger: Logger,
   countWaiting: () => Promise<number | null>,
 ): (report: RelayReport) => void {
+  const relay = mailDestination(config);
   // In their order, although each counts first.
   let written = Promise.resolve();
   return (report) => {

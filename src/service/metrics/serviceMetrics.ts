@@ -4,7 +4,6 @@ import { countDueWebhooks } from "../../../projections/webhookDeliveries/queries
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { NEAR_LIMIT_MAX, WATCHED_LIMITS } from "../../commands/quota/limitWatch.ts";
 import { RATE_KINDS } from "../../domain/workspace/sendingRates.ts";
-import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthController.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -45,7 +44,6 @@ interface MetricsOptions {
   /** How long each message took from when it was due until the relay had accepted it. */
   readonly deliverySeconds: Histogram;
   readonly readiness: () => Promise<Readonly<Record<string, Check>>>;
-  readonly relays: DashboardOptions["relays"];
   inFlight(): {
     readonly requests: number;
     /** Messages and webhook calls. */
@@ -92,7 +90,7 @@ export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
 }
 
 function stateMetrics(
-  { deps, readers, relays, inFlight, sendingRates }: MetricsOptions,
+  { deps, readers, inFlight, sendingRates }: MetricsOptions,
   checks: Readonly<Record<string, Check>>,
 ): readonly Metric[] {
   const { requests, deliveries, webhookDeliveries } = inFlight();
@@ -101,11 +99,6 @@ function stateMetrics(
       "postledger_check_ok",
       "1 if a check of /health/ready passes, else 0.",
       Object.entries(checks).map(([check, { ok }]) => ({ labels: { check }, value: Number(ok) })),
-    ),
-    gauge(
-      "postledger_relay_ok",
-      "1 while a relay takes mail, else 0, by host and port.",
-      relays().map(({ name, trouble }) => ({ labels: { relay: name }, value: Number(trouble === null) })),
     ),
     gauge(
       "postledger_read_model_caught_up",

@@ -12,7 +12,6 @@ import { mailOwnerOf } from "../../kernel/liveOrTestOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { requireStoreError } from "../../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
-import type { RoutedMail } from "../../reactors/email/relayRouter.ts";
 import { unavailableSender } from "../../reactors/email/unavailableSender.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
 
@@ -25,7 +24,6 @@ interface Counting {
   readonly deps: Pick<Dependencies, "workspaces" | "senders">;
   readonly emails: ReadDatabase;
   readonly now: EpochMs;
-  readonly counts: (mail: RoutedMail) => Promise<boolean>;
 }
 
 /** The messages for the relay that are due and may leave. */
@@ -39,15 +37,14 @@ export interface MessagesDue {
 /**
  * Leaves out what is held: since the log was restored, by a pause, or until a sender is verified or enabled again. Null
  * if more than {@link LOOKED_AT_MAX} senders have to be looked at, while the read model is unavailable, or if the store
- * does not answer. Of other mail than `counts` says nothing counts.
+ * does not answer.
  */
 export async function messagesDue(
   deps: Dependencies,
   readers: Pick<Readers, "reader">,
-  counts: Counting["counts"] = async () => true,
 ): Promise<MessagesDue | null> {
   try {
-    return await countDue({ deps, emails: readers.reader("emails"), now: deps.clock.now(), counts });
+    return await countDue({ deps, emails: readers.reader("emails"), now: deps.clock.now() });
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) requireStoreError(error);
     return null;
@@ -112,11 +109,9 @@ async function isPaused({ deps }: Counting, ownerId: string): Promise<boolean> {
   return (await deps.workspaces.get(mailOwnerOf(ownerId).workspaceId))?.paused ?? false;
 }
 
-/** Whether the sender holds its mail, or it is not to be counted. */
 async function isHeld(
-  { deps, counts }: Counting,
-  sender: Pick<DueOfSender, "ownerId" | "authorityId" | "senderId">,
+  { deps }: Counting,
+  sender: Pick<DueOfSender, "authorityId" | "senderId">,
 ): Promise<boolean> {
-  if ((await unavailableSender(sender, deps.senders.get)) !== null) return true;
-  return !(await counts({ ...sender, workspaceId: mailOwnerOf(sender.ownerId).workspaceId }));
+  return (await unavailableSender(sender, deps.senders.get)) !== null;
 }

@@ -29,7 +29,7 @@ interface ReadinessOptions {
   readonly deps: Dependencies;
   readonly damage: Pick<LogDamage, "reason">;
   readonly readers: Readers;
-  readonly delivery: Pick<MailDeliveryWorker, "relayTroubles" | "relayGroupCount">;
+  readonly delivery: Pick<MailDeliveryWorker, "relayFault">;
   readonly contentHealth: Pick<ContentStoreHealth, "reads" | "writes">;
   readonly freezeWatch: FreezeWatch;
   readonly readModelBuild: DashboardOptions["readModelBuild"];
@@ -45,6 +45,9 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
   const workspaces = workspaceCheck(options);
   const look = async () => {
     const free = deps.disk.freeBytes();
+    // Anybody may ask, so the relay's own words, which may name it, stay in the log.
+    const fault = delivery.relayFault;
+    const relay = fault === null ? takingDetail(config) : RELAY_DETAILS[fault.trouble];
     const [store, read_models, instance, workspace] = await Promise.all([
       storeCheck(options),
       readModels(),
@@ -57,7 +60,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
       disk: diskReadiness(free, config),
       ...instance,
       ...workspace,
-      relay: relayReadiness(config, delivery),
+      relay: { ok: fault === null, required: false, detail: relay },
       content: contentReadiness(options),
     };
   };
@@ -88,18 +91,8 @@ function contentReadiness({ contentHealth: { reads, writes } }: ReadinessOptions
   return { ok: troubles.length === 0, required: false, detail: troubles.join("; ") || "answering" };
 }
 
-/** Anybody may ask, so the relay's own words, which may name it, stay in the log. */
-function relayReadiness(
-  config: Config,
-  { relayTroubles, relayGroupCount }: ReadinessOptions["delivery"],
-): Check {
-  const [first] = relayTroubles;
-  if (first === undefined) {
-    const detail = isOutbox(config) ? "Mail is written to files and goes nowhere else." : "Taking mail.";
-    return { ok: true, required: false, detail };
-  }
-  const others = relayTroubles.length < relayGroupCount ? " Mail over other relays goes on." : "";
-  return { ok: false, required: false, detail: `${RELAY_DETAILS[first.fault.trouble]}${others}` };
+function takingDetail(config: Config): string {
+  return isOutbox(config) ? "Mail is written to files and goes nowhere else." : "Taking mail.";
 }
 
 /** Only if there is something to say: most logs were never frozen or restored. */

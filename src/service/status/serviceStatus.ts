@@ -10,7 +10,6 @@ import { counted } from "../../kernel/text/readableNumbers.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
-import type { RelayRouter } from "../../reactors/email/relayRouter.ts";
 import type { SendingRateWatch } from "../../reactors/workspace/sendingRateWatch.ts";
 import { behindSince } from "../../readModels/behindSince.ts";
 import { missingFile } from "../../readModels/generations/missingFile.ts";
@@ -36,7 +35,6 @@ import { limitChecks } from "./checks/limitChecks.ts";
 import { logChecks, unreadableLog } from "./checks/log/logChecks.ts";
 import { readModelLag, stoppedReadModel } from "./checks/log/readModelChecks.ts";
 import { pauseChecks } from "./checks/pauseChecks.ts";
-import { senderRelayChecks } from "./checks/senderRelayChecks.ts";
 import { sendingRateChecks } from "./checks/sendingRateChecks.ts";
 import { webhookEndpointChecks } from "./checks/webhookEndpointChecks.ts";
 import type { ClockWatch } from "./clockWatch.ts";
@@ -62,7 +60,6 @@ interface StatusOptions {
   readonly damage: Pick<LogDamage, "reason">;
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
-  readonly router: RelayRouter;
   readonly clockWatch: Pick<ClockWatch, "latestSeen" | "jumpAhead">;
   readonly logId: string;
   readonly url: URL;
@@ -116,7 +113,6 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
           due: await messagesDue(deps, readers),
           now: deps.clock.now(),
         }),
-        ...(await senderRelayChecks(deps, options.router, readers.reader("senders"))),
         ...apiKeyChecks(readers.reader("api-keys"), deps.clock.now()),
         ...pauseChecks(readers.reader("audit-log")),
         ...(await sendingRateChecks(config, deps, options.sendingRates)),

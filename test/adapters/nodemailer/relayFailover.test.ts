@@ -1,10 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { parseSmtpUrl } from "../../../src/adapters/nodemailer/parseSmtpUrl.ts";
-import {
-  GuardedRelay,
-  type RelayChange,
-  relayFailover,
-} from "../../../src/adapters/nodemailer/relayFailover.ts";
+import { type RelayChange, relayFailover } from "../../../src/adapters/nodemailer/relayFailover.ts";
 import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
@@ -69,22 +65,18 @@ function failoverOver(
   clock = clockAt().clock,
   random = Math.random,
 ): MailTransport {
-  const guards = relays.map(
-    ({ port, order = 1, weight = 1, connectionsMax = 5, messagesPerSecondMax = 0 }) =>
-      new GuardedRelay(
-        {
-          name: `127.0.0.1:${port}`,
-          order,
-          weight,
-          transport: createSmtpTransport(
-            { ...parseSmtpUrl(`smtp://127.0.0.1:${port}`), connectionsMax, messagesPerSecondMax },
-            systemClock,
-          ),
-        },
-        { clock, onChange: (change) => changes.push(change) },
+  const transport = relayFailover(
+    relays.map(({ port, order = 1, weight = 1, connectionsMax = 5, messagesPerSecondMax = 0 }) => ({
+      name: `127.0.0.1:${port}`,
+      order,
+      weight,
+      transport: createSmtpTransport(
+        { ...parseSmtpUrl(`smtp://127.0.0.1:${port}`), connectionsMax, messagesPerSecondMax },
+        systemClock,
       ),
+    })),
+    { clock, random, onChange: (change) => changes.push(change) },
   );
-  const transport = relayFailover(guards, { clock, random });
   opened.push(transport);
   return transport;
 }

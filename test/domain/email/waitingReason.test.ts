@@ -24,7 +24,6 @@ const noReason: WaitingFacts = {
   leaseUntil: null,
   expiresAt: EXPIRY,
   lastDeferral: null,
-  hasRelay: true,
   relay: null,
   contentStore: null,
 };
@@ -100,13 +99,6 @@ describe("a message waits", () => {
       [queued],
       { isPaused: true, relay: down },
       "sending_paused",
-      null,
-    ],
-    [
-      "for the operator, if no relay is for its sender, whenever it is due",
-      [queued, claimed, deferred(LATER)],
-      { hasRelay: false },
-      "no_relay",
       null,
     ],
     ["for its sender", [queued], { mayLeave: false }, "sender_unavailable", null],

@@ -12,11 +12,6 @@ import { markVerified, newSender } from "../../../src/commands/sender/manageSend
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/delivery/deliveryPolicy.ts";
-import {
-  type RelayGroups,
-  type RelayScope,
-  relayGroups,
-} from "../../../src/domain/email/delivery/relayGroups.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import type { EmailState } from "../../../src/domain/email/state.ts";
 import type { SenderEvent } from "../../../src/domain/sender/events.ts";
@@ -24,7 +19,7 @@ import { pauseSending, resumeSending } from "../../../src/domain/workspace/decis
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import { omitUndefined } from "../../../src/kernel/omitUndefined.ts";
-import type { MailOutcome, RelayFault } from "../../../src/kernel/outcome/mailOutcome.ts";
+import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
@@ -46,7 +41,6 @@ import { MailDeliveryWorker } from "../../../src/reactors/email/mailDeliveryWork
 import { RelayDeferralReports } from "../../../src/reactors/email/relayDeferralReports.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../../../src/reactors/email/relayRefusalReports.ts";
-import { relayRouter } from "../../../src/reactors/email/relayRouter.ts";
 import { addressOf } from "../../support/addressOf.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
@@ -256,8 +250,6 @@ export interface InstanceOptions {
   readonly worker?: string;
   readonly endedWorker?: string;
   readonly sessionsMax?: number;
-  /** Relays for the mail of some senders; the world's own relay is then for all other mail. */
-  readonly others?: readonly (RelayScope & { readonly relay: ScriptedRelay })[];
   readonly policy?: Partial<DeliveryPolicy>;
   readonly bounceDomains?: boolean;
   readonly store?: EventStore;
@@ -364,10 +356,8 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     freeBytes: 1_000_000,
     async start({ worker = "w1", hasAccepted = worker === "w1", ...options } = {}) {
       const { sessionsMax = 2, policy = {}, bounceDomains = true, store: ownStore = store } = options;
-      const relays = [{ relay }, ...(options.others ?? [])];
       const own = depsWith(ownStore, hasAccepted ? accepted : null);
-      const instance = await startInstance(own, relayGroups(relays), {
-        transportOf: (of) => of.transport(worker, sessionsMax),
+      const instance = await startInstance(own, relay.transport(worker, sessionsMax), {
         worker,
         endedWorker: options.endedWorker ?? null,
         policy: { ...DELIVERY_POLICY, ...policy },
@@ -436,15 +426,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   return world;
 }
 
-/** Why the relay takes no mail; null while it does. */
-export function relayFaultOf({
-  relayTroubles,
-}: Pick<MailDeliveryWorker, "relayTroubles">): RelayFault | null {
-  return relayTroubles[0]?.fault ?? null;
-}
-
 interface Settings {
-  readonly transportOf: (relay: ScriptedRelay) => MailTransport;
   readonly worker: string;
   readonly endedWorker: string | null;
   readonly policy: DeliveryPolicy;
@@ -453,8 +435,8 @@ interface Settings {
 
 async function startInstance(
   deps: Dependencies,
-  relays: RelayGroups<{ readonly relay: ScriptedRelay }>,
-  { transportOf, worker, endedWorker, policy, bounceDomains }: Settings,
+  transport: MailTransport,
+  { worker, endedWorker, policy, bounceDomains }: Settings,
 ): Promise<Instance> {
   const failures: Instance["failures"][number][] = [];
   const contentLost: string[] = [];
@@ -473,19 +455,14 @@ async function startInstance(
     projections: [emails],
     workersOf(readers) {
       const delivery = new MailDeliveryWorker({
-        // Each group here has one relay.
-        groups: relays.groups.flat().map(({ relay }, number) => ({
-          relays: [`relay-${number}.example:587`],
-          transport: transportOf(relay),
-          outageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
-          deferralReports: new RelayDeferralReports(deps.clock, (report) => reports.push(report)),
-        })),
-        router: relayRouter(deps, relays),
+        relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
+        deferralReports: new RelayDeferralReports(deps.clock, (report) => reports.push(report)),
         contentBreaker: contentHealth.reads,
         refusalReports: new RelayRefusalReports(deps.clock, () => {}),
         onSent: (afterMs) => sentAfterMs.push(afterMs),
         isCaughtUp: () => true,
         deps,
+        transport,
         emails: readers.reader("emails"),
         policy,
         bounceDomains,

@@ -26,7 +26,6 @@ import {
   deliveryWorld,
   failAfterAppendOnce,
   refused,
-  relayFaultOf,
   writeLateOnce,
 } from "./deliveryFixtures.ts";
 
@@ -225,11 +224,8 @@ describe("the relay's answer", () => {
     const id = await world.accept("order-1001");
     const { delivery } = await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => relayFaultOf(delivery) !== null, "the failure report");
-    expect(relayFaultOf(delivery)).toEqual({
-      trouble: "login_refused",
-      reason: "authentication_required: 530",
-    });
+    await until(() => delivery.relayFault !== null, "the failure report");
+    expect(delivery.relayFault).toEqual({ trouble: "login_refused", reason: "authentication_required: 530" });
   });
 
   test("a relay that seems to want a log-in is reported at once, and stopped by no single message", async () => {
@@ -238,13 +234,13 @@ describe("the relay's answer", () => {
     const id = await world.accept("order-1001");
     const { delivery, reports } = await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => relayFaultOf(delivery) !== null, "the failure report");
+    await until(() => delivery.relayFault !== null, "the failure report");
     expect((await lastEvent(id)).data).toMatchObject({
       reason: "authentication_required",
       attemptBurnt: false,
     });
     const fault = { trouble: "login_refused", reason: "authentication_required: 554", emailId: id } as const;
-    expect(relayFaultOf(delivery)).toEqual(fault);
+    expect(delivery.relayFault).toEqual(fault);
     expect(reports).toMatchObject([{ kind: "began", fault }]);
   });
 
@@ -253,8 +249,8 @@ describe("the relay's answer", () => {
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => relayFaultOf(delivery) !== null, "the failure report");
-    expect(relayFaultOf(delivery)).toEqual({ trouble: "tls_failed", reason: "tls_required: 530" });
+    await until(() => delivery.relayFault !== null, "the failure report");
+    expect(delivery.relayFault).toEqual({ trouble: "tls_failed", reason: "tls_required: 530" });
   });
 
   test("a relay that asks for less mail is known to throttle, not to be away", async () => {
@@ -262,8 +258,8 @@ describe("the relay's answer", () => {
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery, reports } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => relayFaultOf(delivery) !== null, "the failure report");
-    expect(relayFaultOf(delivery)).toEqual({ trouble: "throttled", reason: "throttled: 421" });
+    await until(() => delivery.relayFault !== null, "the failure report");
+    expect(delivery.relayFault).toEqual({ trouble: "throttled", reason: "throttled: 421" });
     expect(reports).toMatchObject([{ kind: "began", fault: { trouble: "throttled" } }]);
   });
 
@@ -272,8 +268,8 @@ describe("the relay's answer", () => {
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => relayFaultOf(delivery) !== null, "the failure report");
-    expect(relayFaultOf(delivery)).toEqual({ trouble: "unconfirmed", reason: "no_answer_to_final_dot" });
+    await until(() => delivery.relayFault !== null, "the failure report");
+    expect(delivery.relayFault).toEqual({ trouble: "unconfirmed", reason: "no_answer_to_final_dot" });
   });
 
   test("a relay that defers ten recipients without taking one message is in trouble, until it takes one", async () => {
@@ -289,19 +285,19 @@ describe("the relay's answer", () => {
     world.clock.advance(MINUTE_MS);
     await deferred("r1@example.org");
     // One recipient counts once, however often it is deferred.
-    expect(relayFaultOf(delivery)).toBeNull();
+    expect(delivery.relayFault).toBeNull();
     await deferred("r10@example.org");
     const fault = { trouble: "defers_everybody", reason: "recipient_deferred: 450 4.7.25" } as const;
-    expect(relayFaultOf(delivery)).toMatchObject(fault);
+    expect(delivery.relayFault).toMatchObject(fault);
     expect(reports).toMatchObject([{ kind: "began", fault }]);
     world.relay.answer = () => ACCEPTED;
     const taken = await world.accept("taken");
     await world.untilEvents(taken, "EmailDeliveryStarted", "EmailSent");
-    await until(() => relayFaultOf(delivery) === null, "the end of the trouble");
+    await until(() => delivery.relayFault === null, "the end of the trouble");
     expect(reports).toMatchObject([{ kind: "began" }, { kind: "ended" }]);
     world.relay.answer = () => refused("rcpt", "450 4.7.25 cannot find your hostname");
     await deferred("r11@example.org");
-    expect(relayFaultOf(delivery)).toBeNull();
+    expect(delivery.relayFault).toBeNull();
   });
 
   test("a refusal of our sender fails", async () => {
@@ -909,9 +905,9 @@ describe("the breaker", () => {
     const ids = await Promise.all(Array.from({ length: 30 }, (_, index) => world.accept(`order-${index}`)));
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 4 });
-    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
-    expect(relayFaultOf(instance.delivery)?.reason).toBe("ECONNREFUSED");
+    expect(instance.delivery.relayFault?.reason).toBe("ECONNREFUSED");
     const sessionsAtOpen = world.relay.sessions;
     expect(sessionsAtOpen).toBeLessThanOrEqual(5 + 3);
     for (const id of ids) expect(await world.events(id)).toHaveLength(2);
@@ -928,14 +924,14 @@ describe("the breaker", () => {
     world.relay.refuse = () => null;
     world.pass(30 * SECOND_MS);
     await until(() => world.relay.sent.length === ids.length, "all to be sent");
-    expect(relayFaultOf(instance.delivery)).toBeNull();
+    expect(instance.delivery.relayFault).toBeNull();
   });
 
   test("lets no second worker through until the first has returned", async () => {
     for (let index = 0; index < 30; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 4 });
-    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
     const slow = gate<MailOutcome>();
     world.relay.refuse = () => null;
@@ -954,7 +950,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 2 });
-    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
     world.relay.refuse = () => null;
     let faults = 0;
@@ -972,7 +968,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 2 });
-    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.setSender("SenderDisabled");
     world.relay.refuse = () => null;
     world.pass(SECOND_MS);
@@ -981,14 +977,14 @@ describe("the breaker", () => {
     await world.setSender("SenderEnabled");
     world.pass(2 * SECOND_MS);
     await until(() => world.relay.sent.length === 6, "all to be sent");
-    expect(relayFaultOf(instance.delivery)).toBeNull();
+    expect(instance.delivery.relayFault).toBeNull();
   });
 
   test("closes when a session opens, even if its message cannot be sent after all", async () => {
     const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => world.accept(`order-${index}`)));
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 1 });
-    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     world.store.beforeRead = (stream) => {
       if (stream.startsWith("suppression-")) throw unavailable();
     };
@@ -998,7 +994,7 @@ describe("the breaker", () => {
       const states = await Promise.all(ids.map(world.state));
       return states.some(({ status }) => status === "deferred");
     }, "a message to be put off");
-    await until(() => relayFaultOf(instance.delivery) === null, "the breaker to close");
+    await until(() => instance.delivery.relayFault === null, "the breaker to close");
     expect(world.relay.sent).toHaveLength(0);
   });
 
@@ -1006,13 +1002,13 @@ describe("the breaker", () => {
     const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => world.accept(`order-${index}`)));
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start();
-    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     for (const id of ids) await appendForeign(world, id, { type: "EmailCanceled", data: {} });
     await instance.caughtUp();
     world.relay.refuse = () => null;
     await until(() => {
       world.pass(SECOND_MS);
-      return relayFaultOf(instance.delivery) === null;
+      return instance.delivery.relayFault === null;
     }, "the breaker to close");
     expect(instance.reports.map(({ kind }) => kind)).toEqual(["began", "ended"]);
     expect(world.relay.sent).toHaveLength(0);
@@ -1026,7 +1022,7 @@ describe("the breaker", () => {
       world.pass(10 * SECOND_MS);
       return world.relay.sent.length > 10;
     }, "more attempts");
-    expect(relayFaultOf(instance.delivery)).toMatchObject({ trouble: "unavailable" });
+    expect(instance.delivery.relayFault).toMatchObject({ trouble: "unavailable" });
     expect(instance.reports.map(({ kind }) => kind)).not.toContain("ended");
   });
 
@@ -1034,7 +1030,7 @@ describe("the breaker", () => {
     world.relay.answer = () => refused("mail", "421 4.3.2 closing");
     const ids = await Promise.all(Array.from({ length: 8 }, (_, index) => world.accept(`order-${index}`)));
     const instance = await world.start({ sessionsMax: 1 });
-    await until(() => relayFaultOf(instance.delivery) !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
     expect(world.relay.sent).toHaveLength(5);
     const states = await Promise.all(ids.map(world.state));
@@ -1051,7 +1047,7 @@ describe("the breaker", () => {
       await instance.caughtUp();
       world.pass(20 * MINUTE_MS);
     }
-    expect(relayFaultOf(instance.delivery)).toBeNull();
+    expect(instance.delivery.relayFault).toBeNull();
     expect(instance.reports).toEqual([]);
   });
 
@@ -1078,7 +1074,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 20; index += 1) await world.accept(`order-${index}`);
     const instance = await world.start();
     await until(() => world.relay.sent.length === 20, "all to be attempted");
-    expect(relayFaultOf(instance.delivery)).toBeNull();
+    expect(instance.delivery.relayFault).toBeNull();
   });
 });
 

@@ -155,7 +155,6 @@ const WAITING_TITLES: Readonly<Record<Waiting["reason"], string>> = {
   scheduled: "Scheduled",
   retry_scheduled: "Waiting for the next attempt",
   relay_unavailable: "Waiting for the relay",
-  no_relay: "Waiting: no relay is for its sender",
   content_store_unavailable: "Waiting for the content store",
   sending_paused: "Waiting: sending is paused",
   sender_unavailable: "Waiting for its sender",

@@ -64,7 +64,7 @@ export interface DashboardOptions {
   readonly readModelStates: () => Promise<readonly ReadModelState[]>;
   /** The progress of read models being built; null while all are caught up. */
   readonly readModelBuild: () => Promise<ReadModelBuild | null>;
-  /** The status of each relay; none if mail goes into files. */
+  /** The status of each of several relays; a single one is there only while it is in trouble. */
   readonly relays: () => readonly RelayState[];
   /** Which bounce and complaint rates are too high. */
   readonly sendingRates: RateSettings;

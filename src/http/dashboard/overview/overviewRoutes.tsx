@@ -41,18 +41,12 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
         now={now}
         range={range}
         checks={checks}
-        relays={isOperator(context) ? shownRelays(options) : []}
+        relays={isOperator(context) ? options.relays() : []}
         upkeep={[...own, ...looked]}
         messages={messages}
       />
     ),
   };
-}
-
-/** Each of several relays. The service's own check says that a single one takes mail. */
-function shownRelays({ relays }: DashboardOptions): OverviewProps["relays"] {
-  const all = relays();
-  return all.length > 1 ? all : all.filter(({ trouble }) => trouble !== null);
 }
 
 async function messagesOf(

@@ -2,7 +2,6 @@ import { parseSmtpUrl } from "../../../adapters/nodemailer/parseSmtpUrl.ts";
 import { RELAY_LIMIT_RANGES } from "../../../adapters/nodemailer/relayLimitsAndTimeouts.ts";
 import type { SmtpRelay } from "../../../adapters/nodemailer/smtpRelay.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../domain/email/delivery/deliveryPolicy.ts";
-import { RELAY_GROUPS_MAX, relayGroups } from "../../../domain/email/delivery/relayGroups.ts";
 import { parseDomain } from "../../../kernel/text/emailAddress.ts";
 import { DAY_MS, MINUTE_MS } from "../../../kernel/time.ts";
 import type { EnvironmentReader } from "../environmentReader.ts";
@@ -62,23 +61,15 @@ function relaysOf(reader: EnvironmentReader, url: string, ehloName: string | nul
     );
     return [];
   }
-  const shared = ehloName === null ? {} : { ehloName };
-  const relays = urls.flatMap((one, index) => {
-    try {
-      return [{ ...shared, ...parseSmtpUrl(one) }];
-    } catch (error) {
-      const which = urls.length === 1 ? "" : `relay ${index + 1}: `;
-      reader.errors.push(
-        `SMTP_URL must be a URL like smtp://user:password@relay.example:587: ${which}${(error as Error).message}`,
-      );
-      return [];
-    }
-  });
-  if (relayGroups(relays).groups.length <= RELAY_GROUPS_MAX) return relays;
-  reader.errors.push(
-    `SMTP_URL must divide the relays by senders and workspaces into at most ${RELAY_GROUPS_MAX} groups; a group is a set of relays that some mail goes over`,
-  );
-  return [];
+  try {
+    const shared = ehloName === null ? {} : { ehloName };
+    return urls.map((one) => ({ ...shared, ...parseSmtpUrl(one) }));
+  } catch (error) {
+    reader.errors.push(
+      `SMTP_URL must be a URL like smtp://user:password@relay.example:587: ${(error as Error).message}`,
+    );
+    return [];
+  }
 }
 
 function deliveryPolicy(reader: EnvironmentReader): DeliveryPolicy {

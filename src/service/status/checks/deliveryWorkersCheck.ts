@@ -1,7 +1,7 @@
+import type { RelayFault } from "../../../kernel/outcome/mailOutcome.ts";
 import { counted } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, MINUTE_MS, rfc3339 } from "../../../kernel/time.ts";
 import type { MailDeliveryWorker } from "../../../reactors/email/mailDeliveryWorker.ts";
-import type { RelayGroupTrouble } from "../../../reactors/email/relayGroup.ts";
 import type { Config } from "../../config/config.ts";
 import { refusalRemedy, relayTrouble } from "../../logLines/relayLogLines.ts";
 import { ageText } from "../ageText.ts";
@@ -19,7 +19,7 @@ const LATE_REMEDY =
 
 interface DeliveryFacts {
   readonly config: Pick<Config, "deliveryEnabled">;
-  readonly delivery: Pick<MailDeliveryWorker, "relayTroubles" | "relayGroupCount" | "recentRefusals">;
+  readonly delivery: Pick<MailDeliveryWorker, "relayFault" | "relayFaultMs" | "recentRefusals">;
   readonly deliveriesInFlight: number;
   /** Null if nobody knows. */
   readonly due: MessagesDue | null;
@@ -33,8 +33,8 @@ export function deliveryWorkersCheck(facts: DeliveryFacts): Check {
     return warning(NAME, "off: mail is accepted and not delivered here", "set DELIVERY=on where it is to be");
   }
   const detail = `${counted(deliveriesInFlight, "delivery", "deliveries")} under way, ${dueText(due, now)}`;
-  const { relayTroubles, recentRefusals: refusals } = delivery;
-  if (relayTroubles.length > 0) return relayTroubleCheck(detail, delivery);
+  const { relayFault: fault, recentRefusals: refusals } = delivery;
+  if (fault !== null) return relayFaultCheck(detail, fault, delivery.relayFaultMs);
   const isLate = due !== null && due.oldest !== null && now - due.oldest.since >= LATE_MS_MIN;
   if (refusals === null) return isLate ? warning(NAME, detail, LATE_REMEDY) : ok(NAME, detail);
   const { failed, last, lastAt } = refusals;
@@ -53,23 +53,15 @@ function dueText(due: MessagesDue | null, now: EpochMs): string {
 }
 
 /** A relay that greets us may still accept no message, so what to do is said here, too. */
-function relayTroubleCheck(
-  detail: string,
-  { relayTroubles, relayGroupCount }: Pick<MailDeliveryWorker, "relayTroubles" | "relayGroupCount">,
-): Check {
-  const whats = relayTroubles.map((trouble) => {
-    const { fault, forMs, relays } = trouble;
-    const message = fault.emailId === undefined ? "" : `, last message ${fault.emailId}`;
-    const which = relayGroupCount === 1 ? "" : `${relays.join(", ")}: `;
-    const { what } = relayTrouble(fault.trouble);
-    return `${which}${what} (${fault.reason}, for ${ageText(forMs)}${message})`;
-  });
-  const remedies = new Set(relayTroubles.map(({ fault }) => relayTrouble(fault.trouble).remedy));
-  const tell = relayTroubles.some(isFailed) ? failed : warning;
-  return tell(NAME, [detail, ...whats].join("; "), `${[...remedies].join("; ")}; mail waits and is retried`);
-}
-
-/** Whether nothing else would fail: the relay's own check passes all the same. */
-function isFailed({ fault: { trouble }, forMs }: RelayGroupTrouble): boolean {
-  return trouble === "unconfirmed" || (trouble === "defers_everybody" && forMs >= DEFERRALS_MS_MAX);
+function relayFaultCheck(detail: string, { trouble, reason, emailId }: RelayFault, forMs: number): Check {
+  const { what, remedy } = relayTrouble(trouble);
+  // The relay's own check passes all the same, and nothing else would fail.
+  const isFailed = trouble === "unconfirmed" || (trouble === "defers_everybody" && forMs >= DEFERRALS_MS_MAX);
+  const message = emailId === undefined ? "" : `, last message ${emailId}`;
+  const tell = isFailed ? failed : warning;
+  return tell(
+    NAME,
+    `${detail}; ${what} (${reason}, for ${ageText(forMs)}${message})`,
+    `${remedy}; mail waits and is retried`,
+  );
 }

@@ -3,7 +3,12 @@ import { SECOND_MS } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
 import { destinationOf, type MailSession, type MailTransport } from "../../../ports/mail/mailTransport.ts";
 import { openMalwareScanner } from "../../adapters/openAttachmentInspector.ts";
-import { mailDestination, openOutbox, openRelays } from "../../adapters/openMailTransport.ts";
+import {
+  isOutbox,
+  mailDestination,
+  openMailTransport,
+  openRelays,
+} from "../../adapters/openMailTransport.ts";
 import { type Config, isRelayMissing } from "../../config/config.ts";
 import type { ContentLocation } from "../../config/contentStoreConfig.ts";
 import { contentSettings } from "../../logLines/contentLogLines.ts";
@@ -35,15 +40,13 @@ const RELAY_MISSING = failed(
 /** Opens a session at each relay and sends nothing. */
 export async function relayChecks(config: Config): Promise<readonly Check[]> {
   if (isRelayMissing(config)) return [RELAY_MISSING];
-  const { mailRoute, isTrial } = config;
-  if (mailRoute.kind === "outbox") {
-    const check = await relayCheck("relay", openOutbox(config, mailRoute));
-    const isLost = check.status === "ok" && !isTrial;
+  const relays = openRelays(config);
+  if (relays.length < 2) {
+    const check = await relayCheck("relay", openMailTransport(config));
+    const isLost = check.status === "ok" && isOutbox(config) && !config.isTrial;
     return [isLost ? warning(check.name, outboxDetail(mailDestination(config)), OUTBOX_REMEDY) : check];
   }
-  const relays = openRelays(config);
-  const calledOf = (name: string) => (relays.length === 1 ? "relay" : `relay ${name}`);
-  return Promise.all(relays.map(({ name, transport }) => relayCheck(calledOf(name), transport)));
+  return Promise.all(relays.map(({ name, transport }) => relayCheck(`relay ${name}`, transport)));
 }
 
 /** What to know of an outbox that others send to. */
