@@ -44,19 +44,18 @@ export async function load<State, Event extends DomainEvent>(
   since: Loaded<State> = { state: decider.initialState, revision: null },
 ): Promise<Loaded<State>> {
   let { state, revision } = since;
-  for (;;) {
-    const page = await store.read(stream, revision === null ? 0 : revision + 1, PAGE_EVENTS);
+  for await (const page of streamPages(store, stream, revision === null ? 0 : revision + 1)) {
     for (const event of page) {
       state = decider.evolve(state, codec.decode(event as StoredEvent));
       revision = event.revision;
     }
-    if (page.length < PAGE_EVENTS) return { state, revision };
   }
+  return { state, revision };
 }
 
 /** The pages of a stream from a revision on, in its order. Throws `StoreError`. */
 export async function* streamPages(
-  store: EventStore,
+  store: StreamReader,
   stream: string,
   from = 0,
   pageEvents = PAGE_EVENTS,

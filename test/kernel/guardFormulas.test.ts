@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { guardFormulas, unguardFormulas } from "../../src/kernel/text/guardFormulas.ts";
+import { csvField, guardFormulas, unguardFormulas } from "../../src/kernel/text/guardFormulas.ts";
 
 describe("a text that may be a formula", () => {
   test.each([
@@ -41,4 +41,16 @@ describe("a text that may be a formula", () => {
       { numRuns: 2_000 },
     );
   });
+});
+
+describe("a field of CSV", () => {
+  test.each([
+    ["=1+1", "'=1+1"],
+    ["a,b", '"a,b"'],
+    ['"', '""""'],
+    ["a\nb", '"a\nb"'],
+    ["a\n@SUM(1)", '"a\n\'@SUM(1)"'],
+    ["", ""],
+    ["plain", "plain"],
+  ])("%p is %p", (text, field) => expect(csvField(text)).toBe(field));
 });

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { nameWhenComplete } from "../../adapters/durableFiles/partialPath.ts";
 import { FILE_MODE } from "../../kernel/fileModes.ts";
-import { guardFormulas } from "../../kernel/text/guardFormulas.ts";
+import { csvField } from "../../kernel/text/guardFormulas.ts";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
 
 /** The size of pieces to write. Each is awaited, so memory holds only this much, however slow the reader. */
@@ -20,18 +20,13 @@ export function jsonRow(row: SqlRow): Readonly<Record<string, string | number | 
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, jsonValue(value)]));
 }
 
-/**
- * One record (RFC 4180). Null is an empty field, the empty text is `""`; bytes are base64. Formulas in texts are guarded,
- * because anybody may have written a template's name.
- */
+/** One record of CSV. Null is an empty field, the empty text is `""`; bytes are base64. */
 export function csvRecord(values: readonly SqlValue[]): string {
-  return `${values.map(csvField).join(",")}\r\n`;
-}
-
-function csvField(value: SqlValue): string {
-  if (value === null) return "";
-  const text = typeof value === "string" ? guardFormulas(value) : String(jsonValue(value));
-  return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const fields = values.map((value) => {
+    if (value === "") return '""';
+    return typeof value === "string" ? csvField(value) : (jsonValue(value) ?? "");
+  });
+  return `${fields.join(",")}\r\n`;
 }
 
 async function* piecesOf(lines: AsyncIterable<string>): AsyncGenerator<string> {

@@ -16,6 +16,12 @@ export function guardFormulas(text: string): string {
   return FORMULA.test(within) ? `'${within}` : within;
 }
 
+/** A text as one field of CSV (RFC 4180), guarded: anybody may have written a subject or a template's name. */
+export function csvField(text: string): string {
+  const safe = guardFormulas(text);
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
 /** The text that {@link guardFormulas} was given. */
 export function unguardFormulas(guarded: string): string {
   const within = guarded.startsWith("'") && FORMULA.test(guarded) ? guarded.slice(1) : guarded;

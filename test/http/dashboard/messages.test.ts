@@ -3,7 +3,7 @@ import { readEmailState } from "../../../src/commands/email/readEmail.ts";
 import { markVerified } from "../../../src/commands/sender/manageSender.ts";
 import { recordSentByOperator } from "../../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
+import { csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/email/emailSearch.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
@@ -877,18 +877,6 @@ describe("the words of a search", () => {
     expect(read.words).toEqual(words);
     expect(parseSearch(searchText(read.words)).words).toEqual(words);
   });
-});
-
-describe("a cell of CSV", () => {
-  test.each([
-    ["=1+1", "'=1+1"],
-    ["a,b", '"a,b"'],
-    ['"', '""""'],
-    ["a\nb", '"a\nb"'],
-    ["a\n@SUM(1)", '"a\n\'@SUM(1)"'],
-    [null, ""],
-    ["plain", "plain"],
-  ])("%p is %p", (value, cell) => expect(csvCell(value)).toBe(cell));
 });
 
 describe("a file of CSV", () => {

@@ -2,7 +2,7 @@ import type { PageQuery } from "../../../../projections/keysetPagination.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { mailOwnerId } from "../../../kernel/liveOrTestOwner.ts";
-import { guardFormulas } from "../../../kernel/text/guardFormulas.ts";
+import { csvField } from "../../../kernel/text/guardFormulas.ts";
 import { decodeCursor, type Page } from "../../lists/cursorPaging.ts";
 import { beginStream, requestContextOf } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -26,14 +26,8 @@ export const SHOWN_FIELD = "shown";
 /** Rows of a file in memory at once. */
 const ROWS_AT_ONCE = 100;
 
-/** A value as one cell (RFC 4180). Formulas are guarded, because anybody may have written a subject. */
-export function csvCell(value: string | null): string {
-  const safe = guardFormulas(value ?? "");
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
 function csvLine(cells: readonly (string | null)[]): string {
-  return `${cells.map(csvCell).join(",")}\r\n`;
+  return `${cells.map((cell) => csvField(cell ?? "")).join(",")}\r\n`;
 }
 
 /** A file of all rows, streamed page by page; breaks off when the client may no longer have them. */
