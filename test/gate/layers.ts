@@ -211,6 +211,9 @@ const JSX_SOURCE = "/** @jsxImportSource hono/jsx */";
  */
 const REPLANNED = /\bLIMIT \?(?!\d* \+ 0)/;
 
+/** A type imported where it is used. Biome does not see a circle through it. */
+const INLINE_TYPE = /\bimport\("[^"]*"\)\.[A-Z]/;
+
 /** A docstring right before another one has lost its declaration to code that was put in between. */
 const STRAY_DOCSTRING = /\*\/\n[ \t]*\/\*\*/;
 
@@ -223,6 +226,9 @@ export function houseFaults({ path, text }: SourceFile): readonly string[] {
     ...(hasDefaultExport(text) ? ["it has a default export"] : []),
     ...(STRAY_DOCSTRING.test(text)
       ? ["a docstring stands right before another one: move it to its declaration"]
+      : []),
+    ...(INLINE_TYPE.test(text) && !TESTS.test(path)
+      ? ["it imports a type where it is used: write `import type`, which Biome checks for circles"]
       : []),
     ...(UNFINISHED.test(text) ? ["it marks something as unfinished"] : []),
     ...(REPLANNED.test(text) && !TESTS.test(path)
