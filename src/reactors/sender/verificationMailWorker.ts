@@ -21,7 +21,7 @@ import {
   type MailResult,
   settleVerificationMail,
 } from "../../domain/sender/verificationMailDelivery.ts";
-import { settleWithin, sleep } from "../../kernel/concurrency/sleep.ts";
+import { settleWithin } from "../../kernel/concurrency/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type {
@@ -37,9 +37,9 @@ import { DeliveryGate, type DeliveryGateOptions } from "../instance/deliveryGate
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
+import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
-import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 interface VerificationMailWorkerOptions
@@ -95,57 +95,52 @@ export class VerificationMailWorker {
   /** Backs off from mails that fail for a reason of their own. */
   private readonly rests: RowBackoff;
   private readonly deliveryGate: DeliveryGate;
-  private running: Promise<void> = Promise.resolve();
+  private readonly rounds: PeriodicWorker;
 
   constructor(private readonly options: VerificationMailWorkerOptions) {
     this.leases = new ExpiredLeases(options.deps.clock, options.endedWorker);
     this.rests = rowBackoff(options.deps.clock);
     const stopping = this.stopping.signal;
     this.deliveryGate = new DeliveryGate({ ...options.deps, isCaughtUp: options.isCaughtUp, stopping });
+    this.rounds = periodicWorker({
+      round: (round) => this.round(round),
+      intervalMs: POLL_INTERVAL_MS,
+      firstDelayMs: 0,
+      backoffMsMax: POLL_INTERVAL_MS,
+      onTrouble: (error) => options.onTrouble(error, ""),
+    });
   }
 
   start(): void {
-    this.running = this.work();
+    this.rounds.start();
   }
 
   /** Claims nothing more, and waits up to `graceMs` for what is claimed. Leaves the transport open. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    await settleWithin(graceMs, this.running, () => this.abandoned.abort());
+    await settleWithin(graceMs, this.rounds.stop(), () => this.abandoned.abort());
   }
 
-  private async work(): Promise<void> {
-    while (!this.stopping.signal.aborted) {
-      const isRelayAway = await this.round();
-      await sleep(isRelayAway ? RELAY_REST_MS : POLL_INTERVAL_MS, this.stopping.signal);
-    }
-  }
-
-  /** Returns whether the relay could not be reached. */
-  private async round(): Promise<boolean> {
+  private async round({ stopping, sleep }: Round): Promise<void> {
     const mails = this.due();
     for (let index = 0; index < mails.length; index += AT_ONCE_MAX) {
-      if (this.stopping.signal.aborted || !hasDiskForClaims(this.options.deps)) return false;
+      if (stopping.aborted || !hasDiskForClaims(this.options.deps)) return;
       const some = mails.slice(index, index + AT_ONCE_MAX);
       const reached = await Promise.all(some.map((mail) => this.tryMail(mail)));
-      if (reached.includes(false)) return true;
+      if (reached.includes(false)) return sleep(RELAY_REST_MS - POLL_INTERVAL_MS);
     }
-    return false;
   }
 
-  /** The mails that can be claimed; none while the read model cannot be read, which its follower repairs. */
+  /** The mails that can be claimed. Throws `ReadDatabaseError`. */
   private due(): readonly DueMail[] {
     const { mails, deps } = this.options;
-    const found = tryReadRows(() => {
-      const ready = readyVerificationMails(mails, deps.clock.now(), MAILS_MAX);
-      const lapsed = this.leases.expired(leasedVerificationMails(mails, MAILS_MAX));
-      const resting = new Set(this.rests.busy());
-      return [
-        ...lapsed.map((mail) => ({ ...mail, expiredAttempt: mail.attempt })),
-        ...ready.map((mail) => ({ ...mail, expiredAttempt: null })),
-      ].filter(({ id }) => !resting.has(id));
-    }, this.options.onTrouble);
-    return found ?? [];
+    const ready = readyVerificationMails(mails, deps.clock.now(), MAILS_MAX);
+    const lapsed = this.leases.expired(leasedVerificationMails(mails, MAILS_MAX));
+    const resting = new Set(this.rests.busy());
+    return [
+      ...lapsed.map((mail) => ({ ...mail, expiredAttempt: mail.attempt })),
+      ...ready.map((mail) => ({ ...mail, expiredAttempt: null })),
+    ].filter(({ id }) => !resting.has(id));
   }
 
   /** Returns whether the relay could be reached. */
