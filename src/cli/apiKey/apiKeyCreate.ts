@@ -9,10 +9,9 @@ import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/displayNameFault.ts
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, LIST_VALUE, UsageError } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { changeLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { personsKeyText } from "./personsKeyText.ts";
 
@@ -145,18 +144,14 @@ export const apiKeyCreate: Command = {
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
       expiresAt: expiryOf(invocation.option("expires")),
     };
-    const { issued, missing, workspaceId } = await withLog(
-      invocation.config,
-      async ({ deps }) => {
-        const workspaceId = await workspaceOf(deps.store, invocation);
-        return {
-          workspaceId,
-          missing: await missingSendersOfKey(deps, workspaceId, issue.senders ?? []),
-          issued: await issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli")),
-        };
-      },
-      { writes: true },
-    );
+    const { issued, missing, workspaceId } = await changeLog(invocation.config, async (deps, context) => {
+      const workspaceId = await workspaceOf(deps.store, invocation);
+      return {
+        workspaceId,
+        missing: await missingSendersOfKey(deps, workspaceId, issue.senders ?? []),
+        issued: await issueKey(deps, { ...issue, workspaceId }, context),
+      };
+    });
     invariant(issued, "a workspace is never removed");
     const shown = { ...issued, person, scopes: issue.scopes, test: isTest, missing_senders: missing };
     invocation.print(shown, [issued.key ?? personsKeyText(issued.id)]);

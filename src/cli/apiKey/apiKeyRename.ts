@@ -1,8 +1,7 @@
 import { renameKey } from "../../commands/apiKey/renameApiKey.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { changeLog } from "../program/openStoreForCommand.ts";
 import { unknownKey } from "./unknownKey.ts";
 
 export const apiKeyRename: Command = {
@@ -17,11 +16,7 @@ export const apiKeyRename: Command = {
   async run(invocation) {
     const id = invocation.operand("id");
     const name = displayNameArgument("the name", invocation.operand("name"));
-    const outcome = await withLog(
-      invocation.config,
-      ({ deps }) => renameKey(deps, id, name, systemCommandContext("cli")),
-      { writes: true },
-    );
+    const outcome = await changeLog(invocation.config, (deps, context) => renameKey(deps, id, name, context));
     if (outcome === "notFound") unknownKey(id);
     invocation.print({ id, name, outcome }, [`${id} ${outcome}`]);
   },

@@ -12,7 +12,7 @@ import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse, UsageError } from "../program/command.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { changeLog } from "../program/openStoreForCommand.ts";
 import { personsKeyText } from "./personsKeyText.ts";
 import { unknownKey } from "./unknownKey.ts";
 
@@ -64,17 +64,13 @@ export const apiKeyRevoke: Command = {
   async run(invocation) {
     const id = invocation.operand("id");
     const isWithChildren = invocation.option("with-children") !== undefined;
-    const { outcome, children, left } = await withLog(
-      invocation.config,
-      async ({ deps }) => {
-        const outcome = await revokeKey(deps, id, systemCommandContext("cli"));
-        const children = isWithChildren ? await revokeChildren(deps, id) : [];
-        const below = isWithChildren || outcome === "notFound" ? [] : await apiKeysBelow(deps, id);
-        const left = below.filter(([, key]) => keyStatus(key, systemClock.now()) === "active");
-        return { outcome, children, left };
-      },
-      { writes: true },
-    );
+    const { outcome, children, left } = await changeLog(invocation.config, async (deps, context) => {
+      const outcome = await revokeKey(deps, id, context);
+      const children = isWithChildren ? await revokeChildren(deps, id) : [];
+      const below = isWithChildren || outcome === "notFound" ? [] : await apiKeysBelow(deps, id);
+      const left = below.filter(([, key]) => keyStatus(key, systemClock.now()) === "active");
+      return { outcome, children, left };
+    });
     if (outcome === "notFound") unknownKey(id);
     const lines = [...[id, ...children].map((one) => `${one} revoked`), ...leftLines(id, left)];
     const others = isWithChildren ? { children } : { active_children: left.map(([child]) => child) };
@@ -111,10 +107,8 @@ export const apiKeyRotate: Command = {
       id: invocation.operand("id"),
       overlapMs: overlapMsOf(invocation.option("overlap-seconds")),
     };
-    const outcome = await withLog(
-      invocation.config,
-      ({ deps }) => rotateKeyForOperator(deps, rotation, systemCommandContext("cli")),
-      { writes: true },
+    const outcome = await changeLog(invocation.config, (deps, context) =>
+      rotateKeyForOperator(deps, rotation, context),
     );
     if (outcome.kind === "notFound") unknownKey(rotation.id);
     if (outcome.kind === "notActive") refuse(`the key ${rotation.id} is revoked or has expired`);

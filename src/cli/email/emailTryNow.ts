@@ -2,9 +2,9 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { bringForward } from "../../commands/email/bringForward.ts";
 import { readEmailState } from "../../commands/email/readEmail.ts";
 import { type Email, isTerminal } from "../../domain/email/state.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { type Command, notFound, refuse } from "../program/command.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { changeLog } from "../program/openStoreForCommand.ts";
 import { EMAIL_OPERAND, emailIdOperand } from "./emailIdOperand.ts";
 
 interface Tried {
@@ -14,12 +14,11 @@ interface Tried {
 }
 
 /** Makes a message due now, whatever workspace it is of; null if there is none. */
-async function tryNow(deps: Dependencies, id: string): Promise<Tried | null> {
+async function tryNow(deps: Dependencies, id: string, context: CommandContext): Promise<Tried | null> {
   const email = await readEmailState(deps.store, id);
   if (email === null) return null;
   const { workspaceId } = email;
-  const context = { ...systemCommandContext("cli"), workspaceId };
-  return { email, isBroughtForward: await bringForward(deps, { id, email }, context) };
+  return { email, isBroughtForward: await bringForward(deps, { id, email }, { ...context, workspaceId }) };
 }
 
 function linesOf(id: string, { email, isBroughtForward }: Tried): readonly string[] {
@@ -40,7 +39,7 @@ export const emailTryNow: Command = {
   examples: ["postledger email try-now <id>"],
   async run({ config, operand, print }) {
     const id = emailIdOperand(operand("id"));
-    const tried = await withLog(config, ({ deps }) => tryNow(deps, id), { writes: true });
+    const tried = await changeLog(config, (deps, context) => tryNow(deps, id, context));
     if (tried === null) notFound(`there is no message ${id}`);
     const { email, isBroughtForward } = tried;
     if (!isBroughtForward && isTerminal(email.status))

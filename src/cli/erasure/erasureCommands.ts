@@ -13,7 +13,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, type Option, UsageError } from "../program/command.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { changeLog, withLog } from "../program/openStoreForCommand.ts";
 import { addressOf } from "../suppression/suppressionArguments.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
@@ -61,21 +61,15 @@ export const erasureRequest: Command = {
     const { config, print } = invocation;
     const address = addressOf(invocation);
     const reference = referenceOf(invocation);
-    const requests = await withLog(
-      config,
-      async ({ deps }) => {
-        const workspaces = await workspacesOf(deps.store, invocation);
-        return Array.fromAsync(workspaces, async (workspace) => {
-          const context = { ...systemCommandContext("cli"), workspaceId: workspace };
-          return { id: await requestPersonErasure(deps, address, context, reference), workspace };
-        });
-      },
-      { writes: true },
-    );
-    print(
-      requests.map(({ id, workspace }) => ({ id, workspace_id: workspace })),
-      requests.map(({ id, workspace }) => `${id}  workspace ${workspace}`),
-    );
+    const requests = await changeLog(config, async (deps) => {
+      const workspaces = await workspacesOf(deps.store, invocation);
+      return Array.fromAsync(workspaces, async (workspace_id) => {
+        const context = { ...systemCommandContext("cli"), workspaceId: workspace_id };
+        return { id: await requestPersonErasure(deps, address, context, reference), workspace_id };
+      });
+    });
+    const lines = requests.map(({ id, workspace_id }) => `${id}  workspace ${workspace_id}`);
+    print(requests, lines);
   },
 };
 
@@ -151,18 +145,13 @@ export const erasureList: Command = {
   examples: ["postledger erasure list"],
   async run({ config, print }) {
     const views = await withLog(config, ({ deps }) => readErasures(deps.store));
-    print(
-      views.map(({ id, erasure: { status, reference, workspaceId }, requestedAt, completedAt }) => ({
-        id,
-        status,
-        workspace_id: workspaceId,
-        reference,
-        created_at: requestedAt,
-        completed_at: completedAt,
-      })),
-      views.map(({ id, erasure: { status, reference, workspaceId }, requestedAt }) =>
-        [id, status, requestedAt, `workspace ${workspaceId}`, reference].filter(Boolean).join("  "),
-      ),
+    const rows = views.map(({ id, erasure, requestedAt: created_at, completedAt: completed_at }) => {
+      const { status, reference, workspaceId: workspace_id } = erasure;
+      return { id, status, workspace_id, reference, created_at, completed_at };
+    });
+    const lines = rows.map(({ id, status, workspace_id, reference, created_at }) =>
+      [id, status, created_at, `workspace ${workspace_id}`, reference].filter(Boolean).join("  "),
     );
+    print(rows, lines);
   },
 };

@@ -5,6 +5,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import type { OpenInstance } from "../../commands/instance/openInstance.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../domain/logImport/events.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
@@ -19,6 +20,7 @@ import {
   openInstanceFromConfig,
   requireUnboundBeforeCreation,
 } from "../../service/openInstanceFromConfig.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { waitingFor } from "../output/waitingFor.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
@@ -123,6 +125,14 @@ export async function withLog<Result>(
   } finally {
     await log.close();
   }
+}
+
+/** As {@link withLog}, to change something: `context` is that of a command given now. */
+export function changeLog<Result>(
+  config: Config,
+  change: (deps: Dependencies, context: CommandContext) => Promise<Result>,
+): Promise<Result> {
+  return withLog(config, ({ deps }) => change(deps, systemCommandContext("cli")), { writes: true });
 }
 
 /** What is written to a frozen log would be lost. */

@@ -5,10 +5,9 @@ import { invariant } from "../../kernel/assert.ts";
 import { dkimKeysFor } from "../../kernel/crypto/dkimKeys.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { Config } from "../../service/config/config.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { changeLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 import { NAME_OPTION } from "./senderRename.ts";
@@ -28,18 +27,14 @@ export const senderAdd: Command = {
     const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
     const named = text === undefined ? {} : { displayName: displayNameArgument("the display name", text) };
-    const { workspaceId, added, record } = await withLog(
-      invocation.config,
-      async ({ deps }) => {
-        const workspaceId = await workspaceOf(deps.store, invocation);
-        return {
-          workspaceId,
-          added: await newSender(deps, { workspaceId, name, ...named }, systemCommandContext("cli")),
-          record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
-        };
-      },
-      { writes: true },
-    );
+    const { workspaceId, added, record } = await changeLog(invocation.config, async (deps, context) => {
+      const workspaceId = await workspaceOf(deps.store, invocation);
+      return {
+        workspaceId,
+        added: await newSender(deps, { workspaceId, name, ...named }, context),
+        record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
+      };
+    });
     invariant(added, "a workspace is never removed");
     const { outcome } = added;
     const shown = name.kind === "domain" ? recordsOf(invocation.config, name.domain) : [];

@@ -1,9 +1,8 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { changeLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPERAND, workspaceOfOperand } from "./workspaceOption.ts";
 
 type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
@@ -16,14 +15,10 @@ function switchSendingCommand(verb: string, summary: string, change: Change): Co
     summary,
     examples: [`postledger workspace ${verb}`, `postledger workspace ${verb} <id>`],
     async run(invocation) {
-      const { id, outcome } = await withLog(
-        invocation.config,
-        async ({ deps }) => {
-          const id = await workspaceOfOperand(deps.store, invocation);
-          return { id, outcome: await change(deps, id, systemCommandContext("cli")) };
-        },
-        { writes: true },
-      );
+      const { id, outcome } = await changeLog(invocation.config, async (deps, context) => {
+        const id = await workspaceOfOperand(deps.store, invocation);
+        return { id, outcome: await change(deps, id, context) };
+      });
       if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       invocation.print({ id, outcome }, [`${id} ${outcome}`]);
     },

@@ -1,9 +1,8 @@
 import { renameExistingWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { workspaceNameFault } from "../../domain/workspace/workspaceNameFault.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { displayNameArgument } from "../program/displayNameArgument.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
+import { changeLog } from "../program/openStoreForCommand.ts";
 import { existingWorkspace } from "./workspaceOption.ts";
 
 export const workspaceRename: Command = {
@@ -17,14 +16,10 @@ export const workspaceRename: Command = {
   examples: ['postledger workspace rename <id> "Acme Ltd"'],
   async run(invocation) {
     const name = displayNameArgument("the name", invocation.operand("name"), workspaceNameFault);
-    const { id, outcome } = await withLog(
-      invocation.config,
-      async ({ deps }) => {
-        const id = await existingWorkspace(deps.store, invocation.operand("id"));
-        return { id, outcome: await renameExistingWorkspace(deps, id, name, systemCommandContext("cli")) };
-      },
-      { writes: true },
-    );
+    const { id, outcome } = await changeLog(invocation.config, async (deps, context) => {
+      const id = await existingWorkspace(deps.store, invocation.operand("id"));
+      return { id, outcome: await renameExistingWorkspace(deps, id, name, context) };
+    });
     invocation.print({ id, name, outcome }, [`${id} ${outcome}`]);
   },
 };
