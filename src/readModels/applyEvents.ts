@@ -4,8 +4,16 @@ import { UnreadableEventError } from "../kernel/event/eventCodec.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
 import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { BufferedIncrements } from "./bufferedIncrements.ts";
-import { isCommitDue, READING_TRANSACTION_EVENTS_MAX, TRANSACTION_EVENTS_MAX } from "./commitPolicy.ts";
 import { type EventReference, writeCheckpoint } from "./generations/generationMeta.ts";
+
+/** The most events in one transaction: more gains no speed and only makes a crash costlier. */
+export const TRANSACTION_EVENTS_MAX = 2_000;
+/** The same for reading to the head: with fewer commits, a page that changes again and again is written out once. */
+const READING_TRANSACTION_EVENTS_MAX = 10_000;
+/** A projection with nothing to apply still saves its checkpoint after this many events of other types. */
+const CHECKPOINT_LAG_EVENTS_MAX = 20_000;
+/** Or after this time. */
+const CHECKPOINT_LAG_MS_MAX = 1_000;
 
 /** Greater than every position. */
 const NO_LIMIT = "\uffff" as Position;
@@ -199,9 +207,13 @@ export function commit(applier: Applier): void {
   }
 }
 
-/** Commits if it is time to. */
+/** Commits if rows have changed, or the saved checkpoint lags too far behind. */
 export function commitDue(applier: Applier): void {
-  if (isCommitDue(applier)) commit(applier);
+  const { isWriting, eventsSinceCheckpoint, checkpointAt } = applier;
+  const isLagging =
+    eventsSinceCheckpoint >= CHECKPOINT_LAG_EVENTS_MAX ||
+    performance.now() - checkpointAt >= CHECKPOINT_LAG_MS_MAX;
+  if (isWriting || isLagging) commit(applier);
 }
 
 /**

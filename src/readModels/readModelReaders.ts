@@ -104,24 +104,6 @@ function databaseOf(slot: Slot): ReadDatabaseFile {
   throw new ReadDatabaseError("unavailable", `the read model ${slot.name} has not been opened yet`);
 }
 
-/** Runs a query and reports damage, which may lie where the follower's own writes never reach. */
-function query<Result>(
-  slot: Slot,
-  { onDamage }: ReadersOptions,
-  run: (db: ReadDatabaseFile) => Result,
-): Result {
-  try {
-    return run(databaseOf(slot));
-  } catch (error) {
-    const isDamage = error instanceof ReadDatabaseError && error.failure === "damaged";
-    if (isDamage && slot.file !== undefined && !slot.isDamageTold) {
-      slot.isDamageTold = true;
-      onDamage?.(slot.file);
-    }
-    throw error;
-  }
-}
-
 /** Begins the snapshot of this turn of the event loop, unless there is one. */
 function shareSnapshot(slot: Slot, db: ReadDatabaseFile): void {
   if (slot.hasSnapshot) return;
@@ -138,17 +120,26 @@ function endSnapshot(slot: Slot): void {
   unlessUnavailable(() => slot.db?.rollback());
 }
 
-/** `before` is called before each query. */
+/** Reports damage, which may lie where the follower's own writes never reach. `before` is called before each query. */
 function readerOf(
   slot: Slot,
-  options: ReadersOptions,
+  { onDamage }: ReadersOptions,
   before: (db: ReadDatabaseFile) => void = () => {},
 ): ReadDatabase {
-  const ask = <Result>(run: (db: ReadDatabaseFile) => Result) =>
-    query(slot, options, (db) => {
+  const ask = <Result>(run: (db: ReadDatabaseFile) => Result): Result => {
+    try {
+      const db = databaseOf(slot);
       before(db);
       return run(db);
-    });
+    } catch (error) {
+      const isDamage = error instanceof ReadDatabaseError && error.failure === "damaged";
+      if (isDamage && slot.file !== undefined && !slot.isDamageTold) {
+        slot.isDamageTold = true;
+        onDamage?.(slot.file);
+      }
+      throw error;
+    }
+  };
   return {
     run: (sql, ...values) => ask((db) => db.run(sql, ...values)),
     get: (sql, ...values) => ask((db) => db.get(sql, ...values)),
@@ -200,11 +191,6 @@ function watchedBy(
   { position, hasWatchedEvent }: FollowEvent & { type: "progress" },
 ): Watch {
   return { from: watch === null || hasWatchedEvent ? position : watch.from, until: position };
-}
-
-function moveOn(slot: Slot, position: Position): void {
-  moveTo(slot, position);
-  wake(slot);
 }
 
 /** Waits until it is satisfied, checked whenever the slot changes; false after `timeoutMs`, or once `signal` aborts. */
@@ -320,7 +306,8 @@ export function openReaders<Name extends string>(options: ReadersOptions<Name>):
           for (const slot of slots.values()) {
             if (slot.state !== "live") continue;
             slot.hasCaughtUp ||= isCaughtUp;
-            moveOn(slot, event.position);
+            moveTo(slot, event.position);
+            wake(slot);
           }
           return;
         default: {

@@ -1,6 +1,5 @@
 import type { EventStore, Position } from "../../ports/eventStore.ts";
-import { type Applier, feedToHead } from "../applyEvents.ts";
-import { TRANSACTION_EVENTS_MAX } from "../commitPolicy.ts";
+import { type Applier, feedToHead, TRANSACTION_EVENTS_MAX } from "../applyEvents.ts";
 import type { FollowedGeneration } from "./followedGeneration.ts";
 
 /** A round must shrink at least to this share of the one before; otherwise events come as fast as they are applied. */

@@ -3,8 +3,7 @@ import { nextTurn, sleep } from "../../kernel/concurrency/sleep.ts";
 import { HOUR_MS } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { commit, moveTo, stop } from "../applyEvents.ts";
-import { TRANSACTION_EVENTS_MAX } from "../commitPolicy.ts";
+import { commit, moveTo, stop, TRANSACTION_EVENTS_MAX } from "../applyEvents.ts";
 import { type Catalog, type GenerationEntry, openOwnedCatalog } from "../generations/generationCatalog.ts";
 import {
   openCurrent,

@@ -1,22 +1,17 @@
 import { join } from "node:path";
-import { ReadDatabaseError, type ReadDatabaseFile } from "../../ports/readDatabase.ts";
-import type { Catalog, GenerationEntry } from "./generationCatalog.ts";
-import type { ReadModelStorage } from "./generationFiles.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import type { Catalog } from "./generationCatalog.ts";
+import type { OpenGeneration, ReadModelStorage } from "./generationFiles.ts";
 
 /** A rebuild may switch between our look at the catalog and our opening of the file, so we look again. */
 const OPEN_ATTEMPTS_MAX = 5;
-
-interface CurrentToRead {
-  readonly entry: GenerationEntry;
-  readonly db: ReadDatabaseFile;
-}
 
 /** Opens the current generation of a read model; undefined if it has none. Throws {@link ReadDatabaseError}. */
 export function openCurrentToRead(
   { databases, directory }: Pick<ReadModelStorage, "databases" | "directory">,
   catalog: Catalog,
   name: string,
-): CurrentToRead | undefined {
+): Pick<OpenGeneration, "entry" | "db"> | undefined {
   for (let attempt = 1; ; attempt += 1) {
     const entry = catalog.current(name);
     if (!entry) return undefined;
