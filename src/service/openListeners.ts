@@ -5,7 +5,7 @@ import { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
 import { createRateLimits } from "../http/limits/rateLimits.ts";
 import { type OpenPort, openPort } from "../http/server/openPort.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
-import { requestLog } from "../http/server/requestLog.ts";
+import { type RequestLog, requestLog } from "../http/server/requestLog.ts";
 import { afterInBackground } from "../kernel/logRateLimit.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
@@ -47,7 +47,8 @@ export async function openListeners(
   counts: EventAndRequestCounts | null,
 ): Promise<Listeners> {
   const { requestTimeoutMs, trustedProxies } = config;
-  const lines = requestLogOf(config, logger);
+  const isWhole = config.logRequests === "all";
+  const lines = requestLog({ isWhole, lines: logger, after: afterInBackground });
   const log = counts?.countedLog(lines) ?? lines;
   // Closes the ports already opened if another cannot be.
   await using undo = new AsyncDisposableStack();
@@ -93,20 +94,10 @@ export async function openListeners(
   };
 }
 
-type RequestLog = ReturnType<typeof requestLog>;
-
 function bindPort(config: Config, log: RequestLog): OpenPort {
   try {
     return openPort({ host: config.host, port: config.port, log });
   } catch (error) {
     throw listenError("", config, error);
   }
-}
-
-function requestLogOf(config: Config, logger: Logger): RequestLog {
-  return requestLog({
-    isWhole: config.logRequests === "all",
-    lines: logger,
-    after: afterInBackground,
-  });
 }

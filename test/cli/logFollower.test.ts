@@ -280,8 +280,8 @@ test("a copy does not change while its log is checked, but may once that is rele
   const check = (isReleased: boolean) =>
     withBackup(
       copy,
-      { onFile: () => {}, onLog: async (log) => (isReleased ? log.release() : undefined) },
       () => one.round(never),
+      async (log) => (isReleased ? log.release() : undefined),
     );
   await expect(check(false)).rejects.toThrow("is in use by another process, such as `backup verify`");
   expect(await check(true)).toMatchObject({ copied: 1 });

@@ -13,7 +13,7 @@ import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
 import { parseDuration } from "../program/timeArgument.ts";
-import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
+import { handleStopSignals } from "../service/stopSignals.ts";
 import { type BackupFacts, readBackupFacts, readManifest } from "./backupManifest.ts";
 import { ContentFaults } from "./contentFaults.ts";
 import { CopyLock } from "./copyLock.ts";
@@ -146,19 +146,9 @@ interface Following {
 /** Follows until a signal ends it, between two pages of events. Another signal ends it at once. */
 async function followUntilStopped(invocation: Invocation, { follower, directory, everyMs }: Following) {
   const stopping = new AbortController();
-  const receive = stopSignals({
-    nowMs: () => performance.now(),
-    drain: () => stopping.abort(),
-    endAtOnce: (signal) => process.exit(statusOf(signal)),
-  });
-  const signals = handledStopSignals();
-  for (const signal of signals) process.on(signal, receive);
-  try {
-    const reports = printedReports(invocation, directory);
-    await followLoop(follower, { everyMs, stopping: stopping.signal, reports });
-  } finally {
-    for (const signal of signals) process.removeListener(signal, receive);
-  }
+  using _signals = handleStopSignals({ drain: () => stopping.abort() });
+  const reports = printedReports(invocation, directory);
+  await followLoop(follower, { everyMs, stopping: stopping.signal, reports });
   invocation.print({ state: "ended", out: directory }, [`${directory}: ended; it stays as it is`]);
 }
 

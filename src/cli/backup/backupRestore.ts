@@ -20,7 +20,6 @@ import { dataDirectoryInUse, lockDataDirectory } from "../../service/dataDirecto
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { dataLocationLine } from "../output/dataLocation.ts";
 import { fileCountText } from "../output/fileCountText.ts";
-import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { findMasterKey } from "../program/findMasterKey.ts";
 import {
@@ -128,19 +127,8 @@ interface Restored extends OpenBackup {
   readonly hasKey: boolean;
 }
 
-/** Checks the backup, and restores it. */
-async function restore(config: Config, from: string): Promise<Restored> {
-  const bar = progressBar("checking");
-  const onFile = (files: Parameters<typeof fileCountText>[0]) => bar.show(0, fileCountText(files));
-  const work = (backup: OpenBackup) => {
-    bar.end();
-    return restoreChecked(config, from, backup);
-  };
-  return withBackup(from, { onFile }, work).finally(bar.end);
-}
-
 /** Restores the key, then the content, and the log last: without the log no service starts. */
-async function restoreChecked(config: Config, from: string, backup: OpenBackup): Promise<Restored> {
+async function restore(config: Config, from: string, backup: OpenBackup): Promise<Restored> {
   const { facts } = backup;
   requireEmptyOrSameRestore(config, facts);
   requireRoomFor(config, backup);
@@ -198,7 +186,9 @@ export const backupRestore: Command = {
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
     using lock = lockDataDirectory(config.dataDir);
     if (lock === null) throw dataDirectoryInUse(config.dataDir);
-    const { facts, files, bytes, hasKey, faults, isOlder } = await restore(config, from);
+    const { facts, files, bytes, hasKey, faults, isOlder } = await withBackup(from, (backup) =>
+      restore(config, from, backup),
+    );
     const { createdAt, logId } = facts;
     const isRestored = contentTarget(config, facts) !== null;
     // The log is in place by now: a bucket that does not answer is no reason to fail.

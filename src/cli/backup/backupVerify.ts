@@ -7,17 +7,19 @@ import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import { fileCountText } from "../output/fileCountText.ts";
-import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Operand, refuse } from "../program/command.ts";
 import { BACKUP_LOG, backupJson } from "./backupManifest.ts";
-import { OLDER, type OpenBackup, withBackup } from "./openBackup.ts";
+import { OLDER, withBackup } from "./openBackup.ts";
 
 export const BACKUP_DIRECTORY: Operand = {
   name: "dir",
   help: "directory that `backup create` or `backup follow` made",
 };
 
-/** Compares the log of a copy that is kept up to date with its own seals: no list says what its bytes were. */
+/**
+ * Compares the log of a copy that is kept up to date with its own seals, because no list says what its bytes were, and
+ * releases it: reading the content may take hours, and a follower need not wait for that.
+ */
 async function requireSealed(log: CopyReader, isAmidRound: boolean): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "postledger-verify-"));
   try {
@@ -30,7 +32,7 @@ async function requireSealed(log: CopyReader, isAmidRound: boolean): Promise<voi
       signal: new AbortController().signal,
     });
     const [first] = shown;
-    if (first === undefined) return;
+    if (first === undefined) return log.release();
     const { stream, revision, object, detail } = first;
     const where = object ?? `${stream}@${revision}`;
     // The event that permits an erasure comes after what it erases.
@@ -44,17 +46,6 @@ async function requireSealed(log: CopyReader, isAmidRound: boolean): Promise<voi
   }
 }
 
-async function check(from: string): Promise<OpenBackup> {
-  const bar = progressBar("checking");
-  const onFile = (files: Parameters<typeof fileCountText>[0]) => bar.show(0, fileCountText(files));
-  const onLog = async (log: CopyReader, isAmidRound: boolean) => {
-    await requireSealed(log, isAmidRound);
-    // Reading the content may take hours, and a follower need not wait for that.
-    log.release();
-  };
-  return withBackup(from, { onFile, onLog }, async (backup) => backup).finally(bar.end);
-}
-
 export const backupVerify: Command = {
   name: "backup verify",
   operands: [BACKUP_DIRECTORY],
@@ -64,7 +55,11 @@ export const backupVerify: Command = {
   dataDirectory: "unused",
   examples: ["postledger backup verify /backups/2026-11-21"],
   async run(invocation) {
-    const { facts, files, bytes, faults, isOlder } = await check(invocation.operand("dir"));
+    const { facts, files, bytes, faults, isOlder } = await withBackup(
+      invocation.operand("dir"),
+      async (backup) => backup,
+      requireSealed,
+    );
     if (isOlder) refuse(OLDER);
     const isIntact = faults.count === 0;
     invocation.print(

@@ -8,6 +8,8 @@ import { CopyReader } from "../../adapters/sqlite/follow/copyReader.ts";
 import { positionNumber } from "../../adapters/sqlite/logPosition.ts";
 import { FOLDER_MODE } from "../../kernel/fileModes.ts";
 import { locationOfFault } from "../../ports/eventStore.ts";
+import { fileCountText } from "../output/fileCountText.ts";
+import { progressBar } from "../output/progressBar.ts";
 import { refuse } from "../program/command.ts";
 import {
   BACKUP_CONTENT,
@@ -44,27 +46,26 @@ export interface OpenBackup {
   copyContent(root: string): Promise<void>;
 }
 
-interface BackupCheck {
-  readonly onFile: OnChecked;
-  /** Called with the sound log of a copy that is kept up to date, before its content is read. */
-  onLog?(log: CopyReader, isAmidRound: boolean): Promise<void>;
-}
+/** Called with the sound log of a copy that is kept up to date, before its content is read. */
+type OnLog = (log: CopyReader, isAmidRound: boolean) => Promise<void>;
 
 /**
- * Checks a backup and does work with it. Refuses a damaged one. A copy that is kept up to date does not change meanwhile,
+ * Checks a backup, with a progress bar, and does work with it. Refuses a damaged one. A copy that is kept up to date does not change meanwhile,
  * unless its log is released: its follower waits.
  */
 export async function withBackup<Result>(
   from: string,
-  check: BackupCheck,
   work: (backup: OpenBackup) => Promise<Result>,
+  onLog?: OnLog,
 ): Promise<Result> {
   const facts = await readBackupFacts(from);
-  if (!facts.following) return work(await openListed(from, check.onFile));
+  const bar = progressBar("checking");
+  const onFile: OnChecked = (files) => bar.show(0, fileCountText(files));
+  if (!facts.following) return work(await openListed(from, onFile).finally(bar.end));
   // Its list has no files, but must be whole.
   await readManifest(from, async () => {});
   using log = CopyReader.open(join(from, BACKUP_LOG));
-  return await work(await openFollowed(from, { facts, log, ...check }));
+  return await work(await openFollowed(from, { facts, log, onFile, onLog }).finally(bar.end));
 }
 
 async function openListed(from: string, onFile: OnChecked): Promise<OpenBackup> {
@@ -82,9 +83,11 @@ async function openListed(from: string, onFile: OnChecked): Promise<OpenBackup> 
   };
 }
 
-interface FollowedBackup extends BackupCheck {
+interface FollowedBackup {
   readonly facts: BackupFacts;
   readonly log: CopyReader;
+  readonly onFile: OnChecked;
+  readonly onLog: OnLog | undefined;
 }
 
 async function openFollowed(

@@ -1,9 +1,9 @@
-import { handledStopSignals, statusOf, stopSignals } from "../service/stopSignals.ts";
+import { handleStopSignals, statusOf } from "../service/stopSignals.ts";
 
 /**
  * Runs a command that Ctrl-C, SIGTERM and SIGHUP end cleanly: the work's signal aborts, `left` says what remains, and the
  * exit status is what shells use for a signal. A second signal ends the process at once, unless it follows so soon that
- * {@link stopSignals} counts it as part of the first.
+ * {@link handleStopSignals} counts it as part of the first.
  */
 export async function interruptible(
   left: string,
@@ -11,23 +11,17 @@ export async function interruptible(
 ): Promise<number> {
   const interrupted = new AbortController();
   let status = 0;
-  const receive = stopSignals({
-    nowMs: () => performance.now(),
+  using _signals = handleStopSignals({
     drain(signal) {
       status = statusOf(signal);
       interrupted.abort();
     },
-    endAtOnce: (signal) => process.exit(statusOf(signal)),
   });
-  const signals = handledStopSignals();
-  for (const signal of signals) process.on(signal, receive);
   try {
     return await work(interrupted.signal);
   } catch (error) {
     if (error !== interrupted.signal.reason) throw error;
     process.stderr.write(`postledger: interrupted; ${left}\n`);
     return status;
-  } finally {
-    for (const signal of signals) process.removeListener(signal, receive);
   }
 }

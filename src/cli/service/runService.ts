@@ -9,7 +9,7 @@ import type { RunningApp } from "../../service/runApp.ts";
 import { startApp } from "../../service/startApp.ts";
 import { startupBanner } from "./startupBanner.ts";
 import { startupWarnings } from "./startupWarnings.ts";
-import { handledStopSignals, type StopSignal, statusOf, stopSignals } from "./stopSignals.ts";
+import { handleStopSignals, type StopSignal, statusOf } from "./stopSignals.ts";
 
 /** Runs the service until SIGTERM, SIGINT or SIGHUP, then drains it. A later signal ends it at once. */
 export async function runService(config: Config): Promise<void> {
@@ -79,8 +79,7 @@ async function logInLink(app: RunningApp): Promise<string | null> {
 /** Waits for the first signal; a later one ends the process. */
 function firstSignal(logger: Logger): Promise<StopSignal> {
   return new Promise((resolve) => {
-    const receive = stopSignals({
-      nowMs: () => performance.now(),
+    handleStopSignals({
       drain: resolve,
       endAtOnce(signal) {
         endWindows();
@@ -91,7 +90,6 @@ function firstSignal(logger: Logger): Promise<StopSignal> {
         process.exit(statusOf(signal));
       },
     });
-    for (const signal of handledStopSignals()) process.on(signal, receive);
   });
 }
 

@@ -4,14 +4,6 @@ import { constants } from "node:os";
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 export type StopSignal = (typeof STOP_SIGNALS)[number];
 
-/**
- * The signals that ask the service, or a command, to stop. A closed terminal sends SIGHUP. Under `nohup` it is left out:
- * a listener would undo that it is ignored.
- */
-export function handledStopSignals(): readonly StopSignal[] {
-  return isHangUpIgnored() ? STOP_SIGNALS.filter((signal) => signal !== "SIGHUP") : STOP_SIGNALS;
-}
-
 /** Only Linux tells. Elsewhere a process without a terminal may have been started by `nohup`. */
 function isHangUpIgnored(): boolean {
   try {
@@ -20,6 +12,22 @@ function isHangUpIgnored(): boolean {
   } catch {
     return process.stdout.isTTY !== true;
   }
+}
+
+/**
+ * Handles the signals that ask the service, or a command, to stop, until it is disposed of. A closed terminal sends
+ * SIGHUP. Under `nohup` that is left out: a listener would undo that it is ignored.
+ */
+export function handleStopSignals(options: Omit<StopSignalsOptions, "nowMs">): Disposable {
+  const receive = stopSignals({ ...options, nowMs: () => performance.now() });
+  const isIgnored = isHangUpIgnored();
+  const signals = STOP_SIGNALS.filter((signal) => !(isIgnored && signal === "SIGHUP"));
+  for (const signal of signals) process.on(signal, receive);
+  return {
+    [Symbol.dispose]() {
+      for (const signal of signals) process.removeListener(signal, receive);
+    },
+  };
 }
 
 /** The exit status of a process that such a signal has ended, as in shells. */
@@ -38,12 +46,16 @@ interface StopSignalsOptions {
   readonly nowMs: () => number;
   /** The first signal: finish what was begun. */
   readonly drain: (signal: StopSignal) => void;
-  /** A later one: end at once. */
-  readonly endAtOnce: (signal: StopSignal) => void;
+  /** A later one: end at once. By default the process does. */
+  readonly endAtOnce?: (signal: StopSignal) => void;
 }
 
 /** Handles each signal in order of arrival. */
-export function stopSignals({ nowMs, drain, endAtOnce }: StopSignalsOptions): (signal: StopSignal) => void {
+export function stopSignals({
+  nowMs,
+  drain,
+  endAtOnce = (signal) => process.exit(statusOf(signal)),
+}: StopSignalsOptions): (signal: StopSignal) => void {
   let firstAtMs: number | null = null;
   return (signal) => {
     if (firstAtMs === null) {
