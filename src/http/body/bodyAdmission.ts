@@ -188,23 +188,14 @@ class Body implements IncomingBody {
 
   next<Part>(part: Promise<Part>): Promise<Part> {
     return new Promise((resolve, reject) => {
+      this.since = performance.now();
+      this.reject = reject;
+      this.flight = this.waiting.add(this);
       const came = () => {
         this.earlierMs = this.waitedMs(performance.now());
         this.land();
       };
-      this.since = performance.now();
-      this.reject = reject;
-      this.flight = this.waiting.add(this);
-      part.then(
-        (value) => {
-          came();
-          resolve(value);
-        },
-        (error) => {
-          came();
-          reject(error);
-        },
-      );
+      part.finally(came).then(resolve, reject);
       this.bodies.cutOffIfRefused(this);
     });
   }

@@ -43,27 +43,20 @@ function parsed(text: string): Json {
   }
 }
 
-/** Reads the JSON body of a request, within every limit, refusing values that would be stored differently than sent. */
+/**
+ * Reads the JSON body of a request, within every limit, refusing values that would be stored differently than sent. An
+ * optional one may be left out: then an empty object.
+ */
 export async function readJsonBody(
   request: Request,
   body: IncomingBody,
   bytesMax: number,
-  check = checkValue,
-): Promise<Json> {
-  return jsonIn(await readBytes(request, body, bytesMax), check);
-}
-
-/** As {@link readJsonBody}, of a body that may be left out: then an empty object. */
-export async function readOptionalJsonBody(
-  request: Request,
-  body: IncomingBody,
-  bytesMax: number,
-  check = checkValue,
+  { check = checkValue, isOptional = false } = {},
 ): Promise<Json> {
   const bytes = await readBytes(request, body, bytesMax);
   // Only reading it shows that a chunked body is empty.
-  if (bytes.length === 0) return {};
-  requireJson(request.headers);
+  if (isOptional && bytes.length === 0) return {};
+  if (isOptional) requireJson(request.headers);
   return jsonIn(bytes, check);
 }
 

@@ -38,16 +38,7 @@ export function createAnswerTimeouts(timeoutMs: number): AnswerTimeouts {
             resolve(late());
           },
         });
-        answer.then(
-          (value) => {
-            waiting.delete(one);
-            resolve(value);
-          },
-          (error) => {
-            waiting.delete(one);
-            reject(error);
-          },
-        );
+        answer.finally(() => waiting.delete(one)).then(resolve, reject);
       });
     },
   };

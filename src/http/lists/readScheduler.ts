@@ -34,24 +34,19 @@ export class ReadScheduler {
     const seen = new Array<Seen>(items.length);
     const underWay = new Set<Promise<void>>();
     const failures: unknown[] = [];
-    const begin = (item: Item, index: number) => {
-      const looked = look(item)
-        .then(
-          (found) => {
-            seen[index] = found;
-          },
-          (error: unknown) => {
-            failures.push(error);
-          },
-        )
-        .finally(() => underWay.delete(looked));
-      underWay.add(looked);
+    const begin = async (item: Item, index: number) => {
+      try {
+        seen[index] = await look(item);
+      } catch (error) {
+        failures.push(error);
+      }
     };
     for (let first = 0; first < items.length && failures.length === 0; first += ITEMS_PER_READ) {
       while (underWay.size > ITEMS_UNDER_WAY_MAX - ITEMS_PER_READ) await Promise.race(underWay);
       await this.nextRead();
       items.slice(first, first + ITEMS_PER_READ).forEach((item, nth) => {
-        begin(item, first + nth);
+        const looked = begin(item, first + nth).finally(() => underWay.delete(looked));
+        underWay.add(looked);
       });
     }
     await Promise.all(underWay);

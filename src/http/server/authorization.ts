@@ -15,7 +15,7 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
-import { readJsonBody, readOptionalJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
+import { readJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
 import { checkMembers, checkValue } from "../body/jsonLimits.ts";
 import type { Operation } from "./operation.ts";
 import { invalid, Problem, refusedFor, tooManyRequests } from "./problem.ts";
@@ -116,16 +116,16 @@ export function authorizeThenRead(
   route: Route,
   { checkHeaders, isBodyOptional, body: schema }: Pick<Operation, "checkHeaders" | "isBodyOptional" | "body">,
 ) {
-  const check = authorize(deps, route);
+  const authorized = authorize(deps, route);
   // An open object is somebody else's: a provider's report.
-  const checkBody =
+  const check =
     schema?.additionalProperties === true ? checkMembers(Object.keys(schema.properties)) : checkValue;
+  const isOptional = isBodyOptional === true;
   return async (request: Request): Promise<Json> => {
-    await check(request);
+    await authorized(request);
     checkHeaders?.(request.headers);
-    if (!isBodyOptional) requireJson(request.headers);
-    const read = isBodyOptional ? readOptionalJsonBody : readJsonBody;
-    const value = await read(request, bodyOf(request), route.bodyBytesMax, checkBody);
+    if (!isOptional) requireJson(request.headers);
+    const value = await readJsonBody(request, bodyOf(request), route.bodyBytesMax, { check, isOptional });
     await requireUsableKey(deps, request);
     return value;
   };

@@ -1,7 +1,8 @@
 import type { Acceptance } from "../../../domain/email/events.ts";
 import type { CommandContext } from "../../../kernel/event/commandContext.ts";
-import { attachmentsUntil } from "../../attachment/attachmentRetentionEnd.ts";
+import { HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
+import { readWorkspaceLimits } from "../../workspace/readWorkspaceLimits.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
 /** What an acceptance keeps about its files for good; nothing if there are none. */
@@ -28,12 +29,14 @@ export async function acceptedAttachments(
 ): Promise<AcceptedAttachments> {
   const { resolved, workspaceId, context } = send;
   if (resolved.length === 0) return {};
+  // A later setting of the workspace applies to later messages.
+  const { attachmentRetentionHours } = await readWorkspaceLimits(deps, workspaceId);
   const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
     // This is released once the files are gone.
     directBytes: directBytes(resolved),
-    attachmentsUntil: await attachmentsUntil(deps, workspaceId, context.at),
+    attachmentsUntil: rfc3339(context.at + attachmentRetentionHours * HOUR_MS),
     ...(uploads.size === 0 ? {} : { uploadIds: [...uploads] }),
   };
 }

@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx */
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import type { CompileResult, TemplateEngine } from "../../../ports/templateEngine.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { draftOrRefuse, existingVersion } from "../../template/templateHandlers.ts";
 import { sandboxedHtmlResponse } from "../components/sandboxedHtmlResponse.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { compilingOnce } from "./compilingOnce.ts";
 import { type DraftFields, draftFields, fieldsOfSource, withAnotherRow, withRowsFor } from "./draftForm.ts";
 import { ANOTHER_ROW, DraftEditor, LivePreview, ROWS_FIELD } from "./draftPage.tsx";
 import { checkedDraft, type DraftPreview, faultsOf, previewDraft, undeclaredNames } from "./draftPreview.ts";
@@ -49,8 +49,12 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
   ];
 }
 
+/** With an engine that compiles a source once: a request needs it to check a draft, and to find its variables. */
 function forOneRequest(deps: Dependencies): Dependencies {
-  return { ...deps, templateEngine: compilingOnce(deps.templateEngine) };
+  const compiled = new Map<string, CompileResult>();
+  const compile: TemplateEngine["compile"] = (source, kind) =>
+    compiled.getOrInsertComputed(`${kind} ${source}`, () => deps.templateEngine.compile(source, kind));
+  return { ...deps, templateEngine: { compile } };
 }
 
 /** The fields with the rows that a button has asked for; while somebody types, no button has. */
