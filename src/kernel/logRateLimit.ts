@@ -5,7 +5,7 @@ export type After = (delayMs: number, act: () => void) => void;
 const waiting = new Set<() => void>();
 
 /** Does not keep the process alive. */
-export const afterInBackground: After = (delayMs, act) => {
+const afterInBackground: After = (delayMs, act) => {
   const end = () => {
     if (waiting.delete(end)) act();
   };
@@ -22,13 +22,18 @@ interface LogRateLimitOptions {
   /** The lines of one window. */
   readonly linesMax: number;
   readonly windowMs: number;
-  readonly after: After;
+  readonly after?: After | undefined;
   /** Called at the end of a window that had more. */
   readonly logOmitted: (omitted: number) => void;
 }
 
 /** Whether one more line may be written; at the end of each window it reports how many were omitted. */
-export function logRateLimit({ linesMax, windowMs, after, logOmitted }: LogRateLimitOptions): () => boolean {
+export function logRateLimit({
+  linesMax,
+  windowMs,
+  after = afterInBackground,
+  logOmitted,
+}: LogRateLimitOptions): () => boolean {
   let taken = 0;
   return () => {
     if (taken === 0) {

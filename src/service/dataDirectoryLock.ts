@@ -20,6 +20,13 @@ export function lockDataDirectory(dataDir: string): DirectoryLock | null {
   return withReason(dataDir, lockDirectory);
 }
 
+/** As {@link lockDataDirectory}; throws too if another process has it. */
+export function requireDataDirectoryLock(dataDir: string): DirectoryLock {
+  const lock = lockDataDirectory(dataDir);
+  if (lock === null) throw dataDirectoryInUse(dataDir);
+  return lock;
+}
+
 /** {@link isDirectoryLocked} of DATA_DIR. Throws why nobody can tell, and what to do. */
 export function isDataDirectoryLocked(dataDir: string): boolean {
   return withReason(dataDir, isDirectoryLocked);

@@ -3,6 +3,7 @@ import { version } from "../../package.json";
 import type { ReadModelName } from "../../projections/readModelName.ts";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { snsEndpoint } from "../adapters/https/snsEndpoint.ts";
+import { ssrfCheck } from "../adapters/https/ssrfGuard.ts";
 import { apiKeysController } from "../http/apiKey/apiKeysController.ts";
 import { attachmentsController } from "../http/attachment/attachmentsController.ts";
 import { auditLogController } from "../http/audit/auditLogController.ts";
@@ -36,7 +37,6 @@ import type { ContentStoreHealth } from "../reactors/content/contentStoreHealth.
 import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readModelReaders.ts";
-import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import type { UnmatchedFeedback } from "./logLines/unmatchedFeedback.ts";
 import { openDashboard } from "./openDashboard.ts";
@@ -135,12 +135,10 @@ function feedbackControllers(
   ];
 }
 
-function destinationRulesOf(config: Config): DestinationRules {
-  return {
-    destinations: openDestinationCheck(config),
-    allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
-    isDevelopment: isLoopbackUrl(config.baseUrl),
-  };
+function destinationRulesOf({ dnsServers, webhooks, baseUrl }: Config): DestinationRules {
+  const { allowedPrivateHosts } = webhooks;
+  const destinations = ssrfCheck({ dnsServers, allowedPrivateHosts });
+  return { destinations, allowedPrivateHosts, isDevelopment: isLoopbackUrl(baseUrl) };
 }
 
 /** The path of BASE_URL, "" or "/prefix". */

@@ -6,7 +6,6 @@ import { createRateLimits } from "../http/limits/rateLimits.ts";
 import { type OpenPort, openPort } from "../http/server/openPort.ts";
 import type { ServerOptions } from "../http/server/requestHandler.ts";
 import { type RequestLog, requestLog } from "../http/server/requestLog.ts";
-import { afterInBackground } from "../kernel/logRateLimit.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { listenError } from "./faults/startupErrors.ts";
@@ -48,7 +47,7 @@ export async function openListeners(
 ): Promise<Listeners> {
   const { requestTimeoutMs, trustedProxies } = config;
   const isWhole = config.logRequests === "all";
-  const lines = requestLog({ isWhole, lines: logger, after: afterInBackground });
+  const lines = requestLog({ isWhole, lines: logger });
   const log = counts?.countedLog(lines) ?? lines;
   // Closes the ports already opened if another cannot be.
   await using undo = new AsyncDisposableStack();

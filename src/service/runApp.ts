@@ -122,6 +122,8 @@ export async function runApp(
   const bootstrapKey = await readBootstrapKey(store, config.dataDir);
   const parts = { ...end, control, dashboard, readModels, listeners, deps, store, lock, readers };
   const stopped = { ...parts, maintenance: [verifying, maintenance] };
+  const onLate = (step: string) =>
+    logger.warn({ step }, "a step of the stop took too long and was abandoned");
   return {
     url: listeners.url,
     ...smtpPorts(listeners),
@@ -131,7 +133,7 @@ export async function runApp(
     bootstrapKey: bootstrapKey?.isRevoked === true ? null : bootstrapKey,
     dashboardLink: makeLink,
     inFlight,
-    stop: () => stopService(stopped, { drainTimeoutMs: config.drainTimeoutMs, onLate: lateStepLog(logger) }),
+    stop: () => stopService(stopped, { drainTimeoutMs: config.drainTimeoutMs, onLate }),
   };
 }
 
@@ -234,10 +236,6 @@ function smtpPorts({ submission, inbound }: Listeners): Pick<RunningApp, "submis
     submission: submission && { host: submission.host, port: submission.port },
     inbound: inbound && { host: inbound.host, port: inbound.port },
   };
-}
-
-function lateStepLog(logger: Logger) {
-  return (step: string) => logger.warn({ step }, "a step of the stop took too long and was abandoned");
 }
 
 interface Stopping {

@@ -2,7 +2,7 @@ import { availableParallelism, hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { writingThreadsFor } from "../adapters/sqlite/append/openLogWriter.ts";
-import { type DirectoryLock, lockPathOf } from "../adapters/sqlite/directoryLock.ts";
+import { lockPathOf } from "../adapters/sqlite/directoryLock.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import { requireNotFrozen } from "../commands/instance/openInstance.ts";
@@ -22,7 +22,7 @@ import { baseUrlWithPort } from "./baseUrlWithPort.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { requireDkimKeys } from "./config/mail/requireDkimKeys.ts";
-import { dataDirectoryInUse, isDataDirectoryLocked, lockDataDirectory } from "./dataDirectoryLock.ts";
+import { dataDirectoryInUse, isDataDirectoryLocked, requireDataDirectoryLock } from "./dataDirectoryLock.ts";
 import { contentLog } from "./logLines/contentLogLines.ts";
 import { workerErrorLog } from "./logLines/workerErrorLog.ts";
 import { eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
@@ -53,7 +53,7 @@ export async function startApp(config: Config, logger: Logger, stop = NEVER): Pr
   const listeners = await openPorts(config, logger, counts);
   undo.defer(() => listeners.kill());
   const reached = { ...config, baseUrl: baseUrlWithPort(config.baseUrl, listeners.url.port) };
-  const lock = lockData(config.dataDir);
+  const lock = requireDataDirectoryLock(config.dataDir);
   undo.defer(() => lock.release());
   const content = openContentStore(config);
   const writingThreads = writingThreadsFor(availableParallelism());
@@ -104,12 +104,6 @@ async function openPorts(...args: Parameters<typeof openListeners>): Promise<Lis
     if (!(error instanceof ConfigError) || !isDataDirectoryLocked(dataDir)) throw error;
     throw new ConfigError([...dataDirectoryInUse(dataDir).errors, ...error.errors]);
   }
-}
-
-function lockData(dataDir: string): DirectoryLock {
-  const lock = lockDataDirectory(dataDir);
-  if (lock !== null) return lock;
-  throw dataDirectoryInUse(dataDir);
 }
 
 /**

@@ -16,7 +16,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { LOG_FILES, logDirectory, logPath, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { dataDirectoryInUse, lockDataDirectory } from "../../service/dataDirectoryLock.ts";
+import { requireDataDirectoryLock } from "../../service/dataDirectoryLock.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { dataLocationLine } from "../output/dataLocation.ts";
 import { fileCountText } from "../output/fileCountText.ts";
@@ -184,8 +184,7 @@ export const backupRestore: Command = {
     // Checked before anything is created.
     await readBackupFacts(from);
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
-    using lock = lockDataDirectory(config.dataDir);
-    if (lock === null) throw dataDirectoryInUse(config.dataDir);
+    using _lock = requireDataDirectoryLock(config.dataDir);
     const { facts, files, bytes, hasKey, faults, isOlder } = await withBackup(from, (backup) =>
       restore(config, from, backup),
     );

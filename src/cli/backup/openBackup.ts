@@ -50,8 +50,8 @@ export interface OpenBackup {
 type OnLog = (log: CopyReader, isAmidRound: boolean) => Promise<void>;
 
 /**
- * Checks a backup, with a progress bar, and does work with it. Refuses a damaged one. A copy that is kept up to date does not change meanwhile,
- * unless its log is released: its follower waits.
+ * Checks a backup, with a progress bar, and does work with it. Refuses a damaged one. A copy that is kept up to date
+ * does not change meanwhile, unless its log is released: its follower waits.
  */
 export async function withBackup<Result>(
   from: string,

@@ -14,7 +14,7 @@ import { counted } from "../../kernel/text/readableNumbers.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { dataDirectoryInUse, lockDataDirectory } from "../../service/dataDirectoryLock.ts";
+import { lockDataDirectory, requireDataDirectoryLock } from "../../service/dataDirectoryLock.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
@@ -80,10 +80,8 @@ async function requireExport(file: string): Promise<void> {
 /** Imports into the store of DATA_DIR or STORE_URL, with exclusive use of it. */
 async function importAlone(config: Config, file: string): Promise<Imported & { readonly logId: string }> {
   mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
-  using lock = lockDataDirectory(config.dataDir);
-  if (lock === null && isEmbedded(config)) {
-    throw dataDirectoryInUse(config.dataDir);
-  }
+  const lock = isEmbedded(config) ? requireDataDirectoryLock : lockDataDirectory;
+  using _lock = lock(config.dataDir);
   const checked = await checkExport(() => readLines(file));
   const trouble = await importObstacle(config, checked.header);
   if (trouble !== null) refuse(trouble);

@@ -75,7 +75,7 @@ interface RequestLogOptions {
   /** Logs every request, without a limit. */
   readonly isWhole: boolean;
   readonly lines: Lines;
-  readonly after: After;
+  readonly after?: After;
 }
 
 /** Lines per kind of failure in one window; the rest is summed up in one line. */

@@ -1,13 +1,8 @@
-import { ssrfCheck } from "../../adapters/https/ssrfGuard.ts";
 import { webhookTransport } from "../../adapters/https/webhookTransport.ts";
-import type { DestinationCheck, WebhookTransport } from "../../ports/webhookTransport.ts";
+import type { WebhookTransport } from "../../ports/webhookTransport.ts";
 import type { Config } from "../config/config.ts";
 
 export function openWebhookTransport({ dnsServers, webhooks }: Config): WebhookTransport {
   const { allowedPrivateHosts, certificateAuthorities, callTimeoutMs } = webhooks;
   return webhookTransport({ dnsServers, allowedPrivateHosts, certificateAuthorities, callTimeoutMs });
-}
-
-export function openDestinationCheck({ dnsServers, webhooks }: Config): DestinationCheck {
-  return ssrfCheck({ dnsServers, allowedPrivateHosts: webhooks.allowedPrivateHosts });
 }

@@ -53,13 +53,11 @@ export interface Config
   readonly misspelt: readonly string[];
 }
 
-interface ConfigUse {
-  /** Whether mail is to be delivered with these settings, so that SMTP_URL must say where to. */
-  readonly needsRelay: boolean;
-}
-
-/** Reads and checks the environment. Throws {@link ConfigError} with everything that is wrong, by variable. */
-export function readConfig(env: Environment, { needsRelay }: ConfigUse = { needsRelay: true }): Config {
+/**
+ * Reads and checks the environment. `needsRelay`: mail is to be delivered, so SMTP_URL must say where to. Throws
+ * {@link ConfigError} with everything that is wrong, by variable.
+ */
+export function readConfig(env: Environment, { needsRelay } = { needsRelay: true }): Config {
   const reader = new EnvironmentReader(env);
   const server = readServerConfig(reader);
   const store = readStoreConfig(reader);

@@ -3,16 +3,13 @@ import type { EnvironmentReader } from "./environmentReader.ts";
 const MASTER_KEY_BYTES = 32;
 
 /** The key that the keys of a log are derived from or encrypted with. */
-export interface MasterKeyConfig {
-  /** 32 bytes; null: the embedded store makes its own. */
-  readonly masterKey: Uint8Array | null;
-  /** The previous key, during a rotation; null otherwise. */
-  readonly masterKeyPrevious: Uint8Array | null;
-}
+export type MasterKeyConfig = Readonly<ReturnType<typeof readMasterKeyConfig>>;
 
-export function readMasterKeyConfig(reader: EnvironmentReader): MasterKeyConfig {
+export function readMasterKeyConfig(reader: EnvironmentReader) {
   return {
+    /** 32 bytes; null: the embedded store makes its own. */
     masterKey: masterKey(reader, "MASTER_KEY"),
+    /** The previous key, during a rotation; null otherwise. */
     masterKeyPrevious: masterKey(reader, "MASTER_KEY_PREVIOUS"),
   };
 }

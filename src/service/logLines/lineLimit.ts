@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { afterInBackground, logRateLimit } from "../../kernel/logRateLimit.ts";
+import { logRateLimit } from "../../kernel/logRateLimit.ts";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 
 /** Lines in one window: many of what is watched may change at the same time. */
@@ -11,7 +11,6 @@ export function lineLimit(logger: Pick<Logger, "warn">, about: string): () => bo
   return logRateLimit({
     linesMax: LINES_MAX,
     windowMs: WINDOW_MS,
-    after: afterInBackground,
     logOmitted: (omitted) =>
       logger.warn(
         { omitted, windowSeconds: WINDOW_MS / SECOND_MS },

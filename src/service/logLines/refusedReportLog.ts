@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
-import { type After, afterInBackground, logRateLimit } from "../../kernel/logRateLimit.ts";
+import { type After, logRateLimit } from "../../kernel/logRateLimit.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 
 /** Anybody can make calls, so only these lines in a minute say why one of a provider was refused. */
@@ -12,7 +12,7 @@ const TEXT =
 /** Logs why a provider's calls are refused: the provider may not show its users what it was answered. */
 export function refusedReportLog(
   logger: Pick<Logger, "warn">,
-  after: After = afterInBackground,
+  after?: After,
 ): (source: FeedbackSource, why: string) => void {
   const limits = new Map<FeedbackSource, () => boolean>();
   const limitOf = (source: FeedbackSource) => {

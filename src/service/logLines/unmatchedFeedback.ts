@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
-import { type After, afterInBackground, logRateLimit } from "../../kernel/logRateLimit.ts";
+import { type After, logRateLimit } from "../../kernel/logRateLimit.ts";
 import { HOUR_MS } from "../../kernel/time.ts";
 
 /** Reports of providers that name no message which they may be about. */
@@ -17,10 +17,7 @@ const WINDOW_MS = 24 * HOUR_MS;
 const TEXT =
   "a provider reported on a message that is not of the workspace, or that this service did not send: the report was taken, and no message changed (docs/bounces-and-complaints.md, reports that match no message)";
 
-export function unmatchedFeedback(
-  logger: Pick<Logger, "warn">,
-  after: After = afterInBackground,
-): UnmatchedFeedback {
+export function unmatchedFeedback(logger: Pick<Logger, "warn">, after?: After): UnmatchedFeedback {
   const counts = new Map<FeedbackSource, number>();
   const hasRoom = logRateLimit({
     linesMax: LINES_MAX,

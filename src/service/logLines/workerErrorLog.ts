@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type After, afterInBackground, logRateLimit } from "../../kernel/logRateLimit.ts";
+import { type After, logRateLimit } from "../../kernel/logRateLimit.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
 import { systemErrorCode } from "../../kernel/text/systemErrorText.ts";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
@@ -22,7 +22,7 @@ interface WorkerErrorLogOptions {
  * Logs a worker's errors, up to a rate; the rest is summed up in one line. Errors of the store have a limit of their own,
  * so that they hide no other fault.
  */
-export function workerErrorLog({ logger, text, idField, after = afterInBackground }: WorkerErrorLogOptions) {
+export function workerErrorLog({ logger, text, idField, after }: WorkerErrorLogOptions) {
   const limit = () =>
     logRateLimit({
       linesMax: LINES_MAX,

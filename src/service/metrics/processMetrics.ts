@@ -19,14 +19,14 @@ export function processMetrics(): () => readonly Metric[] {
     // Not `heapTotal`: it leaves out large objects, so it is smaller than what is used.
     const { rss, heapUsed, external } = process.memoryUsage();
     const metrics = [
-      single("process_start_time_seconds", "Start time, in seconds since 1970.", startedAt / SECOND_MS),
+      gauge("process_start_time_seconds", "Start time, in seconds since 1970.", startedAt / SECOND_MS),
       counter("process_cpu_seconds_total", "Processor time of the process.", [
         { value: (user + system) / MICROSECONDS },
       ]),
-      single("process_resident_memory_bytes", "Memory of the process.", rss),
+      gauge("process_resident_memory_bytes", "Memory of the process.", rss),
       ...descriptorMetrics(),
-      single("nodejs_heap_size_used_bytes", "Used part of the JavaScript heap.", heapUsed),
-      single("nodejs_external_memory_bytes", "Memory of JavaScript objects outside of the heap.", external),
+      gauge("nodejs_heap_size_used_bytes", "Used part of the JavaScript heap.", heapUsed),
+      gauge("nodejs_external_memory_bytes", "Memory of JavaScript objects outside of the heap.", external),
       ...lagMetrics(lag),
     ];
     lag.reset();
@@ -34,17 +34,13 @@ export function processMetrics(): () => readonly Metric[] {
   };
 }
 
-function single(name: string, help: string, value: number): Metric {
-  return gauge(name, help, [{ value }]);
-}
-
 /** None on systems other than Linux. */
 function descriptorMetrics(): readonly Metric[] {
   try {
     const max = descriptorLimit();
     return [
-      single("process_open_fds", "Open file descriptors.", readdirSync("/proc/self/fd").length),
-      ...(max === null ? [] : [single("process_max_fds", "Limit of file descriptors.", max)]),
+      gauge("process_open_fds", "Open file descriptors.", readdirSync("/proc/self/fd").length),
+      ...(max === null ? [] : [gauge("process_max_fds", "Limit of file descriptors.", max)]),
     ];
   } catch {
     return [];
@@ -57,12 +53,8 @@ function lagMetrics(lag: ReturnType<typeof monitorEventLoopDelay>): readonly Met
     isEmpty ? 0 : Math.round(nanoseconds / NANOSECONDS_PER_MICROSECOND) / MICROSECONDS;
   const since = "lag of the event loop since the last scrape.";
   return [
-    single("nodejs_eventloop_lag_mean_seconds", `Mean ${since}`, seconds(lag.mean)),
-    single(
-      "nodejs_eventloop_lag_p99_seconds",
-      `99th percentile of the ${since}`,
-      seconds(lag.percentile(99)),
-    ),
-    single("nodejs_eventloop_lag_max_seconds", `Largest ${since}`, seconds(lag.max)),
+    gauge("nodejs_eventloop_lag_mean_seconds", `Mean ${since}`, seconds(lag.mean)),
+    gauge("nodejs_eventloop_lag_p99_seconds", `99th percentile of the ${since}`, seconds(lag.percentile(99))),
+    gauge("nodejs_eventloop_lag_max_seconds", `Largest ${since}`, seconds(lag.max)),
   ];
 }

@@ -16,9 +16,9 @@ interface Sample {
   readonly value: number;
 }
 
-/** A value that goes up and down. */
-export function gauge(name: string, help: string, samples: Metric["samples"]): Metric {
-  return { name, help, type: "gauge", samples };
+/** A value that goes up and down, or several of them. */
+export function gauge(name: string, help: string, value: number | Metric["samples"]): Metric {
+  return { name, help, type: "gauge", samples: typeof value === "number" ? [{ value }] : value };
 }
 
 /** A value that only grows. */

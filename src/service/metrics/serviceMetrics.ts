@@ -105,14 +105,18 @@ function stateMetrics(
       "1 if a read model is at the head of the log, else 0.",
       readers.status().map(({ name, isCaughtUp }) => ({ labels: { name }, value: Number(isCaughtUp) })),
     ),
-    gauge("postledger_disk_free_bytes", "Free space for DATA_DIR.", [{ value: deps.disk.freeBytes() }]),
-    gauge("postledger_requests_in_flight", "Requests without a complete answer yet.", [{ value: requests }]),
-    gauge("postledger_deliveries_in_flight", "Messages and webhook calls that a worker is delivering.", [
-      { value: deliveries },
-    ]),
-    gauge("postledger_webhook_deliveries_in_flight", "Webhook calls that a worker is making.", [
-      { value: webhookDeliveries },
-    ]),
+    gauge("postledger_disk_free_bytes", "Free space for DATA_DIR.", deps.disk.freeBytes()),
+    gauge("postledger_requests_in_flight", "Requests without a complete answer yet.", requests),
+    gauge(
+      "postledger_deliveries_in_flight",
+      "Messages and webhook calls that a worker is delivering.",
+      deliveries,
+    ),
+    gauge(
+      "postledger_webhook_deliveries_in_flight",
+      "Webhook calls that a worker is making.",
+      webhookDeliveries,
+    ),
     gauge(
       "postledger_webhook_deliveries_due",
       `Webhook deliveries that should be attempted by now; ${COUNTED_MAX} at most.`,

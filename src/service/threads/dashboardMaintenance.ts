@@ -10,16 +10,14 @@ import type { Clock } from "../../ports/clock.ts";
 import type { LogCopy, MaintenanceEnd } from "./maintenanceThread.ts";
 import { type RunningMaintenance, startMaintenanceThread } from "./startMaintenanceThread.ts";
 
-/** The maintenance that people start on the dashboard, until the service stops. */
-interface DashboardMaintenance extends Maintenance {
-  stop(): Promise<void>;
-}
-
-/** Runs one task at a time, on its own thread, and keeps the last result of each kind in memory. */
+/**
+ * The maintenance that people start on the dashboard, until the service stops. Runs one task at a time, on its own
+ * thread, and keeps the last result of each kind in memory.
+ */
 export function dashboardMaintenance(
   copy: LogCopy,
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
-): DashboardMaintenance {
+): Maintenance & { stop(): Promise<void> } {
   const last = new Map<MaintenanceKind, EndedTask>();
   let running: { task: RunningTask; readonly run: RunningMaintenance } | null = null;
   let isStopping = false;

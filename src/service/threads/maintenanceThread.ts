@@ -17,7 +17,6 @@ import { isEmbedded, openStoreOfService } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { readModelDirectory } from "../config/storeConfig.ts";
 import { workBehindRequests } from "./threadPriority.ts";
-import { workPacer } from "./workPacer.ts";
 
 /** The copy of the log that a thread opens. */
 export interface LogCopy extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "dataDir"> {
@@ -44,6 +43,10 @@ declare const self: Worker;
 
 /** How often to report progress. */
 const REPORT_EVERY_MS = 200;
+/** The share of time that a paced task works. The rest is for others, even on a machine with one core. */
+const WORK_SHARE = 1 / 4;
+/** Work shorter than this needs no rest yet. */
+const WORK_MS_MIN = 20;
 
 const stopped = new AbortController();
 const post = (message: FromMaintenanceThread) => self.postMessage(message);
@@ -63,6 +66,17 @@ function progressReporter(): (read: {
     reportedAt = now;
     const eventsPerSecond = Math.round((events * SECOND_MS) / Math.max(1, now - began));
     post({ progress: { done: logReadFraction(reading), events, eventsPerSecond } });
+  };
+}
+
+/** Rests after some work, long enough to keep work to its share of the time. */
+function workPacer(): () => Promise<void> {
+  let since = performance.now();
+  return async () => {
+    const workedMs = performance.now() - since;
+    if (workedMs < WORK_MS_MIN) return;
+    await Bun.sleep(workedMs * (1 / WORK_SHARE - 1));
+    since = performance.now();
   };
 }
 

@@ -176,14 +176,12 @@ function renamePage(context: PageContext, { id, name }: ApiKeyJson, fault?: stri
 }
 
 function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [
-    ...asksFirst(
-      `${ONE}/rotate`,
-      SCOPE,
-      async (context) => rotation(await keyOf(options, context)),
-      (context) => rotate(options, context),
-    ),
-  ];
+  return asksFirst(
+    `${ONE}/rotate`,
+    SCOPE,
+    async (context) => rotation(await keyOf(options, context)),
+    (context) => rotate(options, context),
+  );
 }
 
 function rotation({ id, name }: ApiKeyJson): Confirmation {
@@ -223,11 +221,8 @@ async function rotate(options: DashboardOptions, context: PageContext): Promise<
 }
 
 /** Why a key cannot be rotated, for faults about the new key. */
-function rotationFault({
-  expires_at: expiry,
-  overlap_seconds: overlap,
-}: Readonly<Record<string, string>>): string {
-  if (expiry === undefined) return `The overlap is not taken. ${overlap ?? ""}`;
+function rotationFault(fields: Readonly<Record<string, string>>): string {
+  if (fields.expires_at === undefined) return `The overlap is not taken. ${fields.overlap_seconds ?? ""}`;
   return "The new key would last longer than the one that you are logged in with. Log in with a key that lasts as long.";
 }
 
@@ -241,24 +236,22 @@ function overlapOf(text: string): number {
 }
 
 function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [
-    ...asksFirst(
-      `${ONE}/revoke`,
-      SCOPE,
-      async (context) => {
-        const apiKey = await keyOf(options, context);
-        const children = apiKeyDescendants(await caughtUpRows(options.readModel("api-keys")), apiKey.id);
-        return revocation(context, apiKey, children.length);
-      },
-      async (context) => {
-        const { id, name } = await keyOf(options, context);
-        const withChildren = context.form.get("with_children") === "true";
-        await revokeOnRequest(options, { id, withChildren }, context.commandContext());
-        await catchUpIfInTime(options.readModel("api-keys"));
-        return context.seeOther(PATH, `${name} no longer works.`);
-      },
-    ),
-  ];
+  return asksFirst(
+    `${ONE}/revoke`,
+    SCOPE,
+    async (context) => {
+      const apiKey = await keyOf(options, context);
+      const children = apiKeyDescendants(await caughtUpRows(options.readModel("api-keys")), apiKey.id);
+      return revocation(context, apiKey, children.length);
+    },
+    async (context) => {
+      const { id, name } = await keyOf(options, context);
+      const withChildren = context.form.get("with_children") === "true";
+      await revokeOnRequest(options, { id, withChildren }, context.commandContext());
+      await catchUpIfInTime(options.readModel("api-keys"));
+      return context.seeOther(PATH, `${name} no longer works.`);
+    },
+  );
 }
 
 function revocation({ principal }: PageContext, { id, name }: ApiKeyJson, children: number): Confirmation {
