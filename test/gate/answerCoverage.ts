@@ -1,4 +1,5 @@
 import { problemFacts } from "../../src/http/server/problemCodes.ts";
+import type { TestStore } from "../support/stores/stores.ts";
 import type { SeenLine } from "./answerLog.ts";
 import { codesOf, type Described, described } from "./documentedAnswers.ts";
 
@@ -57,6 +58,14 @@ const ROUTES_OF: Readonly<Record<ContractRow["table"], (route: string) => boolea
   "Send an email": (route) => route === "sendEmail",
   "Webhook endpoints": (route) => /webhook/i.test(route),
 };
+
+/**
+ * Whether tests of what an operation refuses before it reads the log run on this store. SQLite is enough, but of webhooks
+ * the contract wants each answer on both (`webhookFaults`).
+ */
+export function isAskedOn({ isShared }: TestStore, route: string): boolean {
+  return !isShared || ROUTES_OF["Webhook endpoints"](route);
+}
 
 /** What no test can provoke, and why. A line that has become untrue fails the check. */
 export const UNPROVOKED: readonly (Partial<Promised> & { readonly why: string })[] = [];

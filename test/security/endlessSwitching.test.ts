@@ -7,22 +7,18 @@ import { newId } from "../../src/kernel/ids.ts";
 import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
-import { sqliteStore, testStores } from "../support/stores/stores.ts";
-import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { message, newKey, SENDER, type Tenant } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook/webhookWorld.ts";
 
 const RECIPIENT = "ana@example.com";
 const DAY_SECONDS = 86_400;
 
-describe.each(await testStores())("what is switched on and off without end, on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+/** Each instance counts these changes in its own memory, so it is the same on every store. */
+describe("what is switched on and off without end", () => {
+  const { service, tenant } = serviceFixture(sqliteStore, {});
 
   const senderId = (caller: Tenant) => {
     const address = parseAddress(SENDER);
@@ -90,14 +86,8 @@ describe.each(await testStores())("what is switched on and off without end, on $
   });
 });
 
-describe.each([sqliteStore])("what is done again and again, on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+describe("what is done again and again", () => {
+  const { service, tenant } = serviceFixture(sqliteStore, {});
 
   test("rescheduling a message is limited per day, and it can still be canceled", async () => {
     const sent = await tenant.send(newKey(), message({ scheduled_at: rfc3339(Date.now() + DAY_MS) }));
@@ -179,10 +169,10 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
   });
 });
 
-describe.each([sqliteStore])("a delivery that is asked for without end, on $name", (store) => {
+describe("a delivery that is asked for without end", () => {
   let world: WebhookWorld;
   beforeAll(async () => {
-    world = await startWebhookWorld(store, ["shop"]);
+    world = await startWebhookWorld(sqliteStore, ["shop"]);
   });
   afterAll(() => world.remove());
 

@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { acceptedEmail, faultsIn } from "../../support/mail/sentEmail.ts";
-import { sharedService } from "../../support/sharedService.ts";
-import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, SENDER, type Tenant, type TestService } from "../../support/tenants.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
+import { sqliteStore, testStores } from "../../support/stores/stores.ts";
+import { message, newKey, SENDER } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails";
 const NAMES = { from_name: "Bücher & Mehr", to_name: "Ana 👩‍💻 山田", reply_to_name: 'Desk, "the" <one>' };
 const REPLY_TO = "desk@example.com";
 
 describe.each(await testStores())("names beside addresses on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const send = (parts: Record<string, unknown>, key = newKey()) => tenant.send(key, message(parts));
   const stored = (parts: Record<string, unknown>) => acceptedEmail(tenant, message(parts));
-  const faultsOf = async (parts: Record<string, unknown>) => faultsIn(await send(parts));
 
   test("are kept as they were sent, and go with the content", async () => {
     const email = await stored({ ...NAMES, reply_to: REPLY_TO });
@@ -57,9 +50,15 @@ describe.each(await testStores())("names beside addresses on $name", (store) => 
     const { json } = await send({ to: "gone@example.com", to_name: "Somebody else" });
     expect(json.status).toBe("suppressed");
   });
+});
+
+describe("names beside addresses", () => {
+  const { tenant } = serviceFixture(sqliteStore);
+  const faultsOf = async (parts: Record<string, unknown>) =>
+    faultsIn(await tenant.send(newKey(), message(parts)));
 
   test("of 255 characters are accepted, of 256 refused", async () => {
-    expect(await stored({ to_name: "🎩".repeat(255) })).toMatchObject({ to_name: "🎩".repeat(255) });
+    await acceptedEmail(tenant, message({ to_name: "🎩".repeat(255) }));
     for (const member of Object.keys(NAMES)) {
       const parts = { reply_to: REPLY_TO, [member]: "é".repeat(256) };
       expect(await faultsOf(parts)).toEqual([

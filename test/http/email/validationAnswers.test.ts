@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { EMAIL_REASONS } from "../../../src/domain/email/emailReasons.ts";
 import { EMAIL_STATUSES } from "../../../src/domain/email/state.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { described } from "../../gate/documentedAnswers.ts";
 import { direct, pdf } from "../../support/files/uploadFiles.ts";
-import { sharedService } from "../../support/sharedService.ts";
-import { testStores } from "../../support/stores/stores.ts";
-import { keyHeaderFor, message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
+import { keyHeaderFor, message, newKey } from "../../support/tenants.ts";
 
 /** What came by way of which operation, and everything that is told of it. */
 type Case = readonly [
@@ -443,14 +443,8 @@ const queries: readonly Case[] = [
   ["an endpoint's id", ["GET", "/webhooks/main"], { "/id": "must be a UUID" }],
 ];
 
-describe.each(await testStores())("faults are reported in words on $name:", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+describe("faults are reported in words:", () => {
+  const { tenant } = serviceFixture(sqliteStore);
 
   test.each([...bodies, ...queries])("%s", async (_, [method, path, body], faults) => {
     const headers = keyHeaderFor(path);
