@@ -31,8 +31,6 @@ describeInBrowser("attachments", (browser) => {
   afterAll(() => service.remove());
 
   const looks: readonly (readonly [string, () => string])[] = [
-    ["attachments", () => "/attachments"],
-    ["attachment", () => `/attachments/${ids.get("price-list.csv")}`],
     ["attachment-rejected", () => `/attachments/${ids.get("orders.json")}`],
     ["attachments-none", () => "/attachments?status=pending"],
   ];

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
-import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOrExport.ts";
-import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { sendSamples } from "../support/sampleMessages.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
-import { until } from "../support/until.ts";
 import { beginLinkSession, describeInBrowser, expectGoodPage } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -14,7 +11,6 @@ const HOSTILE = `<script>document.title="run"</script>"><img src=x onerror="docu
 describeInBrowser("the audit", (browser) => {
   let service: TestService;
   let tenant: Tenant;
-  let erasure: string;
   beforeAll(async () => {
     service = await startService(sqliteStore, { AUDIT_SEAL_INTERVAL_MS: "200" });
     tenant = await service.tenant();
@@ -23,14 +19,6 @@ describeInBrowser("the audit", (browser) => {
     await tenant.call("POST", "/api/v1/api-keys", { body: { name: HOSTILE, scopes: ["email:read"] } });
     await tenant.call("POST", "/api/v1/workspace/pause");
     await tenant.call("POST", "/api/v1/workspace/resume");
-    const copy = { kind: "backup", place: "/var/backups/postledger-2026-11-22" } as const;
-    await recordBackupOrExport(service.log.store, copy, systemCommandContext("cli"));
-    const asked = await tenant.call("POST", "/api/v1/erasures", {
-      body: { address: "ana.ruiz@example.org" },
-    });
-    erasure = asked.json.id;
-    const status = async () => (await tenant.call("GET", `/api/v1/erasures/${erasure}`)).json.status;
-    await until(async () => (await status()) === "completed", "the erasure to complete", TEST_MS_MAX / 2);
   }, TEST_MS_MAX);
   afterAll(() => service.remove());
 
@@ -132,21 +120,14 @@ describeInBrowser("the audit", (browser) => {
     TEST_MS_MAX,
   );
 
-  const looks: readonly (readonly [string, () => string])[] = [
-    ["audit-log", () => "/audit"],
-    ["audit-nothing", () => "/audit?action=email.rescheduled"],
-    ["audit-seals", () => "/audit/seals"],
-    ["audit-read-models", () => "/audit/read-models"],
-    ["audit-copies", () => "/audit/copies"],
-    ["audit-erasures", () => "/audit/erasures"],
-    ["audit-erasure", () => `/audit/erasures/${erasure}`],
-    ["audit-erasure-new", () => "/audit/erasures/new"],
-  ];
-  test.each(looks)(
-    "%s looks well",
-    (name, path) =>
-      expectGoodPage(browser, name, `${service.url}/dashboard${path()}`, (page) =>
-        beginLinkSession(page, service.app, tenant.workspaceId),
+  test(
+    "a search that finds nothing looks well",
+    () =>
+      expectGoodPage(
+        browser,
+        "audit-nothing",
+        `${service.url}/dashboard/audit?action=email.rescheduled`,
+        (page) => beginLinkSession(page, service.app, tenant.workspaceId),
       ),
     TEST_MS_MAX,
   );

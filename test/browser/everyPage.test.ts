@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOrExport.ts";
 import { SCOPES } from "../../src/domain/apiKey/scopes.ts";
 import { allDashboardRoutes } from "../../src/http/dashboard/frame/allDashboardRoutes.ts";
 import type { DashboardOptions } from "../../src/http/dashboard/frame/dashboardOptions.ts";
 import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { logIn } from "../support/dashboard.ts";
 import { crawlDashboard, plantHostileContent } from "../support/hostileContent.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
@@ -22,6 +24,8 @@ const REFUSED_IN_FRAME = /^Blocked script execution in .*sandboxed|violates .* d
 /** Gives the day and the hour of every time two digits, whenever the test runs. */
 const LONGEST_TIMES = `for (const time of document.querySelectorAll("time"))
   time.textContent = time.textContent.replace(/\\b\\d(?=[:,])/g, "2$&")`;
+/** How long until the log has a seal, which a page shows. */
+const SEAL_INTERVAL_MS = 200;
 /** Of what a browser shows as a page: files and parts of other pages are left out. */
 const routes = allDashboardRoutes(stub() as DashboardOptions, stub() as LiveStreams).filter(
   ({ method, path }) =>
@@ -35,15 +39,26 @@ describeInBrowser("every page with hostile content", (browser) => {
   let tenant: Tenant;
   let addresses: readonly string[];
   beforeAll(async () => {
-    service = await startService(sqliteStore);
+    service = await startService(sqliteStore, { AUDIT_SEAL_INTERVAL_MS: String(SEAL_INTERVAL_MS) });
     tenant = await service.tenant();
     await plantHostileContent(service, tenant);
+    const copy = { kind: "backup", place: "/var/backups/postledger-2026-11-22" } as const;
+    await recordBackupOrExport(service.log.store, copy, systemCommandContext("cli"));
     const visitor = await logIn(service.url, tenant.apiKey);
-    await until(async () => (await visitor.get("/messages")).html.includes("bounced"), "the message");
+    const shows = async (path: string, text: string) => (await visitor.get(path)).html.includes(text);
+    await until(() => shows("/messages", "bounced"), "the message");
+    await until(() => shows("/audit/seals", "Last seal"), "a seal");
+    await until(() => shows("/audit/erasures", "completed"), "the erasure");
     const found = [...(await crawlDashboard(visitor)).keys()];
+    const paths = new Set(routes.map(({ path }) => path));
     addresses = routes.flatMap(({ path }) => {
-      const pattern = new RegExp(`^${path.replace(/:[a-zA-Z]+/g, "[^/?]+")}(\\?|$)`);
-      return found.find((address) => pattern.test(address)) ?? [];
+      const pattern = new RegExp(`^${path.replace(/:[a-zA-Z]+/g, "[^/]+")}$`);
+      const isOfRoute = (address: string) => {
+        const [bare = ""] = address.split("?");
+        // In /templates/new, "new" is no id.
+        return bare === path || (pattern.test(bare) && !paths.has(bare));
+      };
+      return found.find(isOfRoute) ?? [];
     });
   }, TEST_MS_MAX);
   afterAll(() => service.remove());

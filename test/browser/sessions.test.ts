@@ -153,23 +153,6 @@ describeInBrowser("sessions", (browser) => {
     TEST_MS_MAX,
   );
 
-  test("another workspace's ids lead nowhere", async () => {
-    const other = await service.tenant();
-    const { page } = await browser.open();
-    await beginSession(page, service.url, other.apiKey);
-    for (const path of [
-      `/messages/${samples.bounced}`,
-      `/messages/${samples.bounced}/erase`,
-      `/messages/${samples.bounced}/body.html`,
-      `/api-keys/${tenant.keyId}`,
-    ]) {
-      await page.goto(at(path));
-      await page.getByRole("heading", { level: 1, name: "Not found" }).waitFor();
-    }
-    await page.goto(at("/messages"));
-    await page.getByText("No message has been sent yet").waitFor();
-  });
-
   test("in two tabs of one session a log-out in one ends the other", async () => {
     const { page, context } = await browser.open();
     await beginSession(page, service.url, tenant.apiKey);
@@ -295,19 +278,6 @@ describeInBrowser("sessions", (browser) => {
     expect(errors).toEqual([]);
   });
 
-  test("without scripts every page can be read", async () => {
-    const { page } = await browser.open({ javaScriptEnabled: false });
-    await beginSession(page, service.url, tenant.apiKey);
-    await page.goto(at("/"));
-    const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
-    const addresses = await links.evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
-    expect(addresses.length).toBeGreaterThan(9);
-    for (const address of addresses) {
-      await page.goto(new URL(address, service.url).href);
-      expect(await page.locator("main").textContent()).toMatch(/\w{4}/);
-    }
-  });
-
   test("sending is paused and resumed by the keyboard alone", async () => {
     const { page } = await browser.open();
     await beginSession(page, service.url, tenant.apiKey);
@@ -325,15 +295,6 @@ describeInBrowser("sessions", (browser) => {
     await page.keyboard.press("Enter");
     await page.getByText("Sending is resumed.").waitFor();
   });
-
-  test.each(["workspace", "workspace/pause", "api-keys/new"])(
-    "%s looks well",
-    (path) =>
-      expectGoodPage(browser, path.replace("/", "-"), at(`/${path}`), (page) =>
-        beginSession(page, service.url, tenant.apiKey),
-      ),
-    TEST_MS_MAX,
-  );
 
   test("Tab comes to the content past the navigation at once", async () => {
     const { page } = await browser.open();

@@ -48,11 +48,8 @@ describeInBrowser("the pages of webhooks", (browser) => {
   };
 
   for (const [name, path] of [
-    ["webhooks", () => "/webhooks"],
-    ["webhook-new", () => "/webhooks/new"],
     ["webhook-endpoint", () => `/webhooks/${failing}`],
     ["webhook-delivery", () => `/webhooks/${failing}/deliveries/${delivery}`],
-    ["webhook-rotate", () => `/webhooks/${failing}/rotate`],
   ] as const)
     test(
       `${name} looks well`,

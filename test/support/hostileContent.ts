@@ -5,6 +5,8 @@ import { until } from "./until.ts";
 
 /** Text, an attribute, a script and a link: if one of them is not escaped, a script runs. */
 export const HOSTILE = `"'><script>run()</script><img src=x onerror=run()><a href="javascript:run()">`;
+/** Is wider than the columns of lists, and has no space at which a line could break. */
+const LONG_NAME = "billing-and-receipts.of-the-northern-branch-and-all-others";
 /** More than the pages of such a workspace. */
 export const PAGES_MAX = 400;
 
@@ -16,8 +18,9 @@ export async function plantHostileContent(service: TestService, tenant: Tenant):
     return json;
   };
   await post("/api/v1/api-keys", { name: HOSTILE, scopes: ["email:read"] });
-  await post("/api/v1/senders", { address: "eve@example.org", display_name: "<script>run()" });
-  await post("/api/v1/suppressions", { address: "mallory@example.org", note: HOSTILE });
+  await post("/api/v1/senders", { address: `${LONG_NAME}@example.org`, display_name: "<script>run()" });
+  await post("/api/v1/suppressions", { address: `${LONG_NAME}@example.org`, note: HOSTILE });
+  await post("/api/v1/erasures", { address: "trudy@example.org", reference: "<script>run()" });
   await post("/webhooks", { url: "https://example.com/%3Cscript%3Erun", description: HOSTILE });
   const { id: templateId } = await post("/api/v1/templates", { name: HOSTILE });
   const versions = `/api/v1/templates/${templateId}/versions`;
@@ -26,7 +29,7 @@ export async function plantHostileContent(service: TestService, tenant: Tenant):
     await post(`${versions}/${id}/publish`, undefined);
   }
   const file = {
-    filename: "<img src=x onerror=run()>.txt",
+    filename: `<img src=x onerror=run()>${LONG_NAME}.txt`,
     content_type: "text/plain",
     content: btoa(HOSTILE),
   };

@@ -28,6 +28,11 @@ test(
     const escapedPages = [...pages].filter(([, html]) => html.includes("&lt;script&gt;run()"));
     expect(escapedPages.length).toBeGreaterThan(12);
     expect([...pages].filter(([, html]) => UNESCAPED.test(html)).map(([path]) => path)).toEqual([]);
+    // A browser without scripts shows them too.
+    const parts = [...pages].filter(
+      ([, html]) => html !== "" && !/<main\b[\s\S]*<h1\b[^>]*>[^<]*\w/.test(html),
+    );
+    expect(parts.map(([path]) => path)).toEqual([]);
   },
   TEST_MS_MAX,
 );
