@@ -67,15 +67,6 @@ export function isAskedOn({ isShared }: TestStore, route: string): boolean {
   return !isShared || ROUTES_OF["Webhook endpoints"](route);
 }
 
-/** What no test can provoke, and why. A line that has become untrue fails the check. */
-export const UNPROVOKED: readonly (Partial<Promised> & { readonly why: string })[] = [];
-
-function isMeant(exception: Partial<Promised>, promised: Partial<Promised>): boolean {
-  return (["route", "status", "code"] as const).every(
-    (field) => exception[field] === undefined || exception[field] === promised[field],
-  );
-}
-
 function key({ route, status, code }: { route: string | null; status: number; code: string | null }): string {
   return `${route} ${status} ${code ?? "-"}`;
 }
@@ -91,21 +82,11 @@ export function promisedAnswers(operations: readonly Described[] = described): r
   );
 }
 
-/** What the document promises and no test has seen, and exceptions that hold no longer; each as a line to read. */
-export function coverageFaults(
-  seen: readonly SeenLine[],
-  promised = promisedAnswers(),
-  unprovoked = UNPROVOKED,
-): readonly string[] {
+/** What the document promises and no test has seen, each as a line to read. */
+export function coverageFaults(seen: readonly SeenLine[], promised = promisedAnswers()): readonly string[] {
   const keys = new Set(seen.map(key));
-  const isExcused = (one: Promised) => unprovoked.some((exception) => isMeant(exception, one));
-  const missing = promised.filter((one) => !keys.has(key(one)) && !isExcused(one));
-  const isStale = (exception: Partial<Promised>) =>
-    seen.some(({ route, ...line }) => isMeant(exception, { ...line, ...(route === null ? {} : { route }) }));
-  return [
-    ...missing.map((one) => `documented and never seen: ${key(one)}`),
-    ...unprovoked.filter(isStale).map(({ why, ...one }) => `seen, though "${why}": ${JSON.stringify(one)}`),
-  ];
+  const missing = promised.filter((one) => !keys.has(key(one)));
+  return missing.map((one) => `documented and never seen: ${key(one)}`);
 }
 
 /** What the document promises of webhook routes and no test has seen on one of the stores. */
@@ -133,14 +114,13 @@ export function contractTable(
 ): { readonly lines: readonly string[]; readonly faults: readonly string[] } {
   const faults: string[] = [];
   const lines = CONTRACT.map(({ table, code }) => {
-    const excuse = UNPROVOKED.find((exception) => exception.code === code);
     const status = problemFacts(code).status;
     const cells = stores.map((store) => {
       const line = seen.find(
         (one) => one.store === store && one.code === code && ROUTES_OF[table](one.route ?? ""),
       );
-      if (!line && !excuse) faults.push(`${table}: ${code} was not provoked on ${store}`);
-      return `${store}: ${excuse ? `not provoked (${excuse.why})` : cell(line)}`;
+      if (!line) faults.push(`${table}: ${code} was not provoked on ${store}`);
+      return `${store}: ${cell(line)}`;
     });
     const shown = code === "INTERNAL_ERROR" ? "500 or 503" : String(status);
     return [`  ${shown} ${code}`, ...cells.map((text) => `      ${text}`)].join("\n");
