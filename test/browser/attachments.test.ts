@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { beginSession, describeInBrowser, expectGoodPage, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
 describeInBrowser("attachments", (browser) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(sqliteStore, {});
   const ids = new Map<string, string>();
   beforeAll(async () => {
-    service = await startService(sqliteStore);
-    tenant = await service.tenant();
     for (const [filename, contentType, text] of [
       ["terms-and-conditions-of-sale-2026-with-a-rather-long-name.txt", "text/plain", "Be kind."],
       ["orders.json", "application/json", "{"],
@@ -28,7 +26,6 @@ describeInBrowser("attachments", (browser) => {
     for (const to of ["ana.ruiz@example.org", "ben.okafor@example.org"])
       await tenant.send(newKey(), message({ to, subject: "Our new prices", attachments }));
   }, TEST_MS_MAX);
-  afterAll(() => service.remove());
 
   const looks: readonly (readonly [string, () => string])[] = [
     ["attachment-rejected", () => `/attachments/${ids.get("orders.json")}`],

@@ -1,26 +1,22 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
 import { sendSamples } from "../support/sampleMessages.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { beginLinkSession, describeInBrowser, expectGoodPage } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 const HOSTILE = `<script>document.title="run"</script>"><img src=x onerror="document.title='run'">`;
 
 describeInBrowser("the audit", (browser) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(sqliteStore, { AUDIT_SEAL_INTERVAL_MS: "200" });
   beforeAll(async () => {
-    service = await startService(sqliteStore, { AUDIT_SEAL_INTERVAL_MS: "200" });
-    tenant = await service.tenant();
     await sendSamples(service, tenant, 12);
     await tenant.call("POST", "/api/v1/api-keys", { body: { name: "Shop", scopes: ["email:send"] } });
     await tenant.call("POST", "/api/v1/api-keys", { body: { name: HOSTILE, scopes: ["email:read"] } });
     await tenant.call("POST", "/api/v1/workspace/pause");
     await tenant.call("POST", "/api/v1/workspace/resume");
   }, TEST_MS_MAX);
-  afterAll(() => service.remove());
 
   const open = async (path: string) => {
     const window = await browser.open();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { recordBackupOrExport } from "../../src/commands/instance/recordBackupOrExport.ts";
 import { SCOPES } from "../../src/domain/apiKey/scopes.ts";
 import { allDashboardRoutes } from "../../src/http/dashboard/frame/allDashboardRoutes.ts";
@@ -7,9 +7,9 @@ import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { logIn } from "../support/dashboard.ts";
 import { crawlDashboard, plantHostileContent } from "../support/hostileContent.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { stub } from "../support/stub.ts";
-import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { beginSession, describeInBrowser, expectGoodLook, openPage } from "./browserFixture.ts";
 
@@ -35,12 +35,11 @@ const routes = allDashboardRoutes(stub() as DashboardOptions, stub() as LiveStre
 );
 
 describeInBrowser("every page with hostile content", (browser) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(sqliteStore, {
+    AUDIT_SEAL_INTERVAL_MS: String(SEAL_INTERVAL_MS),
+  });
   let addresses: readonly string[];
   beforeAll(async () => {
-    service = await startService(sqliteStore, { AUDIT_SEAL_INTERVAL_MS: String(SEAL_INTERVAL_MS) });
-    tenant = await service.tenant();
     await plantHostileContent(service, tenant);
     const copy = { kind: "backup", place: "/var/backups/postledger-2026-11-22" } as const;
     await recordBackupOrExport(service.log.store, copy, systemCommandContext("cli"));
@@ -61,7 +60,6 @@ describeInBrowser("every page with hostile content", (browser) => {
       return found.find(isOfRoute) ?? [];
     });
   }, TEST_MS_MAX);
-  afterAll(() => service.remove());
 
   test("links lead to nearly every page", () => {
     expect(addresses.length).toBeGreaterThan(routes.length * 0.7);

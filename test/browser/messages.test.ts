@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { type Samples, sendSamples } from "../support/sampleMessages.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { SENDER } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import {
   beginSession,
@@ -14,15 +15,11 @@ import {
 const TEST_MS_MAX = 90_000;
 
 describeInBrowser("messages", (browser) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(sqliteStore, {});
   let samples: Samples;
   beforeAll(async () => {
-    service = await startService(sqliteStore);
-    tenant = await service.tenant();
     samples = await sendSamples(service, tenant);
   }, TEST_MS_MAX);
-  afterAll(() => service.remove());
   const open = async (path: string) => {
     const window = await browser.open();
     await beginSession(window.page, service.url, tenant.apiKey);

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { rfc3339 } from "../../src/kernel/time.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey } from "../support/tenants.ts";
 import { beginSession, describeInBrowser, expectGoodPage, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -19,13 +20,7 @@ function berlinTime(at: number): string {
 }
 
 describeInBrowser("scheduled messages and tags", (browser) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(sqliteStore);
-    tenant = await service.tenant();
-  }, TEST_MS_MAX);
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(sqliteStore, {});
 
   /** A message that is to go on the hour, in two days or so. */
   const scheduled = async (): Promise<{ readonly id: string; readonly at: number }> => {

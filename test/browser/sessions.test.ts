@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
+import { afterEach, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
 import { revokeKey } from "../../src/commands/apiKey/revokeApiKey.ts";
@@ -7,8 +7,9 @@ import { SESSION_IDLE_MS_MAX } from "../../src/http/dashboard/frame/sessions.ts"
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { type Samples, sendSamples } from "../support/sampleMessages.ts";
 import { startTestApp } from "../support/service.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { startService, type Tenant, type TestService } from "../support/tenants.ts";
+import type { Tenant } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import {
   beginLinkSession,
@@ -23,18 +24,14 @@ import {
 const TEST_MS_MAX = 90_000;
 
 describeInBrowser("sessions", (browser) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(sqliteStore, {
+    LOGIN_PROXY_HEADER: "X-Forwarded-Email",
+    LOGIN_PROXIES: "127.0.0.1",
+  });
   let samples: Samples;
   beforeAll(async () => {
-    service = await startService(sqliteStore, {
-      LOGIN_PROXY_HEADER: "X-Forwarded-Email",
-      LOGIN_PROXIES: "127.0.0.1",
-    });
-    tenant = await service.tenant();
     samples = await sendSamples(service, tenant, 6);
   }, TEST_MS_MAX);
-  afterAll(() => service.remove());
   const at = (path: string) => `${service.url}/dashboard${path}`;
 
   test("whose session has ended logs in again, and is where they were", async () => {

@@ -6,8 +6,9 @@ import { BODY_BYTES_IN_FLIGHT_MIN } from "../../src/http/body/bodyLimits.ts";
 import { Problem } from "../../src/http/server/problem.ts";
 import { MINUTE_MS } from "../../src/kernel/time.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, type Tenant } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 /** Large bodies take their time where the cores are shared. */
@@ -59,13 +60,9 @@ const announced = `Content-Length: ${LARGE_BYTES}`;
 const statusOf = ({ answer }: OpenRequest) => Number(answer().split(" ", 2)[1] ?? 0);
 
 describe.each(sqlite)("bodies on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store, { BODY_BYTES_IN_FLIGHT_MAX: String(BODY_BYTES_IN_FLIGHT_MIN) });
-    tenant = await service.tenant();
+  const { service, tenant } = serviceFixture(store, {
+    BODY_BYTES_IN_FLIGHT_MAX: String(BODY_BYTES_IN_FLIGHT_MIN),
   });
-  afterAll(() => service.remove());
 
   const fullBody = () => JSON.stringify(message()).padEnd(LARGE_BYTES);
   const large = (sender: Tenant) =>

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { faultsIn } from "../support/mail/sentEmail.ts";
-import { sharedService } from "../support/sharedService.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey } from "../support/tenants.ts";
 
 /** For what does not depend on the store. */
 const sqlite = [sqliteStore];
@@ -40,13 +40,7 @@ const cases: readonly (readonly [
 ];
 
 describe.each(sqlite)("a send that would take long to check on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { tenant } = serviceFixture(store);
 
   const placesOf = (faults: readonly { readonly pointer: string }[]) => faults.map(({ pointer }) => pointer);
 

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
-import { sharedService } from "../support/sharedService.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey } from "../support/tenants.ts";
 
 /** For what does not depend on the store. */
 const sqlite = [sqliteStore];
 
 describe.each(sqlite)("ambiguously framed requests on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   /** The answer to a send with these header lines and this body. */
   const sent = async (headers: readonly string[], body: string | Uint8Array = JSON.stringify(message())) => {

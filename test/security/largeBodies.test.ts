@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { BodyAdmissionControl } from "../../src/http/body/bodyAdmission.ts";
 import { readJsonBody } from "../../src/http/body/jsonBody.ts";
 import { type Described, described } from "../gate/documentedAnswers.ts";
 import { rawCall } from "../support/servers/rawRequest.ts";
-import { sharedService } from "../support/sharedService.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { keyHeaderFor, message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
+import { keyHeaderFor, message, newKey } from "../support/tenants.ts";
 
 /** For what does not depend on the store. */
 const sqlite = [sqliteStore];
@@ -29,13 +29,7 @@ const reading = described.filter(({ operation }) => operation.requestBody !== un
 const bytesMaxOf = ({ method, path }: Described) => LARGER[`${method} ${path}`] ?? SMALL_BYTES_MAX;
 
 describe.each(sqlite)("large bodies on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const sent = async ({ method, path }: Described, headers: Readonly<Record<string, string>>, body = "") => {
     const answer = await rawCall(

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { sharedService } from "../support/sharedService.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { newKey, type Tenant, type TestService } from "../support/tenants.ts";
+import { newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const WRITE_BYTES = 65_536;
@@ -44,13 +44,7 @@ function answerToStubbornClient(url: string, lines: readonly string[], body: Uin
 }
 
 describe("a request that is refused before its body is read", () => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(sqliteStore);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(sqliteStore);
 
   const send = (...more: readonly string[]) => [
     "POST /api/v1/emails HTTP/1.0",

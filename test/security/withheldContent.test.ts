@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
 import { allDashboardRoutes } from "../../src/http/dashboard/frame/allDashboardRoutes.ts";
 import type { DashboardOptions } from "../../src/http/dashboard/frame/dashboardOptions.ts";
@@ -6,10 +6,10 @@ import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
 import { type Route, routes } from "../../src/http/server/routes.ts";
 import { logIn } from "../support/dashboard.ts";
 import { crawlDashboard } from "../support/hostileContent.ts";
-import { sharedService } from "../support/sharedService.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { stub } from "../support/stub.ts";
-import { message, newKey, SENDER, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, SENDER, type Tenant } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 /** In everything that a message says, and nowhere else. */
@@ -27,8 +27,7 @@ const CONTENT = {
   attachments: [{ ...FILE, content_id: SECRET }],
 };
 
-let service: TestService;
-let tenant: Tenant;
+const { service, tenant } = serviceFixture(sqliteStore);
 /** The values of path parameters, by the noun of the path. */
 let ids: Readonly<Record<string, readonly string[]>>;
 
@@ -50,8 +49,6 @@ async function templateWithVariable(): Promise<readonly string[]> {
 
 /** Messages whose secret is in every part of what they say, in several states, with the deliveries of their events. */
 beforeAll(async () => {
-  service = await sharedService(sqliteStore);
-  tenant = await service.tenant();
   const url = "https://hooks.example.com/status";
   const endpoint = await post("/webhooks", { url, include: ["from", "to", "subject"] });
   const templates = await templateWithVariable();
@@ -105,7 +102,6 @@ beforeAll(async () => {
     webhooks: [endpoint, bounced?.id ?? ""],
   };
 });
-afterAll(() => service.remove());
 
 function pathWith(path: string, idsOf = ids): string {
   const noun = path.split("/").find((part) => part in idsOf) ?? "";

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { smtpClient } from "../support/mail/smtpClient.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { SENDER } from "../support/tenants.ts";
 
 describe("the headers of a mail over SMTP", () => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(sqliteStore, { SUBMISSION_PORT: "0" });
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(sqliteStore, { SUBMISSION_PORT: "0" });
 
   const replyTo = async (...lines: readonly string[]) => {
     const client = await smtpClient(service.app.app.submission?.port ?? 0);

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { SAMPLE_FILES } from "../support/files/sampleFiles.ts";
 import { ROOT } from "../support/root.ts";
+import { serviceFixture } from "../support/serviceFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { SENDER } from "../support/tenants.ts";
 
 const SCRIPT = join(ROOT, "test/support/mail/submitWithPython.py");
 const python = Bun.which("python3");
 if (python === null) console.warn("python3 is not on the PATH: nothing is sent with its smtplib");
 
 describe.skipIf(python === null)("what Python's smtplib sends", () => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(sqliteStore, { SUBMISSION_PORT: "0" });
   let replies: Record<string, string>;
   beforeAll(async () => {
-    service = await startService(sqliteStore, { SUBMISSION_PORT: "0" });
-    tenant = await service.tenant();
     const [, , png] = SAMPLE_FILES.find(([extension]) => extension === "png") ?? [];
     const port = String(service.app.app.submission?.port);
     const child = Bun.spawn([python ?? "", SCRIPT, port, tenant.apiKey, SENDER], {
@@ -24,7 +22,6 @@ describe.skipIf(python === null)("what Python's smtplib sends", () => {
     });
     replies = JSON.parse(await new Response(child.stdout).text());
   });
-  afterAll(() => service.remove());
 
   const read = async (name: string) => {
     const [, id = ""] = /^250 2\.6\.0 accepted as (\S+)$/.exec(replies[name] ?? "") ?? [];

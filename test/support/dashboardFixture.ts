@@ -1,41 +1,22 @@
-import { afterAll, beforeAll } from "bun:test";
+import { beforeAll } from "bun:test";
 import { logIn, type Visitor } from "./dashboard.ts";
-import { sharedService } from "./sharedService.ts";
+import { madeLater, type ServiceFixture, serviceFixture } from "./serviceFixture.ts";
 import type { TestStore } from "./stores/stores.ts";
-import { startService, type Tenant, type TestService } from "./tenants.ts";
+import type { Tenant, TestService } from "./tenants.ts";
 
 /** A service, a workspace, and a visitor who has logged in with the workspace's key. */
-export interface DashboardFixture {
-  readonly service: TestService;
-  readonly tenant: Tenant;
+export interface DashboardFixture extends ServiceFixture {
   readonly visitor: Visitor;
 }
 
-/**
- * Makes the fixture once for all tests of a `describe`. Only its tests may use the members. Without `env`, other tests
- * share the service.
- */
+/** As {@link serviceFixture}. */
 export function dashboardFixture(store: TestStore, env?: Readonly<Record<string, string>>): DashboardFixture {
-  let service: TestService;
-  let tenant: Tenant;
+  const fixture = serviceFixture(store, env);
   let visitor: Visitor;
   beforeAll(async () => {
-    service = await (env === undefined ? sharedService(store) : startService(store, env));
-    tenant = await service.tenant();
-    visitor = await logIn(service.url, tenant.apiKey);
+    visitor = await logIn(fixture.service.url, fixture.tenant.apiKey);
   });
-  afterAll(() => service.remove());
-  return {
-    get service() {
-      return service;
-    },
-    get tenant() {
-      return tenant;
-    },
-    get visitor() {
-      return visitor;
-    },
-  };
+  return { ...fixture, visitor: madeLater(() => visitor) };
 }
 
 /** Logs in by a log-in link, as the operator does: such a session may do things that affect all workspaces. */

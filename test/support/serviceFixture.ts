@@ -24,7 +24,7 @@ export function serviceFixture(store: TestStore, env?: Readonly<Record<string, s
   return { service: madeLater(() => service), tenant: madeLater(() => tenant) };
 }
 
-/** What `made` gives once it is there: each member is read from that. */
-function madeLater<T extends object>(made: () => T): T {
+/** Stands for what `made` gives, which may be there later: each member is read from that. */
+export function madeLater<T extends object>(made: () => T): T {
   return new Proxy({} as T, { get: (_, name) => Reflect.get(made(), name) });
 }

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll } from "bun:test";
 import { type Sink, type SinkHooks, startSmtpSink } from "./mail/smtpSink.ts";
+import { madeLater, type ServiceFixture } from "./serviceFixture.ts";
 import type { TestStore } from "./stores/stores.ts";
 import { startService, type Tenant, type TestService } from "./tenants.ts";
 
 /** A service that delivers mail, the relay that receives it, and a workspace. */
-export interface ServiceWithRelay {
+export interface ServiceWithRelay extends ServiceFixture {
   readonly sink: Sink;
-  readonly service: TestService;
-  readonly tenant: Tenant;
 }
 
 interface Options {
@@ -18,7 +17,7 @@ interface Options {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the fixture once for all tests of a `describe`. Only its tests may use the members. */
+/** Starts the fixture once for all tests of a `describe`, as `serviceFixture` does. */
 export function serviceWithRelay(
   store: TestStore,
   { relay, query = "", env = {} }: Options = {},
@@ -37,14 +36,8 @@ export function serviceWithRelay(
     await sink.close();
   });
   return {
-    get sink() {
-      return sink;
-    },
-    get service() {
-      return service;
-    },
-    get tenant() {
-      return tenant;
-    },
+    sink: madeLater(() => sink),
+    service: madeLater(() => service),
+    tenant: madeLater(() => tenant),
   };
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { pushTemplate } from "../../../src/commands/template/pushTemplate.ts";
 import { pushTemplates } from "../../../src/commands/template/pushTemplates.ts";
 import { templateStream } from "../../../src/domain/template/events.ts";
@@ -6,20 +6,14 @@ import { templateIdOfAlias } from "../../../src/domain/template/templateAlias.ts
 import { TEMPLATES_MAX } from "../../../src/domain/template/templateLimits.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
-import { sharedService } from "../../support/sharedService.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { newKey, SENDER, type Tenant, type TestService } from "../../support/tenants.ts";
+import { newKey, SENDER } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/templates";
 
 describe.each(await testStores())("a push beside the running service on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const push = (alias: string, text: string, { isDryRun = false, count = async () => 0 } = {}) => {
     const version = { subject: "Hi", html: null, text, variables: [], bytes: text.length };

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
+import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../../src/http/server/routes.ts";
@@ -10,7 +10,7 @@ import { runCommand } from "../../support/process/runCommand.ts";
 import { type Answer, callerOf } from "../../support/service.ts";
 import { serviceFixture } from "../../support/serviceFixture.ts";
 import { sqliteStore, testStores } from "../../support/stores/stores.ts";
-import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import type { Tenant } from "../../support/tenants.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const LIST = "/api/v1/emails";
@@ -141,14 +141,8 @@ describe("an API key in a request", () => {
 });
 
 describe.each(await testStores())("API keys on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
+  const { service, tenant } = serviceFixture(store, {});
   afterEach(() => void setSystemTime());
-  afterAll(() => service.remove());
 
   describe("a request is refused", () => {
     test("and only the owner of a key learns that it was revoked or has expired", async () => {

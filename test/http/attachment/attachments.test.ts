@@ -18,6 +18,7 @@ import {
   txt,
 } from "../../support/files/uploadFiles.ts";
 import type { Answer } from "../../support/service.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -42,15 +43,11 @@ const FIELDS = [
 const sha256Of = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 
 describe.each(await testStores())("attachments on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(store);
   let other: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
     other = await service.tenant();
   });
-  afterAll(() => service.remove());
 
   /** Uploads as a form, as browsers and curl do. */
   const upload = (file: FormFile, caller = tenant): Promise<Answer> =>

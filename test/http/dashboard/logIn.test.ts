@@ -8,21 +8,16 @@ import { systemCommandContext } from "../../../src/service/systemCommandContext.
 import { askDashboard, logIn, submitLogIn, visitorOf } from "../../support/dashboard.ts";
 import { lastAcceptedMs } from "../../support/lastAcceptedMs.ts";
 import { setLimits } from "../../support/limits.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { sqliteStore, testStores } from "../../support/stores/stores.ts";
-import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 /** A revocation holds everywhere within this time. */
 const REVOKED_MS_MAX = 1_000;
 
 describe.each(await testStores())("logging in on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store, { TRUSTED_PROXIES: "127.0.0.1,::1" });
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store, { TRUSTED_PROXIES: "127.0.0.1,::1" });
 
   const tokenFor = (workspaceId = tenant.workspaceId, at = Date.now()) =>
     newLogInToken(service.log.keys, workspaceId, at);

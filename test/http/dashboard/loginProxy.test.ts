@@ -11,6 +11,7 @@ import { systemCommandContext } from "../../../src/service/systemCommandContext.
 import { askDashboard, logIn, type PageAnswer, submitLogIn, visitorOf } from "../../support/dashboard.ts";
 import { lastAcceptedMs } from "../../support/lastAcceptedMs.ts";
 import { parseAnswer, rawRequest } from "../../support/servers/rawRequest.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { sqliteStore, testStores } from "../../support/stores/stores.ts";
 import { stub } from "../../support/stub.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -69,14 +70,8 @@ async function askRaw(
 }
 
 describe.each(await testStores())("logging in through a proxy on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(store, SETTINGS);
   let persons = 0;
-  beforeAll(async () => {
-    service = await startService(store, SETTINGS);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
 
   const newPerson = () => {
     persons += 1;
@@ -257,14 +252,10 @@ describe.each(await testStores())("logging in through a proxy on $name", (store)
 });
 
 describe("the header of a login proxy", () => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(sqliteStore, SETTINGS);
   beforeAll(async () => {
-    service = await startService(sqliteStore, SETTINGS);
-    tenant = await service.tenant();
     for (const person of ["ana", "ben"]) await keyFor(service, person, tenant);
   });
-  afterAll(() => service.remove());
 
   test.each([
     ["sent twice", ["X-Forwarded-Email: ana", "x-forwarded-email: ben"]],

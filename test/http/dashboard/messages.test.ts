@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { readEmailState } from "../../../src/commands/email/readEmail.ts";
 import { markVerified } from "../../../src/commands/sender/manageSender.ts";
 import { recordSentByOperator } from "../../../src/domain/email/decisions.ts";
@@ -9,8 +9,9 @@ import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { type Samples, sendSamples } from "../../support/sampleMessages.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const START_MS = 60_000;
@@ -26,17 +27,13 @@ function fieldsOf(html: string): Readonly<Record<string, string>> {
 }
 
 describe.each(await testStores())("messages on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(store);
   let visitor: Visitor;
   let samples: Samples;
   beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
     samples = await sendSamples(service, tenant, SAMPLES);
     visitor = await logIn(service.url, tenant.apiKey);
   }, START_MS);
-  afterAll(() => service.remove());
   const rowsIn = (html: string) => [...html.matchAll(/data-row="([0-9a-f-]{36})"/g)].map(([, id]) => id);
   const search = (text: string) => visitor.get(`/messages?${new URLSearchParams({ q: text })}`);
 

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { acceptedEmail } from "../../support/mail/sentEmail.ts";
-import { sharedService } from "../../support/sharedService.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 
 const HTML = `<style>p { color: red }</style><h1>Hello Ana</h1>
   <p>Your order <b>4711</b> is on its way: <a href="https://example.com/4711?a=1&amp;b=2">track it</a>.</p>
@@ -16,13 +16,7 @@ Your order 4711 is on its way: track it [https://example.com/4711?a=1&b=2].
  * 🎉`;
 
 describe.each(await testStores())("auto_text on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { tenant } = serviceFixture(store);
 
   const html = (parts: Record<string, unknown>) => ({ ...message(), text: undefined, html: HTML, ...parts });
   const stored = (body: unknown) => acceptedEmail(tenant, body);

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import { metadataOf } from "../../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
-import { sharedService } from "../../support/sharedService.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails";
 
@@ -16,13 +16,7 @@ const sent: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "sm
 const erased: EmailEvent = { type: "EmailContentErased", data: { reason: "operator" } };
 
 describe.each(await testStores())("a message as it was, on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   /** A message that was claimed a second after its acceptance and sent a second later. */
   async function delivered(): Promise<{ readonly id: string; readonly at: number }> {

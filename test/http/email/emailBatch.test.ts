@@ -1,24 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { BATCH_EMAILS_MAX } from "../../../src/http/email/emailBatch.ts";
 import { DAY_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";
-import { sharedService } from "../../support/sharedService.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, SENDER, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, SENDER } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails/batch";
 const RECEIPT = ["created_at", "id", "object", "status"];
 
 describe.each(await testStores())("a batch on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const email = (parts: Record<string, unknown> = {}) => message({ idempotency_key: newKey(), ...parts });
   const send = (emails: unknown, as = tenant) => as.call("POST", PATH, { body: { emails } });

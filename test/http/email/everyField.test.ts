@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { SendEmailBody } from "../../../src/http/email/sendEmailSchema.ts";
 import { logIn } from "../../support/dashboard.ts";
 import { emailOf } from "../../support/mail/sentEmail.ts";
-import { newKey, SENDER, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
+import { newKey, SENDER } from "../../support/tenants.ts";
 
 /** A value for each field of a send that says what the message is: as it is asked for, so it is shown. */
 const CONTENT = {
@@ -41,13 +43,7 @@ const INSTRUCTIONS = [
   ],
 ];
 
-let service: TestService;
-let tenant: Tenant;
-beforeAll(async () => {
-  service = await startService({ name: "SQLite", env: {}, isShared: false });
-  tenant = await service.tenant();
-});
-afterAll(() => service.remove());
+const { service, tenant } = serviceFixture(sqliteStore);
 
 /** The texts of the content, down to the single header, tag and value. */
 const TEXTS = Object.values(CONTENT).flatMap((value) =>

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { messageIdOf } from "../../../src/domain/email/messageId.ts";
 import { SEARCH_WORDS } from "../../../src/http/dashboard/email/emailSearch.ts";
 import type { ListEmailsQuery } from "../../../src/http/email/emailOperations.ts";
 import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { faultsIn } from "../../support/mail/sentEmail.ts";
-import {
-  message,
-  newKey,
-  SENDER,
-  startService,
-  type Tenant,
-  type TestService,
-} from "../../support/tenants.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
+import { message, newKey, SENDER } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const KEY = newKey();
@@ -61,15 +56,12 @@ const WORDS: Readonly<Record<(typeof SEARCH_WORDS)[number], Values>> = {
   key: FILTERS.idempotency_key,
 };
 
-let service: TestService;
-let tenant: Tenant;
+const { service, tenant } = serviceFixture(sqliteStore);
 let visitor: Visitor;
 let templateId: string;
 let versionId: string;
 let id: string;
 beforeAll(async () => {
-  service = await startService({ name: "SQLite", env: {}, isShared: false });
-  tenant = await service.tenant();
   visitor = await logIn(service.url, tenant.apiKey);
   [templateId, versionId] = await publishedTemplate();
   const sent = await tenant.send(
@@ -87,7 +79,6 @@ beforeAll(async () => {
   );
   await until(async () => (await listed({ status: "bounced" })).length === 1, "the bounce to show");
 });
-afterAll(() => service.remove());
 
 async function publishedTemplate(): Promise<[id: string, versionId: string]> {
   const create = async (path: string, body?: object) => (await tenant.call("POST", path, { body })).json.id;

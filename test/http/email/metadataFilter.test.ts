@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { TEST_SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { METADATA_INDEXED_MAX } from "../../../src/domain/email/contentLimits.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
-import { sharedService } from "../../support/sharedService.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails";
 
 describe.each(await testStores())("the filter by metadata on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const accept = (metadata: unknown, as = tenant, parts = {}) =>
     acceptedId(as, message({ metadata, ...parts }));

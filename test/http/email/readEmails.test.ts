@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
@@ -6,16 +6,9 @@ import { expectProblem } from "../../support/expectProblem.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
 import type { Caller } from "../../support/service.ts";
-import { sharedService } from "../../support/sharedService.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import {
-  message,
-  newKey,
-  SENDER,
-  startService,
-  type Tenant,
-  type TestService,
-} from "../../support/tenants.ts";
+import { message, newKey, SENDER, startService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/emails";
@@ -98,13 +91,7 @@ async function untilListed(caller: Caller, count: number): Promise<void> {
 }
 
 describe.each(await testStores())("reading on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const accept = (parts: Record<string, unknown> = {}, caller = tenant) => acceptedId(caller, message(parts));
   const get = (id: string, caller = tenant) => caller.call("GET", `${PATH}/${id}`);

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { faultsIn } from "../../support/mail/sentEmail.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, startService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/emails";
@@ -14,13 +15,7 @@ const started: EmailEvent = {
 };
 
 describe.each(await testStores())("scheduled messages on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store, {});
 
   const send = (scheduled_at: unknown, key = newKey()) => tenant.send(key, message({ scheduled_at }));
   const get = async (id: string) => (await tenant.call("GET", `${PATH}/${id}`)).json;

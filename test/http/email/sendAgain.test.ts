@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { logIn } from "../../support/dashboard.ts";
@@ -6,9 +6,9 @@ import { expectProblem } from "../../support/expectProblem.ts";
 import { writeZip } from "../../support/files/zipWriter.ts";
 import { setLimits } from "../../support/limits.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
-import { sharedService } from "../../support/sharedService.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, SENDER, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, SENDER, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/emails";
@@ -40,13 +40,7 @@ const deferred = (ambiguous: boolean): EmailEvent => ({
 });
 
 describe.each(await testStores())("on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const send = (body: Readonly<Record<string, unknown>>, as = tenant) => acceptedId(as, message(body));
   const get = async (id: string, as = tenant) => (await as.call("GET", `${PATH}/${id}`)).json;

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { rawCall } from "../../support/servers/rawRequest.ts";
 import type { Answer } from "../../support/service.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import {
-  message,
-  newKey,
-  SENDER,
-  startService,
-  type Tenant,
-  type TestService,
-} from "../../support/tenants.ts";
+import { message, newKey, SENDER, startService, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const UUID_V5 = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -19,13 +13,7 @@ const RFC_3339_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const REPLAYED = "idempotent-replayed";
 
 describe.each(await testStores())("sending on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const storedEvents = async (id: string) =>
     (await service.log.store.read(emailStream(id), 0, 100)).map(({ type }) => type);

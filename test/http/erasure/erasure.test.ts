@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,15 +24,9 @@ import { direct, formOf, pdf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import {
-  message,
-  newKey,
-  SENDER,
-  startService,
-  type Tenant,
-  type TestService,
-} from "../../support/tenants.ts";
+import { message, newKey, SENDER } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 /** Much of this waits for what a service does by itself, on cores that are shared. */
@@ -52,18 +46,12 @@ const started: EmailEvent = {
 const sent: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250 taken" } };
 
 describe.each(await testStores())("erasure on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
+  const { service, tenant } = serviceFixture(store, {});
   let personCount = 0;
   const newPerson = () => {
     personCount += 1;
     return `person-${personCount}@example.com`;
   };
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
 
   const accept = (parts: Record<string, unknown> = {}, caller = tenant) => acceptedId(caller, message(parts));
   const get = async (id: string) => (await tenant.call("GET", `${EMAILS}/${id}`)).json;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, type Mock, spyOn, test } from "bun:test";
+import { beforeAll, describe, expect, type Mock, spyOn, test } from "bun:test";
 import { positionText } from "../../../src/adapters/sqlite/logPosition.ts";
 import { LogReader } from "../../../src/adapters/sqlite/logReader.ts";
 import { verificationTokenOf } from "../../../src/commands/sender/verificationLinkSecret.ts";
@@ -13,7 +13,7 @@ import type { CallerOptions } from "../../support/service.ts";
 import { serviceFixture } from "../../support/serviceFixture.ts";
 import { mailgunCall, REPORT_SECRETS, resendCall, sendgridCall } from "../../support/signedReports.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
-import { newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const BODY_BYTES_MAX = 16_000_000;
@@ -58,7 +58,7 @@ function headersFor({ operation }: Described): Record<string, string> {
 }
 
 describe.each(await testStores())("every operation on $name", (store) => {
-  const { service, tenant } = serviceFixture(store);
+  const { service, tenant } = serviceFixture(store, {});
   const asked = described.filter(({ name }) => isAskedOn(store, name));
   const guarded = asked.filter(({ operation }) => operation.security.length > 0);
   const reading = asked.filter(({ operation }) => operation.requestBody !== undefined);
@@ -246,13 +246,7 @@ const FAILING: Readonly<
 };
 
 describe.each(await testStores())("every operation while the log on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store, REPORT_SECRETS);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store, REPORT_SECRETS);
 
   /** Asks with a key that the service has not seen, so that it has to read. */
   const answerDuring = async (one: Described, fault: Fault) => {

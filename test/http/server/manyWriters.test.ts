@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Answer } from "../../support/service.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 setDefaultTimeout(60_000);
 
@@ -19,13 +19,7 @@ function tally(answers: readonly Answer[]): Record<string, number> {
 }
 
 describe.each(await testStores())(`${WRITERS} writes at once on $name`, (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { tenant } = serviceFixture(store, {});
 
   const atOnce = (request: (index: number) => Promise<Answer>) =>
     Promise.all(Array.from({ length: WRITERS }, (_, index) => request(index)));

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import type { Caller } from "../../support/service.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
-import { sharedService } from "../../support/sharedService.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/suppressions";
@@ -32,13 +32,7 @@ const list = async (caller: Caller, query = "") => {
 };
 
 describe.each(await testStores())("suppressions on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   let personCount = 0;
   const newAddress = () => {

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readTemplateVersion } from "../../../src/commands/template/readTemplate.ts";
 import { expectProblem, problemOf } from "../../support/expectProblem.ts";
 import type { Caller } from "../../support/service.ts";
-import { sharedService } from "../../support/sharedService.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 
 const PATH = "/api/v1/templates";
 
 describe.each(await testStores())("a template with an alias on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await sharedService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store);
 
   const create = (alias: string, name = "Welcome", caller: Caller = tenant) =>
     caller.call("POST", PATH, { body: { name, alias } });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,8 +13,9 @@ import { toErasedEvents } from "../../../src/kernel/event/erasedEventHashes.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import type { Answer } from "../../support/service.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 setDefaultTimeout(60_000);
@@ -25,13 +26,7 @@ const CHANGES_MAX = 10_000;
 const SOURCE = { subject: "Order", text: `Thank you. ${"A long line. ".repeat(500)}` };
 
 describe.each(await testStores())("a template that is deleted on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store, {});
 
   const create = async (caller = tenant): Promise<string> =>
     (await caller.call("POST", PATH, { body: { name: "Order" } })).json.id;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { load, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";
@@ -14,8 +14,9 @@ import { rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { type Answer, type Caller, callerOf, startTestApp } from "../../support/service.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/templates";
@@ -27,13 +28,7 @@ const WELCOME = {
 };
 
 describe.each(await testStores())("templates on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-  });
-  afterAll(() => service.remove());
+  const { service, tenant } = serviceFixture(store, {});
 
   async function expectStatus(status: number, request: Promise<Answer>) {
     const answer = await request;

@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { logIn } from "../../support/dashboard.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { lastAcceptedMs } from "../../support/lastAcceptedMs.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import type { Answer, Caller } from "../../support/service.ts";
+import { serviceFixture } from "../../support/serviceFixture.ts";
 import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/workspace";
@@ -23,13 +24,10 @@ const pause = (caller: Caller) => callOk(caller, "POST", `${PATH}/pause`);
 const resume = (caller: Caller) => callOk(caller, "POST", `${PATH}/resume`);
 
 describe.each(await testStores())("the workspace on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    service = await startService(store, { LIMIT_MESSAGES_PER_DAY: "5000", LIMIT_STORAGE_BYTES: "6000" });
-    tenant = await service.tenant();
+  const { service, tenant } = serviceFixture(store, {
+    LIMIT_MESSAGES_PER_DAY: "5000",
+    LIMIT_STORAGE_BYTES: "6000",
   });
-  afterAll(() => service.remove());
 
   /** Runs a command on the service's log, beside the service. */
   const command = async (...words: string[]) => {
