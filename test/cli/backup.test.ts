@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, open, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { vacuumCopy } from "../../src/adapters/sqlite/vacuumCopy.ts";
 import { ManifestWriter } from "../../src/cli/backup/backupManifest.ts";
 import { requireRoom } from "../../src/cli/backup/restoreDiskSpace.ts";
 import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { runCalls } from "../support/process/runCalls.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const TEST_MS_MAX = 90_000;
 /** As people read it: a number of at most two places, and its unit. */
 const SIZE = /(?:\d\.\d|\d+) (?:kB|MB)/;
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-backup-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 test(
   "a backup's size is printed in a readable unit, and in bytes with --json",

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   type FollowStatus,
@@ -21,6 +20,7 @@ import { COMMAND_LINE } from "../support/process/program.ts";
 import { commandEnv, runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 90_000;
@@ -64,14 +64,13 @@ async function copyOf(name: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-follow-"));
+  folder = temporaryFolder();
   place = at("copy");
   service = await startTestApp({ env: { DELIVERY: "off" } });
   expect(await follow(place)).toMatchObject({ exitCode: 0, err: "" });
 }, TEST_MS_MAX);
 afterAll(async () => {
   await service.remove();
-  await rm(folder, { recursive: true });
 });
 
 test(

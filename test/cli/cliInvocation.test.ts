@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { cliInvocation } from "../../src/kernel/text/cliInvocation.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { ROOT } from "../support/root.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const DOCKERFILE = await readFile(join(ROOT, "Dockerfile"), "utf8");
 /** What the image says of itself. */
@@ -16,10 +16,9 @@ function run(words: readonly string[], env: Readonly<Record<string, string>> = {
 }
 
 describe("what is to be typed next", () => {
-  let folder: string;
+  const folder = temporaryFolder();
   let commandOfImage: string;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "postledger-name-"));
     commandOfImage = join(folder, IMAGE_NAME);
     // As the image makes it, but of the source that is here.
     const [, script = ""] = /^RUN printf '([^']+)' > \/usr\/local\/bin\/postledger /m.exec(DOCKERFILE) ?? [];
@@ -27,7 +26,6 @@ describe("what is to be typed next", () => {
     await writeFile(commandOfImage, text);
     await chmod(commandOfImage, 0o755);
   });
-  afterAll(() => rm(folder, { recursive: true }));
 
   test("in a clone is the script of its package.json", async () => {
     const words = cliInvocation({}, "1.2.3").split(" ");

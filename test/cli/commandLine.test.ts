@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
@@ -24,6 +23,7 @@ import { runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { startNameServer } from "../support/servers/nameServer.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -31,11 +31,7 @@ const COLUMNS_MAX = 80;
 /** More workspaces than are offered to choose from. */
 const MANY = 60;
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-line-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 type Environment = Readonly<Record<string, string>>;
 

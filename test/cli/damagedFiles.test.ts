@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Check } from "../../src/service/status/checks/check.ts";
 import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -16,12 +16,10 @@ const TEST_MS_MAX = 120_000;
 const PAGE_BYTES = 4_096;
 const SECOND_PAGE = PAGE_BYTES;
 
-let dataDir: string;
+const dataDir = temporaryFolder();
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "postledger-damaged-"));
   await runCommand(["workspace", "create", "Acme"], dataDir);
 });
-afterAll(() => rm(dataDir, { recursive: true }));
 
 const run = (...words: string[]) => runCommand(words, dataDir);
 async function failedChecks(): Promise<readonly Check[]> {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { PAGES } from "../docs/pages.ts";
@@ -11,6 +10,7 @@ import { commandEnv, runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { callerOf, startTestApp } from "../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { message } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -26,7 +26,7 @@ interface HeldLog {
   readonly env: Environment;
 }
 
-let folder: string;
+const folder = temporaryFolder();
 let sink: Sink;
 let apiKey: string;
 /** By name, as they were accepted. */
@@ -38,7 +38,6 @@ const SCHEDULED_AT = rfc3339(Date.now() + DAY_MS);
 
 /** A log with unfinished messages, one of them canceled, and copies of it. */
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-except-"));
   sink = await startSmtpSink();
   const dataDir = join(folder, "original");
   const app = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
@@ -62,7 +61,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sink.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function restored(): Promise<HeldLog> {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { runCalls } from "../support/process/runCalls.ts";
 import { testStores } from "../support/stores/stores.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { message, newKey, startService, type TestService } from "../support/tenants.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -101,7 +101,7 @@ describe.each(await testStores())("email show on $name", (store) => {
         const settings = { DATA_DIR: service.app.dataDir, DISK_FREE_BYTES_MIN: "0", CONTENT_URL: content };
         return { words, env: { ...store.env, ...settings } };
       };
-      const another = await mkdtemp(join(tmpdir(), "postledger-content-"));
+      const another = temporaryFolder();
       await writeFile(join(another, "identity"), crypto.randomUUID());
       const away = `file:${join(another, "not-mounted")}`;
       const ends = await runCalls([
@@ -111,7 +111,6 @@ describe.each(await testStores())("email show on $name", (store) => {
         beside(away, "workspace", "pause", tenant.workspaceId),
         beside(`file:${another}`, "email", "show", id),
       ]);
-      await rm(another, { recursive: true });
       expect(ends.map(({ status, err }) => [status, err])).toEqual([
         [1, ""],
         [0, ""],

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Check } from "../../src/service/status/checks/check.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -12,16 +12,14 @@ const TEST_MS_MAX = 120_000;
 const PRODUCTION = { BASE_URL: "https://mail.example.com", SMTP_URL: "outbox:" };
 
 describe("on a log without a workspace", () => {
-  let dataDir: string;
+  const dataDir = temporaryFolder();
   let service: TestProcess;
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), "postledger-first-steps-"));
     service = await startTestProcess({
       dataDir,
       env: { ...PRODUCTION, LIMIT_CONTENT_BYTES: String(2 ** 50) },
     });
   }, TEST_MS_MAX);
-  afterAll(() => rm(dataDir, { recursive: true }));
 
   const run = (...words: readonly string[]) => runCommand(words, dataDir);
   const checksNamed = async (...names: readonly string[]) => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, chown, cp, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { ORDINARY_USER, runCallsApart } from "../support/process/runCalls.ts";
 import { startTestApp } from "../support/service.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const TEST_MS = 60_000;
 const IS_ROOT = process.getuid?.() === 0;
@@ -17,7 +17,7 @@ const CALLS = {
   "workspace list": CLOSED.filter((name) => name !== "lock.db" && !name.startsWith("content")),
 };
 
-let parent: string;
+const parent = temporaryFolder();
 let results: ReadonlyMap<string, CommandCallResult>;
 const directoryOf = (name: string) => join(parent, name === "" ? "itself" : name.replace("/", "-"));
 
@@ -36,7 +36,6 @@ async function closeTo(directory: string, closed: string): Promise<void> {
 }
 
 beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), "postledger-test-"));
   await chmod(parent, 0o755);
   const service = await startTestApp({ dataDir: join(parent, "original") });
   await service.app.stop();
@@ -65,7 +64,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const name of CLOSED) await chmod(join(directoryOf(name), name), 0o700);
-  await rm(parent, { recursive: true });
 });
 
 test.each(Object.entries(CALLS).flatMap(([words, names]) => names.map((name) => [words, name] as const)))(

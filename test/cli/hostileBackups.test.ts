@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { constants, existsSync } from "node:fs";
-import { appendFile, cp, mkdtemp, open, readdir, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, cp, open, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { forgeBackup } from "../support/files/forgedBackup.ts";
 import { type CommandCallResult, sharedCommandProcess } from "../support/process/commandProcess.ts";
 import { runCallsApart } from "../support/process/runCalls.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const TEST_MS_MAX = 60_000;
 
-let folder: string;
+const folder = temporaryFolder();
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-hostile-"));
   for (const made of [
     await run("data", "workspace", "create", "Acme"),
     await run("data", "backup", "create", "--out", join(folder, "backup"), "--with-key"),
@@ -20,7 +19,6 @@ beforeAll(async () => {
   ])
     expect(made).toMatchObject({ status: 0, err: "" });
 }, TEST_MS_MAX);
-afterAll(() => rm(folder, { recursive: true }));
 
 function call(dataDir: string, ...words: readonly string[]) {
   return { words, env: { DATA_DIR: join(folder, dataDir), DISK_FREE_BYTES_MIN: "0" } };

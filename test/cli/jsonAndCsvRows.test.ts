@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { csvRecord, jsonRow, writeLines } from "../../src/cli/output/jsonAndCsvRows.ts";
 import { ROOT } from "../support/root.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 test.each<[readonly (string | number | null | Uint8Array)[], string]>([
   [["a", 1, -0.5, null], "a,1,-0.5,"],
@@ -18,10 +18,9 @@ test.each<[readonly (string | number | null | Uint8Array)[], string]>([
 
 describe("a file of rows", () => {
   let folder: string;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "postledger-rows-"));
+  beforeEach(() => {
+    folder = temporaryFolder();
   });
-  afterEach(() => rm(folder, { recursive: true }));
 
   test("of which only a part can be written is a failure, and leaves nothing", async () => {
     const program = `

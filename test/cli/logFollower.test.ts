@@ -1,6 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { cp, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
@@ -19,18 +18,18 @@ import { MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { mustAppend, newEvent } from "../contract/eventStore.ts";
 import { followerOf } from "../support/followedCopy.ts";
 import { runCommand } from "../support/process/runCommand.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 /** The size of a page of the log's file. */
 const PAGE_BYTES = 4_096;
 
-const folder = await mkdtemp(join(tmpdir(), "postledger-follower-"));
+const folder = temporaryFolder();
 const locks: CopyLock[] = [];
 const releaseLocks = () => {
   for (const lock of locks.splice(0)) lock[Symbol.dispose]();
 };
 afterAll(async () => {
   releaseLocks();
-  await rm(folder, { recursive: true });
 });
 
 const never = new AbortController().signal;

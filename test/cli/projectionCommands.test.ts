@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { emails } from "../../projections/emails/emails.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
@@ -19,6 +18,7 @@ import { COMMAND_LINE } from "../support/process/program.ts";
 import { commandEnv, runCommand } from "../support/process/runCommand.ts";
 import { startProcess } from "../support/process/runProcess.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { openLog } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -26,7 +26,7 @@ const NOON = Date.parse("2026-01-01T12:00:00Z");
 const TEST_MS_MAX = 180_000;
 const MESSAGES = 20;
 
-const directory = mkdtempSync(join(tmpdir(), "postledger-cli-"));
+const directory = temporaryFolder();
 const dataDir = join(directory, "data");
 const storage = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId: "" };
 const run = (...words: string[]) => runCommand(words, dataDir);
@@ -66,7 +66,6 @@ beforeAll(async () => {
   await log.store.close();
   expect(await run("projection", "rebuild")).toMatchObject({ exitCode: 0, err: "" });
 }, TEST_MS_MAX);
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 function tamper(...statements: string[]): void {
   const db = storage.databases.open(join(storage.directory, currentFile({ ...storage }, "emails")), "write");

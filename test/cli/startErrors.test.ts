@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { startupWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
@@ -13,6 +12,7 @@ import { runCommand, runProgram } from "../support/process/runCommand.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
 import { startTestApp, startTestProcess } from "../support/service.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 60_000;
@@ -65,14 +65,12 @@ const LOCK_AS_ORDINARY_USER = `
 `;
 
 describe("a service that cannot start", () => {
-  let directory: string;
+  const directory = temporaryFolder();
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
     await writeFile(join(directory, "file"), "");
     for (const kind of KINDS) for (const name of OWN_FILES) await makeDataDirectory(directory, name, kind);
   });
-  afterAll(() => rm(directory, { recursive: true }));
 
   const cases: Readonly<Record<string, () => Case>> = {
     "DATA_DIR that cannot be made": () => ({
@@ -446,26 +444,22 @@ describe("a service that starts warns", () => {
   test(
     "when there is no workspace, and shows on a terminal how to make one",
     async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
-      try {
-        const service = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
-        await until(() => service.log().includes("workspace create"), "the warning");
-        await service.kill("SIGTERM");
-        const env = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, BOOTSTRAP: "off" };
-        const terminal = startOnTerminal([...COMMAND_LINE, "serve"], { env });
-        await until(() => terminal.screen().includes("api-key create"), "the greeting");
-        for (const step of ["workspace create", "sender add", "sender verify", "api-key create"])
-          expect(terminal.screen()).toContain(`bun run postledger ${step}`);
-        terminal.type("\u0003");
-        expect(await terminal.exited).toBe(0);
-        const created = await runCommand(["workspace", "create", "Acme", "--json"], dataDir);
-        expect(created.exitCode).toBe(0);
-        const next = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
-        await next.kill("SIGTERM");
-        expect(next.log()).not.toContain("workspace create");
-      } finally {
-        await rm(dataDir, { recursive: true });
-      }
+      const dataDir = temporaryFolder();
+      const service = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
+      await until(() => service.log().includes("workspace create"), "the warning");
+      await service.kill("SIGTERM");
+      const env = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, BOOTSTRAP: "off" };
+      const terminal = startOnTerminal([...COMMAND_LINE, "serve"], { env });
+      await until(() => terminal.screen().includes("api-key create"), "the greeting");
+      for (const step of ["workspace create", "sender add", "sender verify", "api-key create"])
+        expect(terminal.screen()).toContain(`bun run postledger ${step}`);
+      terminal.type("\u0003");
+      expect(await terminal.exited).toBe(0);
+      const created = await runCommand(["workspace", "create", "Acme", "--json"], dataDir);
+      expect(created.exitCode).toBe(0);
+      const next = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
+      await next.kill("SIGTERM");
+      expect(next.log()).not.toContain("workspace create");
     },
     START_MS,
   );

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type StopSignal, stopSignals } from "../../src/cli/service/stopSignals.ts";
@@ -12,6 +10,7 @@ import { startOnTerminal, type TerminalProcess } from "../support/process/termin
 import { ROOT } from "../support/root.ts";
 import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { freePort } from "../support/stores/eventstoredb.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -69,14 +68,13 @@ describe("a service with a message at the relay", () => {
       env: Record<string, string>;
     }) => Promise<void>,
   ): Promise<void> {
-    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const dataDir = temporaryFolder();
     const { sink, speak } = await silentRelay();
     try {
       await work({ sink, speak, dataDir, env: { SMTP_URL: `smtp://127.0.0.1:${sink.port}` } });
     } finally {
       speak();
       await sink.close();
-      await rm(dataDir, { recursive: true });
     }
   }
 
@@ -196,7 +194,7 @@ describe("a service with a message at the relay", () => {
 test(
   "a service whose log somebody keeps locked ends within its time, and names what it left",
   async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const dataDir = temporaryFolder();
     const service = await startTestProcess({
       dataDir,
       env: { DRAIN_TIMEOUT_MS: "500", STORE_TIMEOUT_MS: "60000" },
@@ -210,7 +208,6 @@ test(
       expect(service.log()).toMatch(/"step":"background jobs","msg":"a step of the stop took too long/);
     } finally {
       other.close();
-      await rm(dataDir, { recursive: true });
     }
   },
   TEST_MS,
@@ -228,7 +225,7 @@ function isListening(port: number): Promise<boolean> {
 test(
   "a service whose store does not answer ends while it starts",
   async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const dataDir = temporaryFolder();
     const [port, storePort] = [await freePort(), await freePort()];
     const env = {
       ...{ PATH: process.env.PATH, DATA_DIR: dataDir, HOST: "127.0.0.1", PORT: String(port) },
@@ -244,7 +241,6 @@ test(
       expect(await new Response(service.stderr).text()).toContain("stopped before it had started");
     } finally {
       service.kill("SIGKILL");
-      await rm(dataDir, { recursive: true });
     }
   },
   TEST_MS,

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { importedAddresses } from "../../src/cli/suppression/importedAddresses.ts";
 import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
 import { runCalls } from "../support/process/runCalls.ts";
 import { runProcess } from "../support/process/runProcess.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const TEST_MS_MAX = 120_000;
 /** With notes they are a megabyte. */
@@ -202,11 +201,10 @@ describe("a file of addresses is read", () => {
 });
 
 describe("the commands", () => {
-  let folder: string;
+  const folder = temporaryFolder();
   let ends: readonly CommandCallResult[];
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "postledger-suppressions-"));
     await Bun.write(
       join(folder, "list.csv"),
       "email,reason\nBO@example.com,hard bounce\nana@example.com,\nnobody,\n",
@@ -254,7 +252,6 @@ describe("the commands", () => {
       call("suppression", "remove", "left@example.com"),
     ]);
   }, TEST_MS_MAX);
-  afterAll(() => rm(folder, { recursive: true }));
 
   test("a file with an entry that is no address imports nothing, and says where it is", () => {
     expect(ends[2]).toMatchObject({ status: 1, out: "" });

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, readdir, rm, stat, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, readdir, rm, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { partialPath } from "../../src/adapters/durableFiles/partialPath.ts";
@@ -10,6 +9,7 @@ import { VERSION_BYTES_MAX } from "../../src/domain/template/templateLimits.ts";
 import { comparableContent } from "../../src/domain/template/versionContent.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
 import { runCalls } from "../support/process/runCalls.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const TEST_MS_MAX = 60_000;
 
@@ -87,12 +87,10 @@ test("a push of which nothing succeeds says that, and prints no result", () => {
 });
 
 describe("templates kept as files", () => {
-  let folder: string;
+  const folder = temporaryFolder();
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "postledger-templates-"));
     await call("workspace", "create", "Acme");
   });
-  afterAll(() => rm(folder, { recursive: true }));
 
   async function call(...words: readonly string[]) {
     const env = { DATA_DIR: join(folder, "data"), DISK_FREE_BYTES_MIN: "0" };

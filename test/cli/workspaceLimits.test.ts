@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { beforeAll, expect, test } from "bun:test";
 import type { CommandCallResult } from "../support/process/commandProcess.ts";
 import { runCalls } from "../support/process/runCalls.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const TEST_MS_MAX = 120_000;
 
-let dataDir: string;
+const dataDir = temporaryFolder();
 let ends: readonly CommandCallResult[];
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "postledger-limits-"));
   const call = (...words: readonly string[]) => ({
     words,
     env: { DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0" },
@@ -29,7 +26,6 @@ beforeAll(async () => {
     call("workspace", "pause"),
   ]);
 }, TEST_MS_MAX);
-afterAll(() => rm(dataDir, { recursive: true }));
 
 function idOf(end: CommandCallResult | undefined): string {
   return JSON.parse(end?.out ?? "{}").id;

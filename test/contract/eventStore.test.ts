@@ -1,10 +1,9 @@
 import { afterAll, describe } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { canStartEventStoreDb, eventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { appendsInOrder } from "./appendsInOrder.ts";
 import { eventStoreContract, testCounts } from "./eventStore.ts";
 import { eventStoreDbContract } from "./eventStoreDbContract.ts";
@@ -25,7 +24,7 @@ describe.each([
   ["SQLite with a thread that flushes", "flushedAside"],
   ["SQLite with a thread that writes", "own"],
 ] as const)("%s keeps the event store's contract", (_name, writingThreads) => {
-  const folder = mkdtempSync(join(tmpdir(), "contract-"));
+  const folder = temporaryFolder();
   const path = join(folder, "log.db");
   const stall = async () => {
     const other = new DatabaseSync(path);
@@ -42,7 +41,6 @@ describe.each([
     stall,
   });
   appendsInOrder({ name: "sqlite", open: async () => openSqliteEventStore({ path, writingThreads }) });
-  afterAll(() => rmSync(folder, { recursive: true }));
 });
 
 afterAll(() => {

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { blockWith } from "./pages.ts";
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-script-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 /** Writes a program that the tests run. */
 async function writeProgram(name: string, text: string): Promise<string> {

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { webhookSecretText, webhookSignature } from "../../src/kernel/crypto/webhookSignature.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { blockWith } from "./pages.ts";
 
 const PAGE = "docs/receiving-webhooks.md";
@@ -12,12 +12,10 @@ const SECRET = webhookSecretText(KEY);
 const ID = "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a";
 const BODY = '{"type":"email.sent","data":{"name":"Zoë"}}';
 
-let folder: string;
+const folder = temporaryFolder();
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-signatures-"));
   await writeFile(join(folder, "body.json"), BODY);
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 async function output(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
   const options = {

@@ -10,10 +10,9 @@ import {
   test,
 } from "bun:test";
 import { once } from "node:events";
-import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type AcceptedEmail,
@@ -36,6 +35,7 @@ import { PAGES } from "../docs/pages.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { ROOT } from "../support/root.ts";
 import { testStores } from "../support/stores/stores.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -157,13 +157,11 @@ async function compileForNode(folder: string): Promise<string> {
   return join(folder, "out/program.js");
 }
 
-let folder: string;
+const folder = temporaryFolder();
 let compiled: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-client-"));
   compiled = await compileForNode(folder);
 }, COMPILE_MS_MAX);
-afterAll(() => rm(folder, { recursive: true }));
 
 test("has the types of what the OpenAPI document is made from", () => {
   expectTypeOf<Frozen<NewEmail>>().toEqualTypeOf<Frozen<SendEmailBody>>();

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
@@ -9,6 +7,7 @@ import { runProcess } from "../support/process/runProcess.ts";
 import { ROOT } from "../support/root.ts";
 import type { NameServer } from "../support/servers/nameServer.ts";
 import { testStores } from "../support/stores/stores.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
@@ -22,7 +21,7 @@ interface Processed {
 }
 
 describe.each(await testStores())("the receiver of the example, called by a service on $name", (store) => {
-  let directory: string;
+  const directory = temporaryFolder();
   let dns: NameServer;
   let service: TestService;
   let tenant: Tenant;
@@ -50,7 +49,6 @@ describe.each(await testStores())("the receiver of the example, called by a serv
   };
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "postledger-example-"));
     dns = await loopbackNames();
     const port = Number(server.port);
     const settings = await webhookSettings({ port }, dns, ["example"], directory);
@@ -70,7 +68,6 @@ describe.each(await testStores())("the receiver of the example, called by a serv
     await service.remove();
     await server.stop(true);
     dns.stop();
-    await rm(directory, { recursive: true, force: true });
   });
 
   /** Asks for a test event and waits until it was answered. */

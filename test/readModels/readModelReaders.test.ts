@@ -1,15 +1,14 @@
-import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { Position } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases } from "../../src/ports/readDatabase.ts";
 import { emptyWriteAheadLogs } from "../../src/readModels/generations/emptyWriteAheadLogs.ts";
 import { openReaders } from "../../src/readModels/readModelReaders.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "readers-"));
-afterAll(() => rmSync(directory, { recursive: true }));
+const directory = temporaryFolder();
 
 /** No wait in these tests may end by timing out. */
 const WAIT_MS = 60_000;

@@ -1,11 +1,7 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
-import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
 import { toErasedEvents } from "../../src/kernel/event/erasedEventHashes.ts";
@@ -14,9 +10,10 @@ import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog } from "../support/auditedLog.ts";
 import { rowsOf } from "../support/logTampering.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
+import { verifyWholeLog } from "../support/verifyWholeLog.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "postledger-forged-erasures-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 /** A sealed log, and ways for an attacker to append to it. */
 interface ForgedLog {
@@ -87,12 +84,8 @@ function forgedLogAt(path: string, store: EventStore, workspaceId: string): Forg
 
 /** The findings of a verification, by place and kind. */
 async function foundIn(store: EventStore): Promise<ReadonlyMap<string, string>> {
-  const temporaryPath = join(folder, `${crypto.randomUUID()}.db`);
-  const signal = new AbortController().signal;
-  const result = await verifyLog({
-    ...{ store, databases: sqliteReadDatabases, temporaryPath, trusted: [], kept: null, signal },
-  });
-  return new Map(result.shown.map((finding) => [locationOfFault(finding), finding.kind]));
+  const { shown } = await verifyWholeLog(store);
+  return new Map(shown.map((finding) => [locationOfFault(finding), finding.kind]));
 }
 
 /** Each erases what it must not; the places that have to be named, the erasing event's own last. */

@@ -1,6 +1,5 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
@@ -10,14 +9,14 @@ import { locationOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type LogAction, logActions, withLogAt } from "../support/auditedLog.ts";
 import { FILE_FORGERIES, type Forgery } from "../support/files/forgedFiles.ts";
 import { type Row, rowsOf, seededPick } from "../support/logTampering.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const TEST_MS_MAX = 120_000;
 /** Logs that each kind of forgery is tried on, each grown from histories of its own. */
 const LOGS = 3;
 const KINDS_MIN = 40;
 
-const folder = mkdtempSync(join(tmpdir(), "postledger-forged-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 function fresh(): string {
   return join(folder, `${crypto.randomUUID()}.db`);

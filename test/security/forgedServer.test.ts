@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binaryEvent, EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
@@ -13,6 +11,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type LogAction } from "../support/auditedLog.ts";
 import { canStartEventStoreDb, type OwnServer, startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const START_MS_MAX = 120_000;
 const HISTORY: readonly LogAction[] = [
@@ -24,7 +23,7 @@ const HISTORY: readonly LogAction[] = [
 
 /** On a separate server: what is forged here shows up in every log on it. */
 describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behind the service's back", () => {
-  const folder = mkdtempSync(join(tmpdir(), "postledger-server-"));
+  const folder = temporaryFolder();
   let server: OwnServer;
   let client: EventStoreDBClient;
   let store: EventStore;
@@ -43,7 +42,6 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behin
     await store.close();
     await client.dispose();
     await server.process.kill();
-    rmSync(folder, { recursive: true });
   });
 
   async function found(): Promise<readonly string[]> {

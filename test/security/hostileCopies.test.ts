@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -11,7 +10,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
@@ -20,9 +18,9 @@ import { StoreError } from "../../src/ports/eventStore.ts";
 import { beginLog, exportOf, importOf } from "../commands/log/portableLog.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "postledger-copies-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const ids = () => [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()] as const;
 const contentPath = ids().join("/");

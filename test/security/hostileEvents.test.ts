@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
@@ -8,6 +6,7 @@ import { plainData, UnreadableEventError } from "../../src/kernel/event/eventCod
 import { eventHash, type HashedEvent } from "../../src/kernel/event/eventHash.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const BOMB_BYTES = 64 * 1_024 * 1_024;
 const MB = 1_024 * 1_024;
@@ -48,7 +47,7 @@ describe("an event written to the store behind the service's back", () => {
   });
 
   test("does not make a reader step through positions that do not exist", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "postledger-hostile-"));
+    const folder = temporaryFolder();
     const path = join(folder, "events.db");
     const far = Number.MAX_SAFE_INTEGER - 1;
     const store = openSqliteEventStore({ path });
@@ -68,7 +67,6 @@ describe("an event written to the store behind the service's back", () => {
       expect(batches).toBeLessThan(10);
     } finally {
       await store.close();
-      rmSync(folder, { recursive: true });
     }
   });
 });

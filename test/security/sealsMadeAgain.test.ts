@@ -1,6 +1,5 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
@@ -13,9 +12,9 @@ import { newId } from "../../src/kernel/ids.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type LogAction } from "../support/auditedLog.ts";
 import { closeGaps } from "../support/logTampering.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "postledger-resealed-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const { pem, publicKey } = newSigningKey();
 const signingKey = parseSigningKey(pem);

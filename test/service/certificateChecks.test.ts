@@ -1,19 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, setSystemTime, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { afterEach, beforeAll, expect, setSystemTime, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { certificateChecks } from "../../src/service/status/checks/certificateChecks.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 
 const SUBMISSION = { host: "127.0.0.1", port: 587 };
 
-let directory: string;
+const directory = temporaryFolder();
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "postledger-tls-"));
   await writeFile(join(directory, "cert.pem"), RECEIVER_CERTIFICATE);
   await writeFile(join(directory, "key.pem"), RECEIVER_KEY);
 });
-afterAll(() => rm(directory, { recursive: true }));
 afterEach(() => void setSystemTime());
 
 /** The check of files whose pair at the start was another one. */

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { COMMAND_LINE } from "../support/process/program.ts";
 import { commandEnv, runCommand } from "../support/process/runCommand.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS = 60_000;
@@ -11,7 +10,7 @@ const TEST_MS = 60_000;
 test.skipIf(process.platform !== "linux")(
   "a service that may open few files says so at its start, and doctor repeats it",
   async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const dataDir = temporaryFolder();
     const serve = ["sh", "-c", 'ulimit -n 1000 && exec "$@"', "sh", ...COMMAND_LINE, "serve"];
     const env = { ...commandEnv(dataDir), PORT: "0", LOG_LEVEL: "warn", LOG_FORMAT: "json" };
     const child = Bun.spawn(serve, { env, stdout: "ignore", stderr: "pipe" });
@@ -37,7 +36,6 @@ test.skipIf(process.platform !== "linux")(
       expect(await child.exited).toBe(0);
     } finally {
       child.kill("SIGKILL");
-      await rm(dataDir, { recursive: true });
     }
   },
   TEST_MS,

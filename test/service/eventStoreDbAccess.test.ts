@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type Server } from "node:tls";
 import { EventStoreDBClient } from "@eventstore/db-client";
@@ -19,6 +18,7 @@ import {
   startSecuredEventStoreDb,
   urlThrough,
 } from "../support/stores/eventstoredb.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -30,14 +30,13 @@ const PASSWORD = "s3cret: é/@?&#";
 describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
   let server: SecuredServer;
   let insecure: OwnServer;
-  let folder: string;
+  const folder = temporaryFolder();
   let strangersFile: string;
   /** Where a server has a certificate of the right authority for another name. */
   let otherServer: Server;
   let elsewherePort: number;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "postledger-test-"));
     strangersFile = join(folder, "strangers.crt");
     await writeFile(strangersFile, certificateAuthority("somebody else's authority").certificate);
     [server, insecure] = await Promise.all([startSecuredEventStoreDb(), startEventStoreDb()]);
@@ -62,7 +61,6 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
   afterAll(async () => {
     otherServer?.close();
     await Promise.all([server?.process.kill(), insecure?.process.kill()]);
-    await rm(folder, { recursive: true });
   });
 
   const urlAs = (name: string) => server.urlFor({ name, password: PASSWORD });

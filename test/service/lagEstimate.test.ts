@@ -1,11 +1,9 @@
 import { expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { eventsBetween, openStore } from "../../src/service/adapters/openStore.ts";
 import { mustAppend, newEvent } from "../contract/eventStore.ts";
 import { testStores } from "../support/stores/stores.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 /** About what the acceptance of a short message takes. */
 const DATA = { text: "x".repeat(300) };
@@ -16,7 +14,7 @@ const FACTOR_MAX = 3;
 test.each(await testStores())(
   "the events between two positions are counted or estimated on $name",
   async ({ name, env }) => {
-    const directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const directory = temporaryFolder();
     const config = { storeUrl: env.STORE_URL ?? `file:${directory}`, storeTimeoutMs: 5_000 };
     const store = await openStore(config);
     try {
@@ -36,7 +34,6 @@ test.each(await testStores())(
       expect(eventsBetween(config, LOG_START, to)).toBeGreaterThanOrEqual(counted);
     } finally {
       await store.close();
-      await rm(directory, { recursive: true });
     }
   },
 );

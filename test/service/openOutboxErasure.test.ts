@@ -1,15 +1,14 @@
-import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { startTestApp } from "../support/service.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 30_000;
 
-const folder = mkdtempSync(join(tmpdir(), "outboxes-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 /** Sends a message under these settings, and returns the path of its file in the outbox. */
 async function written(dataDir: string, outbox: string, smtpUrl: string): Promise<string> {

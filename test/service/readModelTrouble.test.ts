@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { LOG_START } from "../../src/ports/eventStore.ts";
@@ -8,6 +7,7 @@ import { readModelLog } from "../../src/service/threads/readModelLogLines.ts";
 import { superviseReadModels } from "../../src/service/threads/readModelSupervisor.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { until } from "../support/until.ts";
 
 const PROGRESS = { type: "progress", position: LOG_START, caughtUp: true, hasWatchedEvent: false } as const;
@@ -86,7 +86,7 @@ const TEST_MS_MAX = 60_000;
 test(
   "read models whose directory cannot be used make the service unready, and it is ready when it can be used again",
   async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const dataDir = temporaryFolder();
     await writeFile(join(dataDir, "projections"), "in the way");
     const env = { STORE_TIMEOUT_MS: "500" };
     const service = await startTestProcess({ dataDir, env });
@@ -110,7 +110,6 @@ test(
       expect(service.log().split("the read models' thread failed")).toHaveLength(2);
     } finally {
       await service.kill("SIGKILL");
-      await rm(dataDir, { recursive: true });
     }
   },
   TEST_MS_MAX,

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { SMTPServerOptions } from "smtp-server";
 import { readConfig } from "../../src/service/config/config.ts";
 import { relayChecks } from "../../src/service/status/checks/dependencyChecks.ts";
 import { startSmtpSink } from "../support/mail/smtpSink.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 
 const onAuth: NonNullable<SMTPServerOptions["onAuth"]> = (_auth, _session, next) =>
   next(null, { user: "post" });
@@ -35,7 +33,7 @@ describe("the check of a relay", () => {
 
   test("that is a directory is a warning where others send mail, and its absence a failure", async () => {
     const open = { BASE_URL: "https://mail.example.com" };
-    const SMTP_URL = `outbox:${await mkdtemp(join(tmpdir(), "postledger-test-"))}`;
+    const SMTP_URL = `outbox:${temporaryFolder()}`;
     const name = "relay (outbox)";
     expect(await relayChecks(readConfig({ SMTP_URL }))).toMatchObject([{ name, status: "ok" }]);
     expect(await relayChecks(readConfig({ ...open, SMTP_URL }))).toMatchObject([

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import { smtpClient } from "../support/mail/smtpClient.ts";
 import { type Authority, type Certificate, certificateAuthority } from "../support/stores/certificates.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
+import { temporaryFolder } from "../support/temporaryFolder.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -25,12 +24,11 @@ async function certificateFiles(
 }
 
 describe.each([false, true])("with a certificate, TLS from the beginning: %p", (isImplicit) => {
-  let directory: string;
+  const directory = temporaryFolder();
   let service: TestService;
   let tenant: Tenant;
   let port: number;
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "postledger-tls-"));
     const files = await certificateFiles(directory, authority.issue(NAME, [NAME]));
     const mode = isImplicit ? { SUBMISSION_TLS: "implicit" } : {};
     service = await startService(sqliteStore, { SUBMISSION_PORT: "0", ...files, ...mode });
@@ -39,7 +37,6 @@ describe.each([false, true])("with a certificate, TLS from the beginning: %p", (
   });
   afterAll(async () => {
     await service.remove();
-    await rm(directory, { recursive: true });
   });
 
   test("nodemailer sends, and trusts the certificate", async () => {

@@ -1,29 +1,18 @@
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  symlink,
-  truncate,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ContentMirror } from "../../../src/adapters/directory/contentMirror.ts";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
 import { filePath, folderPath } from "../../../src/kernel/contentPath.ts";
 import { sha256Of } from "../../../src/kernel/crypto/sha256.ts";
 import { newId } from "../../../src/kernel/ids.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
 /** How many files a comparison reads. */
 const FILES_READ_MAX = 2_000;
 
-const folder = await mkdtemp(join(tmpdir(), "postledger-copied-"));
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 let root: string;
 let target: string;

@@ -1,16 +1,15 @@
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { copyContentTree } from "../../../src/adapters/directory/copyContentTree.ts";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
 import { newId } from "../../../src/kernel/ids.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
 /** More than are copied at once. */
 const FILES = 40;
 
-const folder = await mkdtemp(join(tmpdir(), "postledger-copy-"));
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 let root: string;
 let owners: readonly { readonly workspaceId: string; readonly ownerId: string }[];

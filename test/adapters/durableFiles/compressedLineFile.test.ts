@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readLines, writeCompressedFile } from "../../../src/adapters/durableFiles/compressedLineFile.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
 /** How often a fault is provoked: an `error` event that nobody handles may come after the error that is thrown. */
 const TRIES = 20;
 
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postledger-lines-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 async function linesOf(path: string): Promise<readonly string[]> {
   return (await Array.fromAsync(readLines(path))).flat();

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeCompressedFile } from "../../../src/adapters/durableFiles/compressedLineFile.ts";
 import { createDirectoryAtomically } from "../../../src/adapters/durableFiles/createDirectoryAtomically.ts";
 import { nameWhenComplete } from "../../../src/adapters/durableFiles/partialPath.ts";
 import { writeLines } from "../../../src/cli/output/jsonAndCsvRows.ts";
 import { ROOT } from "../../support/root.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { until } from "../../support/until.ts";
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "partial-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const never = "() => new Promise(() => setInterval(() => {}, 1_000))";
 const endlessText = `(async function* () { yield "some"; await (${never})(); })()`;

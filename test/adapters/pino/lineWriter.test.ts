@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { closeSync, constants, openSync, readFileSync, readSync, statSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { lineWriter } from "../../../src/adapters/pino/lineWriter.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { until } from "../../support/until.ts";
 
 /** More than a pipe takes in one piece, so a write to a nearly full one is cut short. */
 const LINE_CHARS = 10_000;
 const LINES = 100;
 
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "postledger-lines-"));
-});
-afterAll(() => rm(directory, { recursive: true }));
+const directory = temporaryFolder();
 
 async function openPipe(name: string): Promise<{ path: string; fd: number }> {
   const path = join(directory, name);

@@ -1,15 +1,14 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { blankTruncatedRows } from "../../../src/adapters/sqlite/blankTruncatedRows.ts";
 import { openLogDatabase } from "../../../src/adapters/sqlite/openLogDatabase.ts";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { newEvent } from "../../contract/eventStore.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "emptied-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const MESSAGES = 2_000;
 const CACHE_KIB = 4_096;

@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isDirectoryLocked, lockDirectory, lockPathOf } from "../../../src/adapters/sqlite/directoryLock.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
-const parent = mkdtempSync(join(tmpdir(), "postledger-lock-"));
+const parent = temporaryFolder();
 const MODULE = new URL("../../../src/adapters/sqlite/directoryLock.ts", import.meta.url).href;
 let directory: string;
 const children: Bun.Subprocess[] = [];
@@ -19,7 +19,6 @@ afterEach(async () => {
     await child.exited;
   }
 });
-afterAll(() => rmSync(parent, { recursive: true }));
 
 /** Starts a process that runs `statements` on the directory; resolves once it has printed "begun". */
 async function another(statements: string) {

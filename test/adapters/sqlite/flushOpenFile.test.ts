@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { flushOpenFile } from "../../../src/adapters/sqlite/append/flushOpenFile.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
 test.skipIf(process.platform !== "linux")(
   "a file is flushed through a descriptor that the process already has open",
   () => {
-    const folder = mkdtempSync(join(tmpdir(), "flush-open-"));
+    const folder = temporaryFolder();
     const path = join(folder, "log.db");
     expect(flushOpenFile(path)).toBeFalse();
     writeFileSync(path, "pages");
@@ -16,6 +16,5 @@ test.skipIf(process.platform !== "linux")(
     expect(flushOpenFile(path)).toBeTrue();
     closeSync(open);
     expect(flushOpenFile(path)).toBeFalse();
-    rmSync(folder, { recursive: true });
   },
 );

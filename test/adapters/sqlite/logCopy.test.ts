@@ -1,6 +1,5 @@
-import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
@@ -11,9 +10,9 @@ import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventSt
 import { vacuumCopy } from "../../../src/adapters/sqlite/vacuumCopy.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import { mustAppend, newEvent } from "../../contract/eventStore.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "log-copy-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const RUNS = 25;
 const TEST_MS_MAX = 60_000;

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { DurableTransaction } from "../../../src/adapters/sqlite/append/durableTransaction.ts";
@@ -10,6 +9,7 @@ import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventSt
 import { LOG_START, type Position } from "../../../src/ports/eventStore.ts";
 import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { newEvent } from "../../contract/eventStore.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { until } from "../../support/until.ts";
 
 const RealWorker = globalThis.Worker;
@@ -22,7 +22,7 @@ let flushes: unknown[];
 let isFlushed: () => boolean;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "log-flush-"));
+  folder = temporaryFolder();
   flushes = [];
   globalThis.Worker = class extends RealWorker {
     override postMessage(message: object): void {
@@ -35,7 +35,6 @@ beforeEach(() => {
 
 afterEach(() => {
   globalThis.Worker = RealWorker;
-  rmSync(folder, { recursive: true });
 });
 
 const openCopy = () => openSqliteEventStore({ path: join(folder, "log.db"), writingThreads: "flushedAside" });

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WritingThreads } from "../../../src/adapters/sqlite/append/openLogWriter.ts";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { newEvent } from "../../contract/eventStore.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
 const RealWorker = globalThis.Worker;
 const APPENDS = 600;
@@ -15,7 +14,7 @@ let folder: string;
 let threads: Worker[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "log-writer-"));
+  folder = temporaryFolder();
   threads = [];
   globalThis.Worker = class extends RealWorker {
     constructor(...options: ConstructorParameters<typeof RealWorker>) {
@@ -27,7 +26,6 @@ beforeEach(() => {
 
 afterEach(() => {
   globalThis.Worker = RealWorker;
-  rmSync(folder, { recursive: true });
 });
 
 const openLog = (writingThreads: WritingThreads) =>

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import { newEvent } from "../../contract/eventStore.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { until } from "../../support/until.ts";
 
 /** A timer of at least this many ms counts as a slow poll. */
@@ -20,14 +19,13 @@ const open = () => {
 };
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "subscription-wake-"));
+  folder = temporaryFolder();
   stores = [];
 });
 
 afterEach(async () => {
   globalThis.setTimeout = realSetTimeout;
   for (const store of stores) await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 test("an idle subscription, which polls rarely, is woken by the first commit of another handle", async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DirectoryLock, lockDirectory, lockPathOf } from "../../../src/adapters/sqlite/directoryLock.ts";
 import { serviceIdFile } from "../../../src/adapters/system/serviceIdFile.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
-const parent = mkdtempSync(join(tmpdir(), "postledger-service-id-"));
+const parent = temporaryFolder();
 const locks: DirectoryLock[] = [];
 let dataDir: string;
 
@@ -29,7 +29,6 @@ beforeEach(() => {
 });
 afterAll(() => {
   endAll();
-  rmSync(parent, { recursive: true });
 });
 
 describe("the id of a data directory's previous service", () => {

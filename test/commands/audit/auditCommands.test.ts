@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
@@ -12,18 +11,18 @@ import { runCalls } from "../../support/process/runCalls.ts";
 import { runCommand, runProgram } from "../../support/process/runCommand.ts";
 import { startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
 
 describe("on the command line", () => {
-  const folder = mkdtempSync(join(tmpdir(), "postledger-audit-"));
+  const folder = temporaryFolder();
   const keyFile = join(folder, "seal.key");
   const otherKeyFile = join(folder, "other.key");
   const dataDir = join(folder, "data");
   const env = { AUDIT_SIGNING_KEY_FILE: keyFile };
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   test(
     "a key is made, the log is sealed, verified, and found to be changed",

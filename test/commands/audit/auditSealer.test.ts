@@ -1,10 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { AuditSealer, readLastSeal, TamperedLogError } from "../../../src/commands/audit/auditSealer.ts";
-import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { SEAL_EVENTS_MAX } from "../../../src/domain/audit/seal.ts";
@@ -22,6 +17,7 @@ import { auditSealWorker } from "../../../src/reactors/audit/auditSealWorker.ts"
 import { AuditedLog } from "../../support/auditedLog.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { until } from "../../support/until.ts";
+import { verifyWholeLog } from "../../support/verifyWholeLog.ts";
 
 const TEST_MS_MAX = 60_000;
 
@@ -47,24 +43,6 @@ async function sealAll(sealer: AuditSealer): Promise<void> {
   while (!(await sealer.seal()));
 }
 
-async function verify(store: EventStore) {
-  const folder = mkdtempSync(join(tmpdir(), "postledger-seal-"));
-  try {
-    const signal = new AbortController().signal;
-    const temporaryPath = join(folder, "scratch.db");
-    return await verifyLog({
-      store,
-      databases: sqliteReadDatabases,
-      temporaryPath,
-      trusted: [],
-      kept: null,
-      signal,
-    });
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
 async function sealsOf(store: EventStore) {
   return (await store.read(AUDIT_STREAM, 0, 1_000)).map((one) => auditCodec.decode(one).data);
 }
@@ -83,7 +61,7 @@ describe("a sealer", () => {
       [3, 3],
       [5, 2],
     ]);
-    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0 });
   });
 
   test("continues after the last seal when it restarts, whatever events of that were erased", async () => {
@@ -97,7 +75,7 @@ describe("a sealer", () => {
     await appendEvents(store, 1);
     await sealAll(sealerOn(store));
     expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([4, 7]);
-    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0 });
   });
 
   test("continues after the previous seal when nothing is left of the last one", async () => {
@@ -110,7 +88,7 @@ describe("a sealer", () => {
     await store.truncateBefore("storage-w", 1);
     await sealAll(sealerOn(store));
     expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([2, 1, 1]);
-    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0 });
   });
 
   test("loses a race without harm", async () => {
@@ -125,7 +103,7 @@ describe("a sealer", () => {
       await appendEvents(store, 1);
     }
     await sealAll(sealers[1] as AuditSealer);
-    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 6 } });
+    expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 6 } });
   });
 
   test(
@@ -138,7 +116,7 @@ describe("a sealer", () => {
       const seals = await sealsOf(store);
       expect(seals.map(({ covered }) => covered)).toEqual([SEAL_EVENTS_MAX, 2 * SEAL_EVENTS_MAX, many]);
       for (const seal of seals) expect(JSON.stringify(seal).length).toBeLessThan(APPEND_BYTES_MAX);
-      expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+      expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0 });
     },
     TEST_MS_MAX,
   );
@@ -194,7 +172,7 @@ describe("a sealer", () => {
       failure = null;
       await sealAll(sealer);
     }
-    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 2 } });
+    expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 2 } });
   });
 
   test("fits the longest names into the bounds of an append", async () => {
@@ -275,7 +253,7 @@ describe("sealing", () => {
     await waitForTwoReads();
     now += intervalMs;
     await until(async () => (await sealsOf(store)).length === 2, "another seal to be written");
-    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0 });
     instance = { ...stopped, frozenAt: now };
     await appendEvents(store, 1);
     now += 10 * intervalMs;

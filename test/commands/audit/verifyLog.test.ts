@@ -1,6 +1,5 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
@@ -21,14 +20,14 @@ import {
   type Tampering,
   tamperWith,
 } from "../../support/logTampering.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
 const TEST_MS_MAX = 120_000;
 const RUNS = 100;
 /** Of some fifteen kinds: several times the hundred that have to be found. */
 const PLANTS_OF_A_KIND = 8;
 
-const folder = mkdtempSync(join(tmpdir(), "postledger-verify-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 function fresh(): string {
   return join(folder, `${crypto.randomUUID()}.db`);

@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EventStoreDBClient } from "@eventstore/db-client";
 import fc from "fast-check";
 import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
-import { type LogVerification, verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import {
   type EventStore,
@@ -18,6 +14,7 @@ import {
 import { AuditedLog, type LogAction, logActions } from "../../support/auditedLog.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
+import { verifyWholeLog } from "../../support/verifyWholeLog.ts";
 
 const TEST_MS_MAX = 180_000;
 const CLEAN_HISTORIES = 100;
@@ -31,7 +28,6 @@ type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
 
 // A server of its own: the log of the others' holds what their tests have done to it.
 describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
-  const folder = mkdtempSync(join(tmpdir(), "postledger-verify-"));
   let server: Server;
   let store: EventStore;
   let client: EventStoreDBClient;
@@ -46,21 +42,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
     await store?.close();
     await client?.dispose();
     await server?.process.kill();
-    rmSync(folder, { recursive: true });
   });
-
-  const verify = (): Promise<LogVerification> => {
-    const temporaryPath = join(folder, `${crypto.randomUUID()}.db`);
-    const signal = new AbortController().signal;
-    return verifyLog({
-      store,
-      databases: sqliteReadDatabases,
-      temporaryPath,
-      trusted: [],
-      kept: null,
-      signal,
-    });
-  };
 
   const eventsOf = async (): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];
@@ -74,10 +56,10 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
       const log = new AuditedLog(store);
       for (const [nth, history] of fc.sample(logActions, CLEAN_HISTORIES).entries()) {
         await log.play(history.slice(0, ACTIONS_PER_HISTORY));
-        if (nth % HISTORIES_PER_RUN === 0) expect((await verify()).shown).toEqual([]);
+        if (nth % HISTORIES_PER_RUN === 0) expect((await verifyWholeLog(store)).shown).toEqual([]);
       }
       await log.seal();
-      expect(await verify()).toMatchObject({ findings: 0, uncovered: 0 });
+      expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0 });
     },
     TEST_MS_MAX,
   );
@@ -92,7 +74,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
         "the scavenge to remove erased events",
         60_000,
       );
-      expect(await verify()).toMatchObject({ findings: 0, uncovered: 0 });
+      expect(await verifyWholeLog(store)).toMatchObject({ findings: 0, uncovered: 0 });
     },
     TEST_MS_MAX,
   );
@@ -117,7 +99,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
       await client.deleteStream(deleted);
       await client.setStreamMetadata(bounded, { maxCount: 1 });
       await client.tombstoneStream(buried);
-      const { shown } = await verify();
+      const { shown } = await verifyWholeLog(store);
       const hidden = [deleted, buried, bounded].flatMap((stream) => [`${stream}@0`, `${stream}@1`]);
       const [metadata, ...others] = shown;
       expect(metadata).toMatchObject({ kind: "changed", object: `metadata of ${bounded}` });
@@ -131,7 +113,9 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
   test(
     `bytes that are changed in the chunks are found, and where, ${FLIPS} of ${FLIPS}`,
     async () => {
-      const before = new Set((await verify()).shown.map(({ stream, revision }) => `${stream}@${revision}`));
+      const before = new Set(
+        (await verifyWholeLog(store)).shown.map(({ stream, revision }) => `${stream}@${revision}`),
+      );
       const head = await store.head();
       const log = new AuditedLog(store);
       await log.play([
@@ -146,7 +130,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
       await server.process.kill();
       const planted = await flipInLastChunk(server.folder, events, FLIPS);
       await server.process.start();
-      const { shown } = await verify();
+      const { shown } = await verifyWholeLog(store);
       const found = shown
         .map(({ stream, revision }) => `${stream}@${revision}`)
         .filter((name) => !before.has(name));

@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
@@ -8,6 +6,7 @@ import { addSuppression } from "../../../src/commands/suppression/addOrRemoveSup
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
 const RealWorker = globalThis.Worker;
 const TIMEOUT_MS = 200;
@@ -24,7 +23,7 @@ let world: DeliveryWorld;
 let isDiskFailing: boolean;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "unflushed-"));
+  folder = temporaryFolder();
   isDiskFailing = false;
   globalThis.Worker = class extends RealWorker {
     override postMessage(message: object): void {
@@ -42,7 +41,6 @@ afterEach(async () => {
   globalThis.Worker = RealWorker;
   await world.close();
   await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 function addressOf(text: string) {

@@ -1,9 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
-import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { eraseEmail } from "../../../src/commands/erasure/eraseEmailContent.ts";
 import { eraseSuppressedAddress } from "../../../src/commands/erasure/eraseSuppressedAddress.ts";
 import {
@@ -16,6 +12,7 @@ import type { EventStore, LogBatch } from "../../../src/ports/eventStore.ts";
 import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
 import { addressOf } from "../../support/addressOf.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { verifyWholeLog } from "../../support/verifyWholeLog.ts";
 import { beginLog, emptyStore, exportOf, importOf } from "./portableLog.ts";
 
 let log: EventStore;
@@ -49,24 +46,11 @@ async function importWithWork(moment: "first" | "last", work: () => Promise<unkn
   return imported;
 }
 
-/** What a verification of a log finds. */
-async function findingsIn(store: EventStore) {
-  const { shown } = await verifyLog({
-    store,
-    databases: sqliteReadDatabases,
-    temporaryPath: join(tmpdir(), `${crypto.randomUUID()}.db`),
-    trusted: [],
-    kept: null,
-    signal: new AbortController().signal,
-  });
-  return shown;
-}
-
 test("what is erased while an export reads is missing in it for a reason that it holds", async () => {
   const id = await world.accept("order-1");
   const erase = () => eraseEmail(world.deps, id, { reason: "requested" }, context());
   const { store, remove } = await importWithWork("first", erase);
-  expect(await findingsIn(store)).toEqual([]);
+  expect((await verifyWholeLog(store)).shown).toEqual([]);
   await remove();
 });
 
@@ -95,6 +79,6 @@ test("a person who is erased while an export reads is to be erased where it is i
   const [id = ""] = requests;
   expect((await readErasure(log, id))?.erasure.status).toBe("applied");
   expect((await readErasure(store, id))?.erasure.status).toBe("requested");
-  expect(await findingsIn(store)).toEqual([]);
+  expect((await verifyWholeLog(store)).shown).toEqual([]);
   await remove();
 });

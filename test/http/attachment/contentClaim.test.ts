@@ -1,11 +1,9 @@
-import { afterAll, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { startTestApp } from "../../support/service.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 
-const base = await mkdtemp(join(tmpdir(), "postledger-test-"));
-afterAll(() => rm(base, { recursive: true }));
+const base = temporaryFolder();
 
 /** What a start says that is refused; empty when it is not. */
 async function startOn(name: string, CONTENT_URL: string): Promise<string> {

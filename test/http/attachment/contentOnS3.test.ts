@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, readdir, readFile, rm, utimes } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
@@ -10,6 +9,7 @@ import { CONTENT_SWEEP_AGE_MS } from "../../../src/reactors/content/orphanedCont
 import { runJsonCommand } from "../../support/process/jsonCommand.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { type S3Server, startS3Server } from "../../support/stores/s3Server.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -114,7 +114,7 @@ describe("a service with its content on S3", () => {
   });
 
   test("can be copied there from a directory as it is, file by file", async () => {
-    const root = await mkdtemp(join(tmpdir(), "postledger-content-"));
+    const root = temporaryFolder();
     const from = directoryContentStore(root);
     await from.create();
     const ids = () => crypto.randomUUID();
@@ -135,11 +135,10 @@ describe("a service with its content on S3", () => {
     const to = s3ContentStore({ ...location, prefix: "moved/", timeoutMs: 10_000 });
     expect([await to.identity(), await to.claimedBy()]).toEqual([await from.identity(), "the-log"]);
     expect(Buffer.from((await to.get(folder, sha256)) ?? []).toString()).toBe("moved");
-    await rm(root, { recursive: true });
   });
 
   test("is reported by doctor with the place of its content, and what is wrong there", async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const dataDir = temporaryFolder();
     const own = { CONTENT_URL: `s3://${server.bucket}/doctor`, DATA_DIR: dataDir };
     const settings = { ...settingsFor(server), ...own };
     expect(await runJsonCommand(settings, "workspace", "create", "Acme")).toMatchObject({
@@ -156,6 +155,5 @@ describe("a service with its content on S3", () => {
     expect(denied).toBe(
       `failed   ${location}: CONTENT_URL ${own.CONTENT_URL} cannot be used: the S3 server answered 403 InvalidAccessKeyId. Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key`,
     );
-    await rm(dataDir, { recursive: true });
   }, 60_000);
 });

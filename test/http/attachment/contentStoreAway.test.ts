@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 describe("while the content store cannot be written to", () => {
   let directory: string;
   let service: TestService;
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    directory = temporaryFolder();
     const content = join(directory, "content");
     service = await startService(sqliteStore, { CONTENT_URL: `file:${content}` });
     await rename(content, `${content}-gone`);
@@ -18,7 +18,6 @@ describe("while the content store cannot be written to", () => {
   });
   afterAll(async () => {
     await service.remove();
-    await rm(directory, { recursive: true });
   });
 
   test("a send with a file says so, and may be repeated", async () => {
@@ -47,7 +46,7 @@ test.each([
 ])(
   "refused %s tell readiness that the content store is away, and one that works that it is back",
   async (_, request, status) => {
-    const directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const directory = temporaryFolder();
     const content = join(directory, "content");
     // No delivery could tell it.
     const service = await startService(sqliteStore, { CONTENT_URL: `file:${content}`, DELIVERY: "off" });
@@ -65,7 +64,6 @@ test.each([
       expect((await readiness()).checks.content).toMatchObject({ ok: true });
     } finally {
       await service.remove();
-      await rm(directory, { recursive: true });
     }
   },
 );

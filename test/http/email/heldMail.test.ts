@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
@@ -14,6 +12,7 @@ import { newId } from "../../../src/kernel/ids.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import type { Check } from "../../../src/service/status/checks/check.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -24,16 +23,14 @@ const STATUS_MS_MAX = 10_000;
 
 let service: TestService;
 let tenant: Tenant;
-let outbox: string;
+const outbox = temporaryFolder();
 
 beforeAll(async () => {
-  outbox = await mkdtemp(join(tmpdir(), "postledger-outbox-"));
   service = await startService(SQLITE, { DELIVERY: "on", SMTP_URL: `outbox:${outbox}` });
   tenant = await service.tenant();
 });
 afterAll(async () => {
   await service.remove();
-  await rm(outbox, { recursive: true, force: true });
 });
 
 async function restore(backupAt: number): Promise<void> {

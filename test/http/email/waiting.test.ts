@@ -1,7 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Check } from "../../../src/service/status/checks/check.ts";
 import { startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
@@ -11,6 +8,7 @@ import {
   startTestProcess,
   type TestProcess,
 } from "../../support/service.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -161,7 +159,7 @@ describe("a message", () => {
   test(
     "that the relay permanently refuses because of the sender is reported in the log and by doctor, with what to do",
     async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), "postledger-waiting-"));
+      const dataDir = temporaryFolder();
       const sink = await startSmtpSink({
         final: () => ({
           code: 554,
@@ -200,7 +198,6 @@ describe("a message", () => {
         );
       } finally {
         await sink.close();
-        await rm(dataDir, { recursive: true, force: true });
       }
     },
     START_MS,

@@ -1,11 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { recordBackupOrExport } from "../../../src/commands/instance/recordBackupOrExport.ts";
 import { transact } from "../../../src/commands/transact.ts";
@@ -28,6 +25,7 @@ import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, SENDER } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
+import { verifyWholeLog } from "../../support/verifyWholeLog.ts";
 
 /** Much of this waits for what a service does by itself, on cores that are shared. */
 setDefaultTimeout(60_000);
@@ -517,19 +515,6 @@ describe.each(await testStores())("erasure on $name", (store) => {
 
   // The log of all suites holds what others have planted in it.
   test.skipIf(store.isShared)("leaves a log in which a verification finds nothing", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "postledger-erasure-"));
-    try {
-      const { shown } = await verifyLog({
-        store: service.log.store,
-        databases: sqliteReadDatabases,
-        temporaryPath: join(folder, "scratch.db"),
-        trusted: [],
-        kept: null,
-        signal: new AbortController().signal,
-      });
-      expect(shown).toEqual([]);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    expect((await verifyWholeLog(service.log.store)).shown).toEqual([]);
   });
 });

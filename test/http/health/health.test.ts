@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { callerOf, startTestApp } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -45,41 +43,37 @@ describe.each(await testStores())("health on $name", (store) => {
 
 describe("health", () => {
   test("is unready while the disk is nearly full: new mail waits outside, what was accepted stays so", async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const dataDir = temporaryFolder();
     const content = message({ from: "hello@example.com" });
     const key = newKey();
+    const restarted = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
+    const first = await restarted.send(key, content);
+    await restarted.remove();
+    const full = await startTestApp({
+      dataDir,
+      env: { DELIVERY: "off", DISK_FREE_BYTES_MIN: MORE_THAN_ANY_DISK },
+    });
     try {
-      const restarted = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
-      const first = await restarted.send(key, content);
-      await restarted.remove();
-      const full = await startTestApp({
-        dataDir,
-        env: { DELIVERY: "off", DISK_FREE_BYTES_MIN: MORE_THAN_ANY_DISK },
+      const ready = await full.call("GET", "/health/ready");
+      expect(ready).toMatchObject({ status: 503, json: { status: "unavailable" } });
+      expect(ready.json.checks.disk).toEqual({
+        ok: false,
+        required: true,
+        detail: expect.stringMatching(/^\d.* free, DISK_FREE_BYTES_MIN is \d.*: sends get 503$/),
       });
-      try {
-        const ready = await full.call("GET", "/health/ready");
-        expect(ready).toMatchObject({ status: 503, json: { status: "unavailable" } });
-        expect(ready.json.checks.disk).toEqual({
-          ok: false,
-          required: true,
-          detail: expect.stringMatching(/^\d.* free, DISK_FREE_BYTES_MIN is \d.*: sends get 503$/),
-        });
-        expect(Number(ready.headers.get("retry-after"))).toBeGreaterThan(0);
-        expect((await full.call("GET", "/health/live")).status).toBe(200);
+      expect(Number(ready.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect((await full.call("GET", "/health/live")).status).toBe(200);
 
-        const refused = await full.send(newKey(), content);
-        expect(refused.json.detail).toBe("the service is short of disk space; try again later");
-        expect(refused).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
-        expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      const refused = await full.send(newKey(), content);
+      expect(refused.json.detail).toBe("the service is short of disk space; try again later");
+      expect(refused).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
 
-        expect((await full.send(key, content)).text).toBe(first.text);
-        expect((await full.send(key, { ...content, text: "Other" })).status).toBe(409);
-        expect((await full.call("GET", `/api/v1/emails/${first.json.id}`)).json.status).toBe("queued");
-      } finally {
-        await full.remove();
-      }
+      expect((await full.send(key, content)).text).toBe(first.text);
+      expect((await full.send(key, { ...content, text: "Other" })).status).toBe(409);
+      expect((await full.call("GET", `/api/v1/emails/${first.json.id}`)).json.status).toBe("queued");
     } finally {
-      await rm(dataDir, { recursive: true });
+      await full.remove();
     }
   });
 

@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { verificationMailLimitAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { issueKey } from "../../../src/commands/apiKey/issueApiKey.ts";
@@ -20,6 +17,7 @@ import { expectProblem } from "../../support/expectProblem.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type Answer, callerOf, startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -438,7 +436,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
 });
 
 test("the log lines of a service that logs every request contain no link", async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+  const dataDir = temporaryFolder();
   const child = await startTestProcess({ dataDir, env: { LOG_REQUESTS: "all", LOG_LEVEL: "trace" } });
   const secret = "A".repeat(107);
   const paths = [`/senders/verify/${secret}`, `/senders/verify/${secret}/`, `/senders/verify/${secret}/x?y`];
@@ -446,7 +444,6 @@ test("the log lines of a service that logs every request contain no link", async
     for (const method of ["GET", "POST", "PUT"]) await child.call(method, path);
   }
   await child.kill("SIGTERM");
-  await rm(dataDir, { recursive: true, force: true });
   const lines = child.log();
   expect(lines.split("/senders/verify/")).toHaveLength(10);
   expect(lines).not.toContain(secret);

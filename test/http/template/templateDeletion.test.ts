@@ -1,11 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
-import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { newTemplate } from "../../../src/commands/template/manageTemplates.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";
@@ -17,6 +12,7 @@ import { serviceFixture } from "../../support/serviceFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
+import { verifyWholeLog } from "../../support/verifyWholeLog.ts";
 
 setDefaultTimeout(60_000);
 
@@ -142,19 +138,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     await remove(after.id);
     await remove(again);
     await createWithAlias();
-    const directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
-    const { signal } = new AbortController();
-    const temporaryPath = join(directory, "scratch.db");
-    const found = await verifyLog({
-      store: log,
-      databases: sqliteReadDatabases,
-      temporaryPath,
-      trusted: [],
-      kept: null,
-      signal,
-    });
-    await rm(directory, { recursive: true });
-    expect(found.shown).toEqual([]);
+    expect((await verifyWholeLog(log)).shown).toEqual([]);
   });
 
   /** A limit is the same on every store; on EventStoreDB, to reach these takes ten seconds of a processor. */

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { logIn } from "../../support/dashboard.ts";
 import { startNameServer } from "../../support/servers/nameServer.ts";
 import { startTestProcess } from "../../support/service.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { until } from "../../support/until.ts";
 
 const BLOCKED = "a webhook endpoint is not called";
 const SETTINGS = { DELIVERY: "on", SMTP_URL: "outbox:", WEBHOOK_SCHEDULE_MS: "0,0,0" };
 
-let dataDir: string;
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "postledger-blocked-"));
-});
-afterAll(() => rm(dataDir, { recursive: true }));
+const dataDir = temporaryFolder();
 
 test("an endpoint under development without its setting is named once in the log, and on its page, with what to do", async () => {
   const receiver = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("ok") });

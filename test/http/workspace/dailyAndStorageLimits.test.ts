@@ -1,13 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createDependencies } from "../../../src/commands/createDependencies.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { setLimits } from "../../support/limits.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
 import { type Answer, callerOf, startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -50,7 +48,7 @@ describe.each(stores)("limits on $name", (store) => {
 
     // All services on a shared store have one log, and a first run has happened.
     test.skipIf(store.isShared)("is warned of by one log line when 80 % of it is used", async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+      const dataDir = temporaryFolder();
       const own = await startTestProcess({ dataDir, env: { LIMIT_MESSAGES_PER_DAY: "5" } });
       const lines = () => own.log().split("used 80 % of its daily limit").length - 1;
       for (let sent = 0; sent < 5; sent += 1) {
@@ -60,7 +58,6 @@ describe.each(stores)("limits on $name", (store) => {
       }
       await own.kill("SIGTERM");
       expect(lines()).toBe(1);
-      await rm(dataDir, { recursive: true });
     });
 
     test("lets exactly so many through of those who come at once", async () => {

@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import type { WebhookDeliveryEvent } from "../../../src/domain/webhookDelivery/events.ts";
@@ -9,6 +7,7 @@ import { webhookDeliveryId } from "../../../src/kernel/ids.ts";
 import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { until } from "../../support/until.ts";
 import { failAfterAppendOnce, writeLateOnce } from "../email/deliveryFixtures.ts";
 import { answered, type WebhookTestWorld, webhookTestWorld } from "./webhookFixtures.ts";
@@ -85,7 +84,7 @@ describe("an event", () => {
   });
 
   test("is delivered once on SQLite too, while one instance ends in the middle", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "webhook-log-"));
+    const directory = temporaryFolder();
     const onDisk = webhookTestWorld(
       openSqliteEventStore({ path: join(directory, "events.db"), timeoutMs: 5_000 }),
     );
@@ -99,7 +98,6 @@ describe("an event", () => {
     for (const delivery of deliveries) await onDisk.untilEvents(delivery, ...DELIVERED);
     expect(idsOf(onDisk.endpoints.receivedCalls).sort()).toEqual(deliveries.toSorted());
     await onDisk.close();
-    rmSync(directory, { recursive: true, force: true });
   });
 });
 
