@@ -236,7 +236,10 @@ function sendingRateWatchOf({ sendingRates }: Config, logger: Logger, { deps, re
   return sendingRateWatch({
     deps,
     emails: readers.reader("emails"),
-    isLive: () => readers.status().find(({ name }) => name === "emails")?.state === "live",
+    hasCaughtUp: () =>
+      readers
+        .status()
+        .some(({ name, state, hasCaughtUp }) => name === "emails" && state === "live" && hasCaughtUp),
     worker: newId(),
     thresholds: sendingRates,
     onChange: sendingRateLog(logger),

@@ -38,6 +38,10 @@ const pausedFor = (kind: string, reported: number, sent: number, from = FROM): W
   type: "SendingPaused",
   data: { at: rfc3339(NOW), rate: { kind, reported, sent, since: rfc3339(from) } },
 });
+const pausedForBounces = (at: number): WorkspaceEvent => ({
+  type: "SendingPaused",
+  data: { at: rfc3339(at), rate: { kind: "bounce", reported: 10, sent: 100, since: rfc3339(FROM) } },
+});
 
 test("hard bounces are those whose reason suppresses the address", () => {
   const suppressing = Object.entries(RELAY_REPLY_READINGS).filter(
@@ -83,7 +87,7 @@ describe("a workspace", () => {
 
   test("is not paused by what was counted before it was resumed", () => {
     const high = { sent: 100, hardBounced: 100 };
-    const past = [created, paused(NOW - DAY_MS), resumed(NOW - HOUR_MS)];
+    const past = [created, pausedForBounces(NOW - DAY_MS), resumed(NOW - HOUR_MS)];
     given(...past)
       .when(pausing(high))
       .then("resumed");
@@ -92,6 +96,19 @@ describe("a workspace", () => {
     given(...past)
       .when(pausing(high, PAUSE, from))
       .then("paused", pausedFor("bounce", 100, 100, from));
+  });
+
+  test("counts on through a pause that somebody made, and a resumption that is dated later than now", () => {
+    const own = [created, paused(NOW - DAY_MS), resumed(NOW - HOUR_MS)];
+    const ahead = [created, pausedForBounces(NOW - DAY_MS), resumed(NOW + DAY_MS)];
+    for (const past of [own, ahead]) {
+      expect(pausesCountFrom(foldOf(workspaceAggregate, past), NOW)).toBe(FROM);
+      given(...past)
+        .when(pausing({ sent: 100, hardBounced: 100 }))
+        .then("paused", pausedFor("bounce", 100, 100));
+    }
+    const later = [...own, pausedForBounces(NOW - 2), resumed(NOW - 1), paused(NOW), resumed(NOW)];
+    expect(pausesCountFrom(foldOf(workspaceAggregate, later), NOW)).toBeGreaterThan(NOW - 1);
   });
 
   test("that was resumed, or that somebody paused, gives no reason", () => {
@@ -155,7 +172,7 @@ describe("the decision to pause (properties):", () => {
         const events = rests.map((rest, nth) => {
           at += rest;
           if (nth % 2 === 1) resumedLast = at;
-          return nth % 2 === 0 ? paused(at) : resumed(at);
+          return nth % 2 === 0 ? pausedForBounces(at) : resumed(at);
         });
         const state = foldOf(workspaceAggregate, [created, ...events]);
         expect(pausesCountFrom(state, at)).toBeGreaterThanOrEqual(resumedLast);

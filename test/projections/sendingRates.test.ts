@@ -54,7 +54,8 @@ const hard = "recipient_address_rejected";
 const complained: Told = ["EmailComplained", { attempt: 1, feedbackType: "abuse", source: "ses" }];
 const delivered: Told = ["EmailDelivered", { attempt: 1, source: "ses" }];
 
-const counts = (from = ON_THE_HOUR) => Object.values(rateCounts(db, "w", from));
+const LATER = "2099-01-01T00:00:00.000Z";
+const counts = (from = ON_THE_HOUR, until = LATER) => Object.values(rateCounts(db, "w", from, until));
 
 describe("for its workspace's rates [sent, hard bounces, complaints] a message", () => {
   test.each([
@@ -120,9 +121,9 @@ test("the workspaces that send are listed page by page, each by one look into an
     },
   };
   ratedWorkspaces(explained, "", 2);
-  rateCounts(explained, "w", ON_THE_HOUR);
+  rateCounts(explained, "w", ON_THE_HOUR, LATER);
   expect(plans).toEqual([
     "SEARCH sending_rates USING COVERING INDEX sqlite_autoindex_sending_rates_1 (workspace_id>?)",
-    "SEARCH sending_rates USING INDEX sqlite_autoindex_sending_rates_1 (workspace_id=? AND (day,hour)>(?,?))",
+    "SEARCH sending_rates USING INDEX sqlite_autoindex_sending_rates_1 (workspace_id=? AND (day,hour)>(?,?) AND (day,hour)<(?,?))",
   ]);
 });

@@ -276,7 +276,14 @@ export function play(
   const acceptedAt = options.at ?? ACCEPTED_AT;
   const events = acceptance(options).map((event) => ({ at: acceptedAt, event }));
   let state = events.reduce<EmailState>((folded, { event }) => emailDecider.evolve(folded, event), null);
-  let workspace: WorkspaceState = { name: "shop", paused: false, pauseRate: null, pauses: [], limits: {} };
+  let workspace: WorkspaceState = {
+    name: "shop",
+    paused: false,
+    pauseRate: null,
+    rateResumedAt: null,
+    pauses: [],
+    limits: {},
+  };
   let now = acceptedAt;
   const applied: AppliedStep[] = [];
   for (const step of steps) {

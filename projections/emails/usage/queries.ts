@@ -104,13 +104,17 @@ export interface RateCounts {
 
 const RATES_SINCE = `SELECT ifnull(sum(sent), 0) AS sent, ifnull(sum(hard_bounced), 0) AS hardBounced,
     ifnull(sum(complained), 0) AS complained
-  FROM sending_rates WHERE workspace_id = ? AND (day, hour) >= (?, ?)`;
+  FROM sending_rates WHERE workspace_id = ? AND (day, hour) >= (?, ?) AND (day, hour) <= (?, ?)`;
 const NEXT_RATED =
   "SELECT workspace_id AS id FROM sending_rates WHERE workspace_id > ? ORDER BY workspace_id LIMIT 1";
 
-/** What became of a workspace's messages since `from` (RFC 3339, on the hour). Reads a row for each hour. */
-export function rateCounts(db: ReadDatabase, workspaceId: string, from: string): RateCounts {
-  const found = firstRow<RateCounts>(db, RATES_SINCE, workspaceId, utcDay(from), utcHour(from));
+/**
+ * What became of a workspace's messages from the hour of `from` to that of `until` (RFC 3339): a clock that was ahead may
+ * have dated some later. Reads a row for each hour.
+ */
+export function rateCounts(db: ReadDatabase, workspaceId: string, from: string, until: string): RateCounts {
+  const hours = [utcDay(from), utcHour(from), utcDay(until), utcHour(until)] as const;
+  const found = firstRow<RateCounts>(db, RATES_SINCE, workspaceId, ...hours);
   return found ?? { sent: 0, hardBounced: 0, complained: 0 };
 }
 

@@ -2,7 +2,7 @@ import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { counted, grouped } from "../../kernel/text/readableNumbers.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { PauseRate, WorkspaceEvent } from "./events.ts";
-import { resumedAt, type WorkspaceState } from "./state.ts";
+import type { WorkspaceState } from "./state.ts";
 
 /** The rates by which providers judge who sends through them. The log stores these names. */
 export const RATE_KINDS = ["bounce", "complaint"] as const;
@@ -58,9 +58,18 @@ export function ratesCountFrom(now: EpochMs): EpochMs {
   return Math.floor((now - RATE_WINDOW_MS) / HOUR_MS) * HOUR_MS;
 }
 
-/** The same for a pause: after a resumption only messages since then count, from the next full hour on. */
+/**
+ * The same for a pause: once somebody has resumed what a rate had paused, only messages since then count, from the next
+ * full hour on. Somebody else's pause changes nothing, or a tenant could begin anew each hour.
+ */
 export function pausesCountFrom(state: WorkspaceState, now: EpochMs): EpochMs {
-  return Math.max(ratesCountFrom(now), Math.ceil((resumedAt(state) ?? 0) / HOUR_MS) * HOUR_MS);
+  return Math.max(ratesCountFrom(now), Math.ceil(rateResumedAt(state, now) / HOUR_MS) * HOUR_MS);
+}
+
+/** 0 if nobody has; a clock that was ahead may have dated it later than now, and would keep a workspace from being watched. */
+function rateResumedAt(state: WorkspaceState, now: EpochMs): EpochMs {
+  const at = state?.rateResumedAt ?? 0;
+  return at > now ? 0 : at;
 }
 
 /** What was counted, and from when on. */
@@ -80,7 +89,7 @@ export function pauseAtThreshold(
 ): Decision<"paused" | "below" | "resumed" | "notFound", WorkspaceEvent> {
   if (state === null) return decided("notFound");
   if (state.paused) return decided("paused");
-  if (from < (resumedAt(state) ?? from)) return decided("resumed");
+  if (from < rateResumedAt(state, now)) return decided("resumed");
   const rates = RATE_KINDS.map((kind) => sendingRate(kind, counts));
   const rate = rates.find((one) => one !== null && isAtThreshold(one, thresholds[one.kind]));
   if (!rate) return decided("below");

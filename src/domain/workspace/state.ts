@@ -9,6 +9,8 @@ export interface Workspace {
   readonly paused: boolean;
   /** Why the service itself has paused it; null while it is not paused, or if somebody asked for it. */
   readonly pauseRate: PauseRate | null;
+  /** When somebody last ended such a pause; null if nobody has. */
+  readonly rateResumedAt: EpochMs | null;
   /** The times during which sending was paused. */
   readonly pauses: readonly TimeSpan[];
   /** The limits set for this workspace alone. */
@@ -38,6 +40,7 @@ function evolveExisting(
         ...state,
         paused: false,
         pauseRate: null,
+        rateResumedAt: state.pauseRate === null ? state.rateResumedAt : to,
         pauses: state.pauses.map((pause) => (pause.to === null ? { ...pause, to } : pause)),
       };
     }
@@ -55,9 +58,12 @@ function changedLimits(limits: Workspace["limits"], changes: Changes): Workspace
   return Object.fromEntries(own);
 }
 
+function newWorkspace(name: string): Workspace {
+  return { name, paused: false, pauseRate: null, rateResumedAt: null, pauses: [], limits: {} };
+}
+
 function evolve(state: WorkspaceState, event: WorkspaceEvent): WorkspaceState {
-  if (event.type === "WorkspaceCreated")
-    return { name: event.data.name, paused: false, pauseRate: null, pauses: [], limits: {} };
+  if (event.type === "WorkspaceCreated") return newWorkspace(event.data.name);
   return state === null ? null : evolveExisting(state, event);
 }
 
@@ -66,11 +72,6 @@ export const workspaceDecider: Decider<WorkspaceState, WorkspaceEvent> = { initi
 /** Since when sending is paused; null while it is not. */
 export function pausedSince(state: WorkspaceState): EpochMs | null {
   return state?.pauses.find(({ to }) => to === null)?.from ?? null;
-}
-
-/** When sending was last resumed; null if it never was. */
-export function resumedAt(state: WorkspaceState): EpochMs | null {
-  return state?.pauses.findLast(({ to }) => to !== null)?.to ?? null;
 }
 
 /**

@@ -34,8 +34,8 @@ interface SendingRateWatchOptions extends Pick<PeriodicWork, "onTrouble">, Pick<
   readonly deps: Pick<Dependencies, "clock" | "workspaces">;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
-  /** Whether that is not being built: one that is goes through what happened long ago. */
-  readonly isLive: () => boolean;
+  /** Whether that has caught up with the log: until then it has only a part of what it counts. */
+  readonly hasCaughtUp: () => boolean;
   readonly thresholds: RateSettings;
   /** Called when a rate comes to its warning threshold, and when it has fallen well below. */
   readonly onChange: (change: "began" | "ended", rate: WorkspaceRate) => void;
@@ -43,8 +43,8 @@ interface SendingRateWatchOptions extends Pick<PeriodicWork, "onTrouble">, Pick<
 }
 
 export interface SendingRateWatch extends PeriodicWorker {
-  /** The rates that are at their warning threshold, as of the last look at each workspace. */
-  high(): readonly WorkspaceRate[];
+  /** The rates that are at their warning threshold, as of the last look at each workspace; null before the first. */
+  high(): readonly WorkspaceRate[] | null;
 }
 
 const INTERVAL_MS = MINUTE_MS;
@@ -57,23 +57,25 @@ const ROUND_WORKSPACES_MAX = 10_000;
 export const HIGH_RATES_MAX = 1_000;
 /** A high rate has ended when it is below this share of its threshold: one that is near it would go to and fro. */
 const END_SHARE = 0.9;
-const LIVE_POLL_MS = SECOND_MS;
+const CAUGHT_UP_POLL_MS = SECOND_MS;
 
 /**
  * Watches the bounce and complaint rates of all workspaces: tells when one comes to its warning threshold, and pauses the
  * workspace at its pause threshold. Instances may do so at the same time: the second one finds the workspace paused.
  */
 export function sendingRateWatch(options: SendingRateWatchOptions): SendingRateWatch {
-  const { emails, isLive, thresholds, onTrouble, intervalMs = INTERVAL_MS } = options;
+  const { emails, hasCaughtUp, thresholds, onTrouble, intervalMs = INTERVAL_MS } = options;
   const rates = new HighRates(options);
   let after = "";
+  let isComplete = false;
 
   const round = async ({ stopping, sleep }: Round): Promise<void> => {
-    while (!isLive() && !stopping.aborted) await sleep(LIVE_POLL_MS);
+    while (!hasCaughtUp() && !stopping.aborted) await sleep(CAUGHT_UP_POLL_MS);
     for (let looked = 0; looked < ROUND_WORKSPACES_MAX && !stopping.aborted; looked += PAGE_WORKSPACES) {
       const page = ratedWorkspaces(emails, after, PAGE_WORKSPACES);
       for (const workspaceId of page) await look(options, rates, workspaceId, stopping);
       after = page[PAGE_WORKSPACES - 1] ?? "";
+      isComplete ||= after === "";
       if (after === "") return;
       await sleep(PAGE_SPACING_MS);
     }
@@ -81,7 +83,7 @@ export function sendingRateWatch(options: SendingRateWatchOptions): SendingRateW
 
   const rounds = periodicWorker({ round, intervalMs, firstDelayMs: 0, onTrouble });
   const isOn = [thresholds.warning, thresholds.pause].some(({ bounce, complaint }) => bounce + complaint > 0);
-  return { ...rounds, ...(isOn ? {} : { start() {} }), high: () => rates.all() };
+  return { ...rounds, ...(isOn ? {} : { start() {} }), high: () => (isComplete ? rates.all() : null) };
 }
 
 async function look(
@@ -92,7 +94,8 @@ async function look(
 ): Promise<void> {
   const { deps, emails, thresholds, onTrouble } = options;
   if (stopping.aborted) return;
-  const counts = rateCounts(emails, workspaceId, rfc3339(ratesCountFrom(deps.clock.now())));
+  const now = deps.clock.now();
+  const counts = rateCounts(emails, workspaceId, rfc3339(ratesCountFrom(now)), rfc3339(now));
   for (const kind of RATE_KINDS) rates.note(workspaceId, kind, sendingRate(kind, counts));
   if (mayReach(counts, thresholds.pause)) await tryOne(() => pauseIfHigh(options, workspaceId), onTrouble);
 }
@@ -114,7 +117,7 @@ async function pauseIfHigh(
   if (state === null || state.paused) return;
   const context = workerCommandContext({ clock: deps.clock, worker }, workspaceId);
   const from = pausesCountFrom(state, context.at);
-  const counted = { from, ...rateCounts(emails, workspaceId, rfc3339(from)) };
+  const counted = { from, ...rateCounts(emails, workspaceId, rfc3339(from), rfc3339(context.at)) };
   await pauseWorkspaceAtThreshold(deps, counted, thresholds.pause, context);
 }
 

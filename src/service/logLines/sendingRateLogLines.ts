@@ -6,6 +6,9 @@ import { lineLimit } from "./lineLimit.ts";
 const BEGAN =
   "of the messages that a workspace has sent in seven days, too many bounced or were complained about: providers suspend accounts for that (docs/bounces-and-complaints.md)";
 
+const ENDED =
+  "a workspace has no high bounce or complaint rate any more (where too few messages are left for one, these are the last figures)";
+
 /** Logs which workspaces begin to have a high bounce or complaint rate, and which no longer have it. */
 export function sendingRateLog(logger: Pick<Logger, "warn" | "info">) {
   const hasRoom = lineLimit(logger, "bounce and complaint rates");
@@ -13,6 +16,6 @@ export function sendingRateLog(logger: Pick<Logger, "warn" | "info">) {
     if (!hasRoom()) return;
     const facts = { workspaceId, rate: kind, percent: percentText({ reported, sent }), reported, sent };
     if (change === "began") logger.warn(facts, BEGAN);
-    else logger.info(facts, "the bounce or complaint rate of a workspace is not high any more");
+    else logger.info(facts, ENDED);
   };
 }

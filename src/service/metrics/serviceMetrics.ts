@@ -140,7 +140,10 @@ function stateMetrics(
     gauge(
       "postledger_workspaces_high_rate",
       `Workspaces whose bounce or complaint rate is at its warning threshold, by rate; ${HIGH_RATES_MAX} rates at most.`,
-      RATE_KINDS.map((rate) => ({ labels: { rate }, value: countHighRates(sendingRates, rate) })),
+      RATE_KINDS.flatMap((rate) => {
+        const value = countHighRates(sendingRates, rate);
+        return value === null ? [] : [{ labels: { rate }, value }];
+      }),
     ),
   ];
 }

@@ -101,7 +101,7 @@ describe.each(await testStores())("the watch of bounce and complaint rates on $n
       deps,
       emails: db,
       worker: `w${nth}`,
-      isLive: () => {
+      hasCaughtUp: () => {
         looks[nth] = (looks[nth] ?? 0) + 1;
         return true;
       },
@@ -211,6 +211,59 @@ describe.each(await testStores())("the watch of bounce and complaint rates on $n
     expect((await pausesOf(held)).map(({ data }) => data)).toEqual([{ at: rfc3339(clock.now()) }]);
   });
 
+  test("somebody's own pause and resumption begin nothing anew", async () => {
+    const id = await workspace();
+    sent(id, { bounced: 9 });
+    await pauseWorkspace(first(), id, context());
+    clock.advance(MINUTE_MS);
+    await resumeWorkspace(first(), id, context());
+    sent(id, { bounced: 11 });
+    watch({ pause: PAUSE });
+    await until(async () => (await pausesOf(id)).length === 2, "the pause");
+    expect((await pausesOf(id))[1]?.data).toMatchObject({ rate: { reported: 20, sent: 200 } });
+  });
+
+  test("a clock that was ahead neither pauses for what it dated later, nor keeps a resumed one from being paused", async () => {
+    const id = await workspace();
+    clock.advance(40 * DAY_MS);
+    sent(id, { bounced: 50 });
+    const made = watch({ pause: PAUSE });
+    await until(async () => (await pausesOf(id)).length === 1, "the pause");
+    await made.stop();
+    await resumeWorkspace(first(), id, context());
+    clock.advance(-40 * DAY_MS);
+    sent(id, { bounced: 9 });
+    watch({ pause: PAUSE });
+    await until(() => (looks[1] ?? 0) >= 3, "the second watch to look twice");
+    expect(await pausesOf(id)).toHaveLength(1);
+    sent(id, { bounced: 11 });
+    await until(async () => (await pausesOf(id)).length === 2, "the second pause");
+    expect((await pausesOf(id))[1]?.data).toMatchObject({ rate: { reported: 20, sent: 200 } });
+  });
+
+  test("says nothing before the read model has caught up and all workspaces were looked at", async () => {
+    const id = await workspace();
+    sent(id, { bounced: 50 });
+    let isThere = false;
+    const made = sendingRateWatch({
+      ...{ deps: first(), emails: db, worker: "w", thresholds: { warning: WARNING, pause: PAUSE } },
+      ...{ onChange: () => {}, onTrouble: (error: unknown) => faults.push(error) },
+      hasCaughtUp: () => {
+        looks[0] = (looks[0] ?? 0) + 1;
+        return isThere;
+      },
+    });
+    watches.push(made);
+    made.start();
+    await until(() => (looks[0] ?? 0) >= 2, "the watch to ask twice");
+    expect(made.high()).toBeNull();
+    expect(await pausesOf(id)).toEqual([]);
+    isThere = true;
+    await until(() => made.high() !== null, "the first look");
+    expect(made.high()).toHaveLength(1);
+    expect(await pausesOf(id)).toHaveLength(1);
+  });
+
   test("goes through many workspaces, of which one cannot be read", async () => {
     const ids: string[] = [];
     for (let nth = 0; nth < 60; nth += 1) ids.push(await workspace());
@@ -227,7 +280,13 @@ describe.each(await testStores())("the watch of bounce and complaint rates on $n
       },
     };
     const made = sendingRateWatch({
-      ...{ deps, emails: db, worker: "w", isLive: () => true, thresholds: { warning: OFF, pause: PAUSE } },
+      ...{
+        deps,
+        emails: db,
+        worker: "w",
+        hasCaughtUp: () => true,
+        thresholds: { warning: OFF, pause: PAUSE },
+      },
       ...{ intervalMs: HOUR_MS, onChange: () => {}, onTrouble: (error: unknown) => faults.push(error) },
     });
     watches.push(made);

@@ -30,8 +30,6 @@ export interface ShownRate {
   readonly rate: SendingRate | null;
   /** `failed`: high enough for a pause. */
   readonly status: "ok" | "warning" | "failed";
-  /** RFC 3339: messages count from here on. */
-  readonly from: string;
 }
 
 /** The rates of a workspace. */
@@ -41,12 +39,14 @@ export async function shownRates(
   now: EpochMs,
 ): Promise<readonly ShownRate[]> {
   const from = rfc3339(ratesCountFrom(now));
-  const counts = await scheduledRead(readModel("emails"), (db) => rateCounts(db, workspaceId, from));
+  const counts = await scheduledRead(readModel("emails"), (db) =>
+    rateCounts(db, workspaceId, from, rfc3339(now)),
+  );
   return RATE_KINDS.map((kind) => {
     const rate = sendingRate(kind, counts);
     const isHigh = isAtThreshold(rate, warning[kind]);
     const status = isAtThreshold(rate, pause[kind]) ? "failed" : isHigh ? "warning" : "ok";
-    return { kind, rate, status, from };
+    return { kind, rate, status };
   });
 }
 
@@ -64,7 +64,7 @@ interface SendingRatesProps {
 export const SendingRates: FC<SendingRatesProps> = ({ context, rates }) =>
   rates.length === 0 || context.readModelBuild !== null ? null : (
     <section class="section" aria-labelledby="rates">
-      <h2 id="rates">Last seven days</h2>
+      <h2 id="rates">Rates of the last seven days</h2>
       <Facts
         facts={rates.map((rate) => [`${capitalized(rate.kind)} rate`, <RateFact {...{ context, rate }} />])}
       />
@@ -73,19 +73,18 @@ export const SendingRates: FC<SendingRatesProps> = ({ context, rates }) =>
 
 const RateFact: FC<{ readonly context: PageContext; readonly rate: ShownRate }> = ({
   context,
-  rate: { kind, rate, status, from },
+  rate: { kind, rate, status },
 }) => {
   if (rate === null)
     return <span class="soft">none: fewer than {grouped(RATE_MESSAGES_MIN[kind])} messages were sent</span>;
   return (
     <>
       <Status status={status} label={percentText(rate)} /> <span class="soft">{countedText(rate)}</span>{" "}
-      {rate.reported === 0 ? null : (
-        <a href={listAddress(context, `${SEARCHED[kind]} after:${from}`)}>Show {kind}s</a>
-      )}
+      {rate.reported === 0 ? null : <a href={listAddress(context, SEARCHED[kind])}>Show {kind}s</a>}
       {status === "ok" ? null : (
         <p>
-          To do: <code>docs/bounces-and-complaints.md</code> says what lowers it.
+          Too high: providers suspend accounts for such rates. Send only to people who have confirmed their
+          address, and to no list that is old or bought.
         </p>
       )}
     </>

@@ -12,9 +12,9 @@ const NAMED_MAX = 20;
 const ACTION =
   "the overview of the workspace in the dashboard leads to these messages; docs/bounces-and-complaints.md says what lowers the rate, and how to have such workspaces paused";
 
-/** How many workspaces have a high rate. */
-export function countHighRates({ high }: Pick<SendingRateWatch, "high">, kind: RateKind): number {
-  return high().filter((rate) => rate.kind === kind).length;
+/** How many workspaces have a high rate; null before the first look. */
+export function countHighRates({ high }: Pick<SendingRateWatch, "high">, kind: RateKind): number | null {
+  return high()?.filter((rate) => rate.kind === kind).length ?? null;
 }
 
 /** Which workspaces have a high bounce or complaint rate. None if all warnings are off. */
@@ -25,6 +25,7 @@ export async function sendingRateChecks(
 ): Promise<readonly Check[]> {
   if (thresholds.bounce + thresholds.complaint === 0) return [];
   const rates = high();
+  if (rates === null) return [ok(NAME, "not looked at yet")];
   if (rates.length === 0) return [ok(NAME, "high in no workspace")];
   const { shown, others } = firstOf(NAMED_MAX, rates);
   const each = shown.map(async ({ workspaceId, ...rate }) => {
