@@ -91,6 +91,10 @@ test("a high rate has a warning with its figures, and a line when it is over", (
       { ...facts, percent: "0.13 %", sent: 1_500 },
       expect.stringContaining("providers suspend accounts"),
     ],
-    ["info", { ...facts, percent: "0.06 %", sent: 3_000 }, expect.stringContaining("no high bounce or complaint rate any more")],
+    [
+      "info",
+      { ...facts, percent: "0.06 %", sent: 3_000 },
+      expect.stringContaining("no high bounce or complaint rate any more"),
+    ],
   ]);
 });
