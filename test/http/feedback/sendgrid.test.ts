@@ -1,12 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { readdir, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { acceptedId, deliveredId, emailOf } from "../../support/mail/sentEmail.ts";
 import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { SENDGRID_KEYS, sendgridCall } from "../../support/signedReports.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
+import { temporaryFolder } from "../../support/temporaryFolder.ts";
 import { message } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -18,13 +17,15 @@ const NO_SUCH_USER = {
 };
 
 describe.each(await testStores())("webhook calls of SendGrid on $name", (store: TestStore) => {
-  const content = mkdtempSync(join(tmpdir(), "sendgrid-content-"));
+  const content = temporaryFolder();
   const fixture = serviceWithRelay(store, {
     query: "?provider=sendgrid&return_path=off",
-    env: { SENDGRID_VERIFICATION_KEY: SENDGRID_KEYS.shown, CONTENT_URL: `file:${content}` },
+    env: {
+      SENDGRID_VERIFICATION_KEY: SENDGRID_KEYS.shown,
+      // A log has one content store.
+      ...(store.isShared ? {} : { CONTENT_URL: `file:${content}` }),
+    },
   });
-
-  afterAll(() => rm(content, { recursive: true }));
 
   /** A message, and what SendGrid would tell of it in each of its events. */
   async function sent(name: string) {
