@@ -247,6 +247,19 @@ describe("a delivery that was missed", () => {
       .then("requested", requested);
   });
 
+  test("is recovered once by two requests of which the first to begin is decided last", () => {
+    for (const [ms, outcome] of [
+      [1, "underWay"],
+      [15_001, "requested"],
+    ] as const) {
+      const later: WebhookDeliveryEvent = { ...requested, data: { origin, at: at(ms) } };
+      const events = outcome === "requested" ? [requested] : [];
+      given(later)
+        .when((state) => requestRecovery(state, missed, NOW))
+        .then(outcome, ...events);
+    }
+  });
+
   test("is recovered once: a request with a stale list does not repeat it", () => {
     given()
       .when((state) => requestRecovery(state, missed, NOW))

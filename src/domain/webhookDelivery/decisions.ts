@@ -1,5 +1,5 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
-import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import { type EpochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookAttemptResult } from "./classifyWebhookOutcome.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
 import { type DecisionInput, retryDelayMs, type WebhookPolicy } from "./retrySchedule.ts";
@@ -126,6 +126,9 @@ export interface RedeliveryRequest {
   readonly isMissed: boolean;
 }
 
+/** Of two requests at the same time the one that began first may be decided last; none takes longer than this. */
+const REQUESTS_OVERLAP_MS = 15 * SECOND_MS;
+
 /** Restarts the schedule, whatever the outcome was. A delivery that is due or in flight stays as it is. */
 export function requestRedelivery(
   state: WebhookDeliveryState,
@@ -135,10 +138,15 @@ export function requestRedelivery(
   const isUnderWay =
     state === null
       ? !isMissed
-      : state.status === "attempting" || (state.status === "pending" && state.nextAttemptAt <= now);
+      : state.status === "attempting" || (state.status === "pending" && isDue(state, now));
   if (isUnderWay) return decided("underWay");
   const data = { origin, at: rfc3339(now) };
   return decided("requested", { type: "WebhookRedeliveryRequested", data });
+}
+
+/** Whether it is due, also by a request that was just made. */
+function isDue({ countedAttempts, nextAttemptAt }: NonNullable<WebhookDeliveryState>, now: EpochMs): boolean {
+  return nextAttemptAt <= now + (countedAttempts === 0 ? REQUESTS_OVERLAP_MS : 0);
 }
 
 /** Like {@link requestRedelivery}, but leaves alone what has been delivered meanwhile. */
