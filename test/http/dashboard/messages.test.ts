@@ -684,7 +684,10 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(asked).toContain("Send 3 messages again?");
     expect(asked).toContain("as rendered then, not with the present template");
     const atOnce = await Promise.all([asked, (await ask()).html].map((form) => answerTo(fieldsOf(form))));
-    for (const answer of atOnce) expect(answer).toContain("3 messages were sent again");
+    // Where the second one is late, it finds them sent.
+    const numbers = atOnce.map((answer) => /(\d+) messages were sent again/.exec(answer)?.[1]);
+    expect(numbers).toContain("3");
+    for (const number of numbers) expect(["0", "3"]).toContain(number as string);
     await until(async () => (await count()) === 6, "the new messages in the list");
     // Neither the same form nor the page when it is opened again repeats them, or what came of them.
     expect(await answerTo(fieldsOf(asked))).toContain("0 messages were sent again");
