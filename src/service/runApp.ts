@@ -199,19 +199,9 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   const { contentHealth, maintenance } = serving;
   const { delivery, relays, clockWatch, sendingRates } = workers;
   const unmatched = unmatchedFeedback(logger);
-  const shared = { deps, readers, unmatched };
-  const watched = { ...shared, sendingRates };
+  const shared = { deps, readers, damage, delivery, sendingRates, unmatched };
   const onRefusedReport = refusedReportLog(logger);
-  const parts = {
-    ...shared,
-    onRefusedReport,
-    damage,
-    delivery,
-    relays,
-    contentHealth,
-    freezeWatch,
-    maintenance,
-  };
+  const parts = { ...shared, onRefusedReport, relays, contentHealth, freezeWatch, maintenance };
   const { controllers, dashboard, readiness } = await createControllers(config, parts);
   listeners.answer({ deps, controllers, requests, isClosed: () => freezeWatch.isFrozen() });
   const inFlight = () => ({
@@ -221,12 +211,11 @@ async function serve(config: Config, logger: Logger, serving: Serving) {
   });
   if (counts !== null)
     listeners.metrics?.answer(
-      serviceMetrics({ ...watched, config, counts, deliverySeconds, readiness, inFlight }),
+      serviceMetrics({ ...shared, config, counts, deliverySeconds, readiness, inFlight }),
     );
   const { logId } = serving.opened;
   const { url, submission, inbound } = listeners;
-  const seen = { ...watched, damage, delivery, clockWatch };
-  const status = serviceStatus({ ...seen, config, logId, url, submission, inbound, inFlight });
+  const status = serviceStatus({ ...shared, config, clockWatch, logId, url, submission, inbound, inFlight });
   return { dashboard, inFlight, status };
 }
 

@@ -6,7 +6,7 @@ import {
   takeProviderReport,
 } from "../../commands/email/feedback/takeProviderReport.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
-import { asPassing, bounceReason } from "../../domain/email/feedback/bounceReason.ts";
+import { asTransient, bounceReason } from "../../domain/email/feedback/bounceReason.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/feedbackDecision.ts";
 import type { FeedbackReport } from "../../domain/email/feedback/feedbackReport.ts";
 import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
@@ -93,7 +93,7 @@ async function messageIdOf(
 }
 
 /** How a provider's word changes the reading of a bounce. */
-const AS_CALLED = { permanent: asPermanent, transient: asPassing } as const;
+const AS_CALLED = { permanent: asPermanent, transient: asTransient } as const;
 
 function feedbackReportOf({
   type,

@@ -117,7 +117,8 @@ function mailgun(keys: readonly string[]): SignedProvider {
       const timestamp = typeof given.timestamp === "number" ? `${given.timestamp}` : textOf(given.timestamp);
       const signed = { timestamp, token, signature: textOf(given.signature) };
       requireSigned(checkMailgunSignature(keys, signed, now), setting);
-      const used = await tokens()({ token, body, workspaceId }, () => take([event["event-data"]]));
+      const call = { token, digest: sha256Of(body), workspaceId };
+      const used = await tokens()(call, () => take([event["event-data"]]));
       if (used === "reused") throw refused("the token of its signature has come with another body before");
     },
     readEvent: readMailgunEvent,
@@ -144,7 +145,8 @@ function sendgrid(keys: readonly SendgridKey[]): SignedProvider {
       const events = parseJson(body);
       if (!Array.isArray(events)) throw refused("the call is not a JSON array of events");
       // Not the time or the signature: a repeat may be signed anew.
-      await calls()({ token: sha256Of(body), body, workspaceId }, () => take(events));
+      const digest = sha256Of(body);
+      await calls()({ token: digest, digest, workspaceId }, () => take(events));
     },
     readEvent: readSendgridEvent,
   };

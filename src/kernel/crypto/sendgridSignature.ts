@@ -41,7 +41,7 @@ export function sendgridKeyOf(text: string): SendgridKey | null {
  * right the last time.
  */
 export function sendgridSignatureCheck(keys: readonly SendgridKey[]) {
-  let latest = keys[0];
+  let latest: SendgridKey | null = null;
   return async (
     { timestamp, body, signature }: SendgridSignature,
     now: number,
@@ -49,8 +49,7 @@ export function sendgridSignatureCheck(keys: readonly SendgridKey[]) {
     const seconds = wholeNumber(timestamp);
     if (seconds === null || signature === "") return "forged";
     if (!isSignedRecently(seconds, SIGNATURE_AGE_MS_MAX, now)) return "outdated";
-    for (const key of new Set([latest, ...keys])) {
-      if (key === undefined) continue;
+    for (const key of keys.toSorted((a, b) => Number(b === latest) - Number(a === latest))) {
       await nextTurn();
       if (!createVerify("sha256").update(timestamp).update(body).verify(key, signature, "base64")) continue;
       latest = key;

@@ -1,5 +1,5 @@
 import { redactRelayReply } from "../../../domain/email/delivery/redactRelayReply.ts";
-import { asPassing } from "../../../domain/email/feedback/bounceReason.ts";
+import { asTransient } from "../../../domain/email/feedback/bounceReason.ts";
 import {
   type Feedback,
   type FeedbackOutcome,
@@ -75,7 +75,7 @@ function aboutRecipient(
     const failed = parseAddress(failedRecipient);
     return "canonical" in failed && keys.hashAddress(workspaceId, failed.canonical) !== recipientHash;
   };
-  return isOther() ? { ...report, bounce: asPassing(report.bounce) } : report;
+  return isOther() ? { ...report, bounce: asTransient(report.bounce) } : report;
 }
 
 function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedback {
@@ -113,7 +113,7 @@ export async function recordEmailFeedback(
   if (email === null || email.isTest) return "notFound";
   if (email.isSimulated && source !== "simulator") return "notFound";
   if (only !== undefined && email.workspaceId !== only) return "notFound";
-  // A content store that is away keeps no report from being taken that needs nothing of it.
+  // A delivery needs nothing of the content, so it is recorded while the content store is away.
   const facts = reported.kind === "delivered" ? NOTHING_KNOWN : await known(context, id, history);
   const report = aboutRecipient(context, reported, email, facts.address);
   const feedback = feedbackOf(report, facts);

@@ -1,5 +1,4 @@
 import { LRUCache } from "lru-cache";
-import { sha256Of } from "../../../kernel/crypto/sha256.ts";
 
 /** About 20 MB. With more calls than this while a signature is valid, a token can be used again before its time is over. */
 const TOKENS_MAX = 50_000;
@@ -8,7 +7,8 @@ const TOKENS_MAX = 50_000;
 interface TokenCall {
   /** Tells the call from others. The signature may cover this instead of the body. */
   readonly token: string;
-  readonly body: string;
+  /** SHA-256 of the body. */
+  readonly digest: string;
   /** The workspace that it reports to: the same call may come to several. */
   readonly workspaceId: string;
 }
@@ -25,10 +25,9 @@ export function signatureReplayGuard() {
    * is done once, each repeat does it, as the call under way may still fail.
    */
   return async function use(
-    { token, body, workspaceId }: TokenCall,
+    { token, digest, workspaceId }: TokenCall,
     work: () => Promise<void>,
   ): Promise<TokenUse> {
-    const digest = sha256Of(body);
     if ((digests.get(token) ?? digest) !== digest) return "reused";
     digests.set(token, digest);
     const call = `${workspaceId} ${token}`;

@@ -31,7 +31,7 @@ const CODED_REPLY = new RegExp(`(?<![\\d.:])(${REPLY_CODE})[ -]+['"#(]{0,2}(${EN
 const BARE_ENHANCED = new RegExp(`(?<![\\d.])(${ENHANCED})(?!\\.?\\d)`, "g");
 const BARE_REPLY = new RegExp(`(?<![\\d.:])(${REPLY_CODE})(?=[ -])`, "g");
 
-/** A status, before a comment for instance. The log keeps it for good, so nothing else that stands there counts. */
+/** The code that a status begins with. Nothing after it counts, because the log keeps it for good. */
 const STATED = /^\s*([245]\.\d{1,3}\.\d{1,3})(?![.\d])/;
 /** Statuses that say nothing, or only that delivery timed out: a code in the reply itself says more. */
 const VAGUE_STATUS = /^(?:[45]\.\d+\.0|[45]\.0\.\d+|[45]\.4\.7|5\.3\.\d+|)$/;
@@ -89,8 +89,8 @@ function kindOf(reason: RefusalReason): BounceKind {
   return "policy";
 }
 
-/** The same bounce where it says nothing lasting about the address that was sent to: it suppresses none. */
-export function asPassing(read: BounceReason): BounceReason {
+/** A bounce that says nothing lasting about the address it was sent to, and so suppresses none. */
+export function asTransient(read: BounceReason): BounceReason {
   return read.kind === "hard" ? { ...read, kind: "soft", reason: "recipient_refused" } : read;
 }
 

@@ -1,4 +1,4 @@
-import { asPassing, type BounceReason, bounceReason } from "./bounceReason.ts";
+import { asTransient, type BounceReason, bounceReason } from "./bounceReason.ts";
 import {
   asPermanent,
   asPolicy,
@@ -41,7 +41,7 @@ function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["report"] 
   const read = bounceReason({ status: "", diagnostic });
   if (OF_THE_ADDRESS.has(type)) return bounced(asPermanent(read));
   if (OF_POLICY.has(type)) return bounced(asPolicy(read));
-  if (PASSING.has(type)) return bounced(asPassing(read));
+  if (PASSING.has(type)) return bounced(asTransient(read));
   // Postmark still retries `Transient`; `AutoResponder` and the like say nothing about the address.
   return null;
 }

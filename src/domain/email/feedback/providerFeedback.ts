@@ -1,7 +1,7 @@
 import { isUuid } from "../../../kernel/ids.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { isObject } from "../../../kernel/text/json.ts";
-import { asPassing, type BounceReason, bounceReason } from "./bounceReason.ts";
+import { asTransient, type BounceReason, bounceReason } from "./bounceReason.ts";
 import type { FeedbackReport } from "./feedbackReport.ts";
 import { reasonToSuppress } from "./suppressionRule.ts";
 
@@ -109,7 +109,7 @@ export function bounceInSesWords({
   const read = bounceReason({ status, diagnostic });
   return {
     kind: "bounced",
-    bounce: type === "Permanent" ? asPermanent(read) : asPassing(read),
+    bounce: type === "Permanent" ? asPermanent(read) : asTransient(read),
     diagnostic,
   };
 }

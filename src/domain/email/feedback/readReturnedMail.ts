@@ -1,6 +1,6 @@
 import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedMailParts.ts";
 import { isAutomaticReply, isReadReceipt, isReportInWords } from "./automaticReply.ts";
-import { asPassing, type BounceReason, bounceReason } from "./bounceReason.ts";
+import { asTransient, type BounceReason, bounceReason } from "./bounceReason.ts";
 import { bounceText, quotesServer } from "./bounceText.ts";
 import { type ComplaintReport, parseComplaintReport } from "./parseComplaintReport.ts";
 import { parseDeliveryStatus, type RecipientStatus } from "./parseDeliveryStatus.ts";
@@ -42,7 +42,7 @@ function fromStatus(
   // A bare status says less than the words of the report.
   const diagnostic = status.diagnostic || (words?.action === "failed" ? words.diagnostic : "");
   const read = bounceReason({ status: status.status, diagnostic });
-  const bounce = status.isPartial ? asPassing(read) : read;
+  const bounce = status.isPartial ? asTransient(read) : read;
   const failedRecipient = status.recipient || headerOf(mail, "x-failed-recipients").trim();
   return { kind: "bounced", bounce, diagnostic, failedRecipient };
 }

@@ -1,5 +1,5 @@
 import { emailIdOfMessageId } from "../messageId.ts";
-import { asPassing, bounceReason } from "./bounceReason.ts";
+import { asTransient, bounceReason } from "./bounceReason.ts";
 import type { FeedbackReport } from "./feedbackReport.ts";
 import {
   asPermanent,
@@ -39,7 +39,7 @@ function bounceOf(event: EventPart): FeedbackReport {
   const isOfAddress = type === "bounce" && OF_THE_ADDRESS.has(called);
   const known = isOfAddress ? asPermanent(read) : read;
   const sure = OF_POLICY.has(called) ? asPolicy(read) : known;
-  const bounce = type === "blocked" ? asPassing(sure) : sure;
+  const bounce = type === "blocked" ? asTransient(sure) : sure;
   return { kind: "bounced", bounce, diagnostic, failedRecipient: textOf(email) };
 }
 
