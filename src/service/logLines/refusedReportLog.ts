@@ -6,8 +6,7 @@ import { MINUTE_MS } from "../../kernel/time.ts";
 /** Anybody can make calls, so only these lines in a minute say why one of a provider was refused. */
 const LINES_MAX = 1;
 
-const TEXT =
-  "a call of a provider with reports was refused, so its reports are not taken (docs/bounces-and-complaints.md, a call that is refused)";
+const TEXT = "a provider's report was refused (docs/bounces-and-complaints.md, a call that is refused)";
 
 /** Logs why a provider's calls are refused: the provider may not show its users what it was answered. */
 export function refusedReportLog(
@@ -20,7 +19,7 @@ export function refusedReportLog(
       linesMax: LINES_MAX,
       windowMs: MINUTE_MS,
       after,
-      logOmitted: (omitted) => logger.warn({ source, omitted }, `${TEXT}: further calls like it`),
+      logOmitted: (omitted) => logger.warn({ source, omitted }, `${TEXT}: further reports like it`),
     });
     limits.set(source, hasRoom);
     return hasRoom;
